@@ -1,0 +1,82 @@
+/** Why one frame could not be delivered. The conversation goes on after it. */
+export interface FrameFault {
+  readonly kind: "oversize" | "encoding";
+  /** Bytes of the frame in all, including those that were discarded. */
+  readonly size: number;
+  readonly limit: number;
+  /** The first and the last bytes of the frame, decoded loosely: enough to recover an id. */
+  readonly head: string;
+  readonly tail: string;
+}
+
+/** Where a channel delivers what arrives. Calls come in order and never overlap. */
+export interface Sink<M> {
+  /**
+   * One whole message. A returned promise asks the channel to hold further input until it settles;
+   * messages already read may still arrive meanwhile.
+   */
+  message(message: M): void | Promise<void>;
+  /** A frame that could not be read. */
+  fault(fault: FrameFault): void;
+  /**
+   * Input is over; no message follows. Without an error the other side only finished sending, and
+   * where the transport can half-close it still reads. With one the channel is dead: that may come
+   * first, or once more after an orderly end.
+   */
+  end(error?: Error): void;
+}
+
+/**
+ * One ordered conversation of whole messages.
+ *
+ * Delivery is by callback, not by async iteration: a promise per message costs more than the
+ * framing does (docs/PERFORMANCE.md). Disposing flushes what was sent, within a bounded time, and
+ * closes.
+ */
+export interface Channel<M> extends AsyncDisposable {
+  /** Starts delivery. Called once; input waits until then. */
+  receive(sink: Sink<M>): void;
+  /**
+   * Queues a message. Never throws or rejects: a channel that dies says so once, to its sink, and
+   * drops what it could not send. The promise resolves when there is room for more.
+   */
+  send(message: M): Promise<void>;
+  /** Gives up at once: unsent messages are dropped, the sink is told the reason. */
+  abort(reason: Error): void;
+}
+
+/** What `send` returns when there is room: one promise for all, so the hot path allocates none. */
+export const ROOM: Promise<void> = Promise.resolve();
+
+/** Bounds of one channel. `resolveChannelLimits` fills in what a caller leaves out. */
+export interface ChannelLimits {
+  /** Bytes of one incoming message. */
+  readonly maxMessage: number;
+  /** Unsent bytes above which `send` asks its caller to wait. */
+  readonly highWater: number;
+  /** Unsent bytes above which a peer that does not read is given up. */
+  readonly maxUnsent: number;
+  /** Milliseconds that disposing waits for the peer to take what is unsent. */
+  readonly closeGrace: number;
+}
+
+const MiB = 1024 * 1024;
+
+export const DEFAULT_CHANNEL_LIMITS: ChannelLimits = {
+  maxMessage: 10 * MiB,
+  highWater: 4 * MiB,
+  maxUnsent: 64 * MiB,
+  closeGrace: 1_000,
+};
+
+export function resolveChannelLimits(limits: Partial<ChannelLimits> = {}): ChannelLimits {
+  return { ...DEFAULT_CHANNEL_LIMITS, ...limits };
+}
+
+/** The channel died because the other side does not read what it is sent. */
+export class SlowReaderError extends Error {
+  override readonly name = "SlowReaderError";
+  constructor(unsent: number, limit: number) {
+    super(`Peer does not read: ${unsent} bytes are unsent, the limit is ${limit}`);
+  }
+}

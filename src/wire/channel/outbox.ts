@@ -1,0 +1,83 @@
+import type { Writable } from "node:stream";
+
+import { type ChannelLimits, ROOM, SlowReaderError } from "../channel.ts";
+
+/**
+ * The sending half of a channel over a Node stream: everything sent in one turn of the event loop
+ * goes out in one write, and a reader that falls behind is waited for, then given up.
+ */
+export class Outbox {
+  readonly #writable: Writable;
+  readonly #limits: ChannelLimits;
+  readonly #fail: (error: Error) => void;
+  #text = "";
+  #scheduled = false;
+  #closed = false;
+  #room: PromiseWithResolvers<void> | undefined;
+
+  constructor(writable: Writable, limits: ChannelLimits, fail: (error: Error) => void) {
+    this.#writable = writable;
+    this.#limits = limits;
+    this.#fail = fail;
+    writable.on("drain", () => this.#drained());
+    writable.on("error", fail);
+  }
+
+  /** Queues framed text. */
+  send(framed: string): Promise<void> {
+    if (this.#closed) return ROOM;
+    this.#text += framed;
+    if (!this.#scheduled) {
+      this.#scheduled = true;
+      setImmediate(this.#flush);
+    }
+    if (this.#room !== undefined) return this.#room.promise;
+    if (this.#text.length > this.#limits.highWater) this.#flush();
+    return this.#waiting() ?? ROOM;
+  }
+
+  /** Writes what is queued, waits at most `grace` for the reader to take it, and ends the stream. */
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#flush();
+    this.#closed = true;
+    const ended = Promise.withResolvers<void>();
+    const timer = setTimeout(ended.resolve, this.#limits.closeGrace);
+    this.#writable.once("close", ended.resolve);
+    this.#writable.end(ended.resolve);
+    await ended.promise;
+    clearTimeout(timer);
+    this.stop();
+  }
+
+  /** Drops what is queued and lets go of everyone who waits for room. */
+  stop(): void {
+    this.#closed = true;
+    this.#text = "";
+    this.#drained();
+  }
+
+  readonly #flush = (): void => {
+    this.#scheduled = false;
+    if (this.#text === "") return;
+    const text = this.#text;
+    this.#text = "";
+    this.#writable.write(text);
+    const unsent = this.#writable.writableLength;
+    if (unsent > this.#limits.maxUnsent) {
+      this.#fail(new SlowReaderError(unsent, this.#limits.maxUnsent));
+    }
+  };
+
+  /** The promise that senders wait on, when the reader is behind. */
+  #waiting(): Promise<void> | undefined {
+    if (this.#closed || this.#writable.writableLength <= this.#limits.highWater) return undefined;
+    this.#room ??= Promise.withResolvers<void>();
+    return this.#room.promise;
+  }
+
+  #drained(): void {
+    this.#room?.resolve();
+    this.#room = undefined;
+  }
+}

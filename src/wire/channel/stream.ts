@@ -1,0 +1,122 @@
+import type { Readable, Writable } from "node:stream";
+
+import {
+  type Channel,
+  type ChannelLimits,
+  type FrameFault,
+  resolveChannelLimits,
+  type Sink,
+} from "../channel.ts";
+import { ndjson } from "../framing/ndjson.ts";
+import type { TextDecoder, TextFraming } from "../framing/text-framing.ts";
+import { Outbox } from "./outbox.ts";
+
+export interface StreamChannelOptions {
+  readonly limits?: Partial<ChannelLimits>;
+  /** How each direction is framed: a JSON text a line when left out. */
+  readonly input?: TextFraming;
+  readonly output?: TextFraming;
+}
+
+/**
+ * A channel of texts over a pair of byte streams: a process's standard streams, a child's pipes, a
+ * socket, the two halves of an HTTP exchange.
+ */
+export function streamChannel(
+  readable: Readable,
+  writable: Writable,
+  options: StreamChannelOptions = {},
+): Channel<string> {
+  return new StreamChannel(readable, writable, options);
+}
+
+class StreamChannel implements Channel<string> {
+  readonly #readable: Readable;
+  readonly #writable: Writable;
+  readonly #decoder: TextDecoder;
+  readonly #encode: (message: string) => string;
+  readonly #outbox: Outbox;
+  #sink: Sink<string> | undefined;
+  #hold: Promise<void> | undefined;
+  #failure: Error | undefined;
+  #inputOver = false;
+
+  constructor(readable: Readable, writable: Writable, options: StreamChannelOptions) {
+    const limits = resolveChannelLimits(options.limits);
+    this.#readable = readable;
+    this.#writable = writable;
+    this.#decoder = (options.input ?? ndjson).decoder(limits.maxMessage, this);
+    this.#encode = (options.output ?? ndjson).encode;
+    this.#outbox = new Outbox(writable, limits, (error) => this.abort(error));
+    readable.on("error", (error: Error) => this.abort(error));
+  }
+
+  receive(sink: Sink<string>): void {
+    this.#sink = sink;
+    if (this.#failure !== undefined) {
+      this.#die(this.#failure);
+      return;
+    }
+    this.#readable.on("data", this.#data);
+    this.#readable.on("end", () => {
+      this.#decoder.end();
+      this.#inputOver = true;
+      this.#sink?.end();
+    });
+    this.#readable.on("close", () => {
+      if (!this.#inputOver) this.#die(new Error("Input was cut off"));
+    });
+    // The other side may stop reading first and go on sending; only both mean that it is gone.
+    this.#writable.on("close", () => {
+      if (this.#inputOver) this.#die(new Error("The peer has gone"));
+    });
+  }
+
+  send(message: string): Promise<void> {
+    return this.#outbox.send(this.#encode(message));
+  }
+
+  abort(reason: Error): void {
+    this.#failure ??= reason;
+    this.#outbox.stop();
+    this.#readable.destroy();
+    this.#writable.destroy();
+    this.#die(reason);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#sink = undefined;
+    await this.#outbox.close();
+    this.#readable.destroy();
+    this.#writable.destroy();
+  }
+
+  /** Called by the decoder. */
+  text(message: string): void {
+    const hold = this.#sink?.message(message);
+    if (hold !== undefined) this.#hold = hold;
+  }
+
+  /** Called by the decoder. */
+  fault(fault: FrameFault): void {
+    this.#sink?.fault(fault);
+  }
+
+  readonly #data = (chunk: Buffer): void => {
+    this.#decoder.push(chunk);
+    if (this.#hold !== undefined) this.#pauseUntil(this.#hold);
+  };
+
+  #pauseUntil(hold: Promise<void>): void {
+    this.#hold = undefined;
+    this.#readable.pause();
+    const resume = (): void => void this.#readable.resume();
+    hold.then(resume, resume);
+  }
+
+  #die(error: Error): void {
+    const sink = this.#sink;
+    this.#sink = undefined;
+    sink?.end(error);
+  }
+}

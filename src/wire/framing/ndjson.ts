@@ -1,0 +1,105 @@
+import { isUtf8 } from "node:buffer";
+
+import { ByteQueue, faultOf } from "./byte-queue.ts";
+import type { TextDecoder, TextFrames, TextFraming } from "./text-framing.ts";
+
+const LF = 0x0a;
+const CR = 0x0d;
+
+/** One JSON text a line. Messages must not hold a newline; JSON never needs one. */
+export const ndjson: TextFraming = {
+  decoder: (limit, out) => new NdjsonDecoder(limit, out),
+  encode: (message) => message + "\n",
+};
+
+/**
+ * Splits bytes into lines of UTF-8 text, however the chunks fall.
+ *
+ * A chunk's complete lines are validated and decoded in one go, since one pass over 64 KiB costs far
+ * less than a pass per line. Only an unfinished last line is copied. A line over the limit is
+ * reported when its newline arrives; until then its bytes are counted and dropped.
+ */
+class NdjsonDecoder implements TextDecoder {
+  readonly #limit: number;
+  readonly #unfinished: ByteQueue;
+  readonly #out: TextFrames;
+
+  constructor(limit: number, out: TextFrames) {
+    this.#limit = limit;
+    this.#unfinished = new ByteQueue(limit);
+    this.#out = out;
+  }
+
+  push(chunk: Buffer): void {
+    const last = chunk.lastIndexOf(LF);
+    if (last < 0) {
+      this.#unfinished.append(chunk);
+      return;
+    }
+    let start = 0;
+    if (this.#unfinished.size > 0) {
+      const first = chunk.indexOf(LF);
+      this.#unfinished.append(chunk.subarray(0, first));
+      this.#finishLine();
+      start = first + 1;
+    }
+    if (start <= last) this.#lines(chunk, start, last);
+    if (last + 1 < chunk.length) this.#unfinished.append(chunk.subarray(last + 1));
+  }
+
+  /** A last line without a newline still counts. */
+  end(): void {
+    if (this.#unfinished.size > 0) this.#finishLine();
+  }
+
+  /** Emits the lines of `chunk[start..last]`, where `chunk[last]` is a newline. */
+  #lines(chunk: Buffer, start: number, last: number): void {
+    const region = chunk.subarray(start, last);
+    if (!isUtf8(region) || region.length > this.#limit) {
+      this.#linesOneByOne(region);
+      return;
+    }
+    const text = region.toString();
+    let from = 0;
+    let to = text.indexOf("\n");
+    while (to >= 0) {
+      this.#emit(text, from, to);
+      from = to + 1;
+      to = text.indexOf("\n", from);
+    }
+    this.#emit(text, from, text.length);
+  }
+
+  /** The slow road, for a region that holds at least one line that cannot be delivered as it is. */
+  #linesOneByOne(region: Buffer): void {
+    let from = 0;
+    while (from <= region.length) {
+      const newline = region.indexOf(LF, from);
+      const to = newline < 0 ? region.length : newline;
+      if (to > from) {
+        this.#unfinished.append(region.subarray(from, to));
+        this.#finishLine();
+      }
+      from = to + 1;
+    }
+  }
+
+  #finishLine(): void {
+    const line = this.#unfinished;
+    const bytes = line.take();
+    if (bytes === undefined) {
+      this.#out.fault(faultOf("oversize", line, this.#limit));
+    } else if (isUtf8(bytes)) {
+      const text = bytes.toString();
+      this.#emit(text, 0, text.length);
+    } else {
+      this.#out.fault(faultOf("encoding", line, this.#limit));
+    }
+    line.clear();
+  }
+
+  #emit(text: string, from: number, to: number): void {
+    const end = to > from && text.charCodeAt(to - 1) === CR ? to - 1 : to;
+    if (end > from) this.#out.text(text.slice(from, end));
+  }
+}
