@@ -1,0 +1,66 @@
+/** One running limit of time. */
+export interface Deadline {
+  at: number;
+  readonly expire: () => void;
+}
+
+/**
+ * Many deadlines on one timer. Starting and stopping one is a set operation; a timer for each
+ * request would cost more than most requests do.
+ */
+export class Deadlines {
+  readonly #running = new Set<Deadline>();
+  #timer: NodeJS.Timeout | undefined;
+  #wakeAt = Infinity;
+
+  start(milliseconds: number, expire: () => void): Deadline {
+    const deadline = { at: performance.now() + milliseconds, expire };
+    this.#running.add(deadline);
+    this.#wakeBy(deadline.at);
+    return deadline;
+  }
+
+  /** Counts again from now: the work has shown progress. */
+  restart(deadline: Deadline, milliseconds: number): void {
+    deadline.at = performance.now() + milliseconds;
+    this.#wakeBy(deadline.at);
+  }
+
+  stop(deadline: Deadline): void {
+    this.#running.delete(deadline);
+  }
+
+  /** Stops them all; none expires. */
+  clear(): void {
+    this.#running.clear();
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#wakeAt = Infinity;
+  }
+
+  #wakeBy(at: number): void {
+    if (at >= this.#wakeAt) return;
+    this.#wakeAt = at;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(this.#sweep, Math.max(0, at - performance.now()));
+    this.#timer.unref();
+  }
+
+  readonly #sweep = (): void => {
+    this.#timer = undefined;
+    this.#wakeAt = Infinity;
+    const now = performance.now();
+    let next = Infinity;
+    const expired: Deadline[] = [];
+    for (const deadline of this.#running) {
+      // A timer may fire a fraction of a millisecond early.
+      if (deadline.at <= now + 1) expired.push(deadline);
+      else if (deadline.at < next) next = deadline.at;
+    }
+    for (const deadline of expired) {
+      this.#running.delete(deadline);
+      deadline.expire();
+    }
+    if (next < Infinity) this.#wakeBy(next);
+  };
+}

@@ -1,0 +1,65 @@
+import type { Deadline } from "../base/deadlines.ts";
+import type { Batch } from "./batch.ts";
+import type { Peer } from "./peer.ts";
+
+/** One incoming request or notification while it is being handled. */
+export class Call<S = unknown> {
+  readonly peer: Peer<S>;
+  readonly method: string;
+  /** The id as its JSON text, so that `1`, `"1"` and `1e0` stay three things; "" for a notification. */
+  readonly idText: string;
+  /** For the peer: where the answer goes, when it is not sent alone. */
+  readonly batch: Batch | undefined;
+  #settled = false;
+  #controller: AbortController | undefined;
+  #deadline: Deadline | undefined;
+  #timeout = 0;
+
+  constructor(peer: Peer<S>, method: string, idText: string, batch?: Batch) {
+    this.peer = peer;
+    this.method = method;
+    this.idText = idText;
+    this.batch = batch;
+  }
+
+  /** What the connection keeps for its handlers. */
+  get state(): S {
+    return this.peer.state;
+  }
+
+  /** Aborted when the caller cancels, the time is up or the connection dies. */
+  get signal(): AbortSignal {
+    // Most handlers never look: the controller is made for those that do.
+    this.#controller ??= new AbortController();
+    return this.#controller.signal;
+  }
+
+  /** Tells the time limit that the work is getting on, so it counts from now. */
+  progressed(): void {
+    if (this.#deadline !== undefined) this.peer.deadlines.restart(this.#deadline, this.#timeout);
+  }
+
+  /** For the peer: the limit that runs for this call. */
+  limitTo(milliseconds: number, expire: () => void): void {
+    this.#timeout = milliseconds;
+    this.#deadline = this.peer.deadlines.start(milliseconds, expire);
+  }
+
+  /** It has its answer. */
+  get isSettled(): boolean {
+    return this.#settled;
+  }
+
+  /** For the peer: the call has its answer. */
+  settle(): void {
+    this.#settled = true;
+    if (this.#deadline !== undefined) this.peer.deadlines.stop(this.#deadline);
+    this.#deadline = undefined;
+  }
+
+  /** For the peer. */
+  abort(reason: Error): void {
+    this.#controller ??= new AbortController();
+    this.#controller.abort(reason);
+  }
+}

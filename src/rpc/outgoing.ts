@@ -1,0 +1,133 @@
+import type { Deadline, Deadlines } from "../base/deadlines.ts";
+import { TrunklineError } from "../base/errors.ts";
+import { describeProblem } from "./check.ts";
+import { STANDARD } from "./codes.ts";
+import type { Method } from "./method.ts";
+import { RpcError } from "./rpc-error.ts";
+
+export interface RequestOptions {
+  /** Gives the request up: the other side is told, the promise rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
+  /** Milliseconds to wait for the answer; no limit when left out. */
+  readonly timeout?: number;
+}
+
+interface Pending {
+  readonly method: Method<unknown, unknown>;
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (error: Error) => void;
+  deadline?: Deadline;
+  forget?: () => void;
+}
+
+/** How the table of outgoing requests reaches the other side. */
+export interface OutgoingLink {
+  readonly deadlines: Deadlines;
+  send(text: string): void;
+  /** Tells the other side that an answer is no longer wanted. */
+  cancel(id: number, reason: string): void;
+}
+
+/** Our own requests that have no answer yet. */
+export class Outgoing {
+  readonly #link: OutgoingLink;
+  readonly #pending = new Map<number, Pending>();
+  /** Some peers hold ids in 32 bits, so they are small and counted up. */
+  #lastId = 0;
+  #over: Error | undefined;
+
+  constructor(link: OutgoingLink) {
+    this.#link = link;
+  }
+
+  get size(): number {
+    return this.#pending.size;
+  }
+
+  request(
+    method: Method<unknown, unknown>,
+    params: unknown,
+    options: RequestOptions,
+  ): Promise<unknown> {
+    const { signal, timeout } = options;
+    if (this.#over !== undefined) return Promise.reject(this.#over);
+    if (signal?.aborted === true) return Promise.reject(reasonOf(signal));
+    const id = ++this.#lastId;
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    const pending: Pending = { method, resolve, reject };
+    this.#pending.set(id, pending);
+    if (timeout !== undefined) {
+      pending.deadline = this.#link.deadlines.start(timeout, () => {
+        const error = `No answer to '${method.name}' within ${timeout} ms`;
+        this.#giveUp(id, new TrunklineError("timeout", error));
+      });
+    }
+    if (signal !== undefined) {
+      const give = (): void => this.#giveUp(id, reasonOf(signal));
+      signal.addEventListener("abort", give, { once: true });
+      pending.forget = () => signal.removeEventListener("abort", give);
+    }
+    this.#link.send(JSON.stringify({ jsonrpc: "2.0", id, method: method.name, params }));
+    return promise;
+  }
+
+  /** Gives a response to whoever waits for it. Returns false when nobody does. */
+  settle(id: unknown, message: { result?: unknown; error?: unknown }): boolean {
+    const pending = this.#take(id);
+    if (pending === undefined) return false;
+    const { result, error } = message;
+    if (error !== undefined && result !== undefined) {
+      pending.reject(malformed(pending, "has both a result and an error"));
+    } else if (error !== undefined) {
+      pending.reject(toError(error) ?? malformed(pending, "has an error without code or message"));
+    } else {
+      const problem = pending.method.checkResult?.(result);
+      if (problem === undefined) pending.resolve(result);
+      else pending.reject(malformed(pending, describeProblem("result", problem)));
+    }
+    return true;
+  }
+
+  /** The answer came but could not be read. */
+  fail(id: unknown, error: Error): boolean {
+    const pending = this.#take(id);
+    pending?.reject(error);
+    return pending !== undefined;
+  }
+
+  /** The connection is over: nobody will answer. */
+  failAll(error: Error): void {
+    this.#over = error;
+    for (const id of [...this.#pending.keys()]) this.fail(id, error);
+  }
+
+  #giveUp(id: number, error: Error): void {
+    if (this.fail(id, error)) this.#link.cancel(id, error.message);
+  }
+
+  #take(id: unknown): Pending | undefined {
+    if (typeof id !== "number") return undefined;
+    const pending = this.#pending.get(id);
+    if (pending === undefined) return undefined;
+    this.#pending.delete(id);
+    if (pending.deadline !== undefined) this.#link.deadlines.stop(pending.deadline);
+    pending.forget?.();
+    return pending;
+  }
+}
+
+function reasonOf(signal: AbortSignal): Error {
+  const reason: unknown = signal.reason;
+  return reason instanceof Error ? reason : new TrunklineError("cancelled", String(reason));
+}
+
+function malformed({ method }: Pending, what: string): RpcError {
+  return RpcError.of(STANDARD.internal, `the response to '${method.name}' is malformed: ${what}`);
+}
+
+function toError(error: unknown): RpcError | undefined {
+  if (typeof error !== "object" || error === null) return undefined;
+  const { code, message, data } = error as Record<string, unknown>;
+  if (typeof code !== "number" || typeof message !== "string") return undefined;
+  return new RpcError(code, message, data);
+}

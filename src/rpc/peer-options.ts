@@ -1,0 +1,48 @@
+import type { ComplexityLimits } from "./complexity.ts";
+import type { Dialect } from "./dialect.ts";
+import type { Routes } from "./route.ts";
+
+/** Sees every message; only there when someone wants to. */
+export interface Trace {
+  /** The parsed message, or the error it was answered with. */
+  received(message: unknown): void;
+  sent(text: string): void;
+}
+
+export interface PeerLimits extends ComplexityLimits {
+  /** Requests of the other side that may wait for an answer at once. */
+  readonly maxInFlight: number;
+}
+
+export const DEFAULT_PEER_LIMITS: PeerLimits = {
+  maxInFlight: 1024,
+  maxDepth: 256,
+  maxWork: 600_000,
+};
+
+export interface PeerOptions<S> {
+  readonly dialect: Dialect;
+  readonly routes: Routes<S>;
+  readonly limits?: Partial<PeerLimits>;
+  readonly trace?: Trace;
+  /** Where faults go that nobody else is told of. */
+  readonly report?: (event: string, fields: Record<string, unknown>) => void;
+}
+
+export interface ResolvedPeerOptions<S> {
+  readonly dialect: Dialect;
+  readonly routes: Routes<S>;
+  readonly limits: PeerLimits;
+  readonly trace: Trace | undefined;
+  readonly report: (event: string, fields: Record<string, unknown>) => void;
+}
+
+export function resolvePeerOptions<S>(options: PeerOptions<S>): ResolvedPeerOptions<S> {
+  return {
+    dialect: options.dialect,
+    routes: options.routes,
+    limits: { ...DEFAULT_PEER_LIMITS, ...options.limits },
+    trace: options.trace,
+    report: options.report ?? (() => {}),
+  };
+}

@@ -1,0 +1,357 @@
+import { Deadlines } from "../base/deadlines.ts";
+import { TrunklineError } from "../base/errors.ts";
+import { type Channel, type FrameFault, ROOM, type Sink } from "../wire/channel.ts";
+import { Batch } from "./batch.ts";
+import { Call } from "./call.ts";
+import { ACP, STANDARD, TRUNKLINE } from "./codes.ts";
+import type { Dialect } from "./dialect.ts";
+import { idText, recoverMessage } from "./id.ts";
+import type { Method } from "./method.ts";
+import { Outgoing, type RequestOptions } from "./outgoing.ts";
+import { parseMessage } from "./parse-message.ts";
+import {
+  type PeerLimits,
+  type PeerOptions,
+  resolvePeerOptions,
+  type Trace,
+} from "./peer-options.ts";
+import { refuse } from "./refuse.ts";
+import type { Route, Routes } from "./route.ts";
+import { errorText, RpcError, toRpcError } from "./rpc-error.ts";
+
+const NO_PARAMS: Readonly<Record<string, never>> = Object.freeze({});
+
+/**
+ * One side of a JSON-RPC 2.0 conversation; both sides are the same class. It answers what its
+ * routes handle and asks what `request` is called with. Every request gets exactly one answer.
+ */
+export class Peer<S = undefined> implements Sink<string> {
+  readonly state: S;
+  readonly deadlines = new Deadlines();
+  readonly #channel: Channel<string>;
+  readonly #routes: Routes<S>;
+  readonly #dialect: Dialect;
+  readonly #limits: PeerLimits;
+  readonly #trace: Trace | undefined;
+  readonly #report: (event: string, fields: Record<string, unknown>) => void;
+  readonly #outgoing: Outgoing;
+  readonly #inFlight = new Map<string, Call<S>>();
+  readonly #done = Promise.withResolvers<void>();
+  #full: Promise<void> | undefined;
+  #inputOver = false;
+  #closing = false;
+
+  constructor(channel: Channel<string>, state: S, options: PeerOptions<S>) {
+    const resolved = resolvePeerOptions(options);
+    this.state = state;
+    this.#channel = channel;
+    this.#routes = resolved.routes;
+    this.#dialect = resolved.dialect;
+    this.#limits = resolved.limits;
+    this.#trace = resolved.trace;
+    this.#report = resolved.report;
+    this.#outgoing = new Outgoing({
+      deadlines: this.deadlines,
+      send: (text) => void this.#send(text),
+      cancel: (requestId, reason) => {
+        void this.notify({ name: this.#dialect.cancel.method }, { requestId, reason });
+      },
+    });
+    channel.receive(this);
+  }
+
+  /** Resolves when the other side has finished sending and everything it asked has its answer. */
+  get done(): Promise<void> {
+    return this.#done.promise;
+  }
+
+  /** Asks the other side and waits for its answer. Rejects with what it answered, as an `RpcError`. */
+  request<P, R>(method: Method<P, R>, params: P, options: RequestOptions = {}): Promise<R> {
+    // The method's own check makes the result an R.
+    return this.#outgoing.request(
+      method as Method<unknown, unknown>,
+      params,
+      options,
+    ) as Promise<R>;
+  }
+
+  /** Tells the other side. Resolves when there is room to tell it more. */
+  notify<P>(method: Method<P, void>, params: P): Promise<void> {
+    return this.#send(JSON.stringify({ jsonrpc: "2.0", method: method.name, params }));
+  }
+
+  /** Answers what is in flight, waiting at most `grace` milliseconds, then flushes and closes. */
+  async close(grace = 0): Promise<void> {
+    this.#closing = true;
+    if (this.#inFlight.size > 0 && grace > 0) await this.#drain(grace);
+    const error = new TrunklineError("closed", "The connection is closing");
+    for (const call of [...this.#inFlight.values()]) {
+      this.#endCall(call, error, RpcError.of(STANDARD.internal, "shutting down"));
+    }
+    this.#outgoing.failAll(error);
+    this.deadlines.clear();
+    this.#done.resolve();
+    await this.#channel[Symbol.asyncDispose]();
+  }
+
+  /** Called by the channel. */
+  message(text: string): void | Promise<void> {
+    const message = parseMessage(text, this.#limits);
+    this.#trace?.received(message);
+    if (message instanceof RpcError) this.#fail("null", message);
+    else if (Array.isArray(message)) this.#batch(message, text);
+    else this.#receive(message, text);
+    const full = this.#full;
+    this.#full = undefined;
+    return full;
+  }
+
+  /** Called by the channel: a message that was not read whole. */
+  fault(fault: FrameFault): void {
+    const lost = recoverMessage(fault);
+    const tooLarge = `message of ${fault.size} bytes is over the limit of ${fault.limit}`;
+    if (fault.kind === "encoding") {
+      this.#fail("null", RpcError.of(STANDARD.parse, "message is not valid UTF-8"));
+    } else if (lost.isResponse) {
+      const known = this.#outgoing.fail(
+        JSON.parse(lost.idText),
+        new TrunklineError("limit", tooLarge),
+      );
+      if (!known) this.#report("rpc.unknown-response", { id: lost.idText, size: fault.size });
+    } else {
+      const data = { size: fault.size, limit: fault.limit };
+      this.#fail(lost.idText, RpcError.of(STANDARD.invalidRequest, tooLarge, data));
+    }
+  }
+
+  /** Called by the channel. */
+  end(error?: Error): void {
+    this.#inputOver = true;
+    const reason = new TrunklineError("closed", "The connection is closed", { cause: error });
+    this.#outgoing.failAll(reason);
+    if (error !== undefined) {
+      this.#report("rpc.connection-failed", { error: error.message });
+      for (const call of [...this.#inFlight.values()]) this.#endCall(call, reason, undefined);
+      this.deadlines.clear();
+    }
+    this.#checkDone();
+  }
+
+  #batch(messages: unknown[], text: string): void {
+    if (!this.#dialect.batches || messages.length === 0) {
+      const why = messages.length === 0 ? "batch is empty" : "batches are not supported";
+      this.#fail("null", RpcError.of(STANDARD.invalidRequest, why));
+      return;
+    }
+    const batch = new Batch((answer) => void this.#send(answer));
+    for (const message of messages) this.#receive(message, text, batch);
+    batch.seal();
+  }
+
+  #receive(message: unknown, text: string, batch?: Batch): void {
+    if (typeof message !== "object" || message === null || Array.isArray(message)) {
+      batch?.expect();
+      this.#fail("null", RpcError.of(STANDARD.invalidRequest, "message must be an object"), batch);
+      return;
+    }
+    const { jsonrpc, id, method, params } = message as Record<string, unknown>;
+    if (typeof method !== "string") {
+      this.#receiveAnswer(message, id, text, batch);
+      return;
+    }
+    const isRequest = typeof id === "string" || typeof id === "number";
+    const exactId = isRequest ? idText(id, text) : "null";
+    const isNotification = id === undefined || (id === null && this.#dialect.nullIdIsNotification);
+    if (jsonrpc !== "2.0" || !(isRequest || isNotification)) {
+      batch?.expect();
+      const why =
+        jsonrpc === "2.0" ? "'id' must be a string or a number" : `'jsonrpc' must be "2.0"`;
+      this.#fail(exactId, RpcError.of(STANDARD.invalidRequest, why), batch);
+    } else if (isNotification) {
+      this.#notified(method, params ?? NO_PARAMS, text);
+    } else {
+      batch?.expect();
+      this.#requested(method, params ?? NO_PARAMS, exactId, text, batch);
+    }
+  }
+
+  /** A message without a method: an answer to us, or nothing that is known. */
+  #receiveAnswer(message: object, id: unknown, text: string, batch?: Batch): void {
+    if ("result" in message || "error" in message) {
+      if (!this.#outgoing.settle(id, message)) this.#report("rpc.unknown-response", { id });
+      return;
+    }
+    batch?.expect();
+    const known = typeof id === "string" || typeof id === "number" ? idText(id, text) : "null";
+    const why = "method" in message ? "'method' must be a string" : "'method' is missing";
+    this.#fail(known, RpcError.of(STANDARD.invalidRequest, why), batch);
+  }
+
+  #requested(name: string, params: unknown, id: string, text: string, batch?: Batch): void {
+    const route = this.#routes.get(name);
+    const refusal = this.#refuse(route, name, params, id, batch === undefined ? text : "");
+    if (refusal !== undefined || route === undefined) {
+      this.#fail(id, refusal ?? RpcError.of(STANDARD.internal), batch);
+      return;
+    }
+    const call = new Call<S>(this, name, id, batch);
+    let result: unknown;
+    try {
+      result = this.#run(route, params, call);
+    } catch (error) {
+      this.#fail(id, this.#toRpcError(error, name), batch);
+      return;
+    }
+    if (result instanceof Promise) this.#wait(call, route, result);
+    else this.#answer(call, result);
+  }
+
+  /** Why a request is not handled at all. */
+  #refuse(route: Route<S> | undefined, name: string, params: unknown, id: string, text: string) {
+    if (route === undefined) {
+      const { code } = STANDARD.methodNotFound;
+      return new RpcError(code, this.#dialect.methodNotFound(name), { method: name });
+    }
+    if (this.#closing) return RpcError.of(STANDARD.internal, "shutting down");
+    if (this.#inFlight.size > 0) {
+      if (this.#inFlight.size >= this.#limits.maxInFlight) return RpcError.of(TRUNKLINE.busy);
+      if (this.#inFlight.has(id)) {
+        return RpcError.of(STANDARD.invalidRequest, `id ${id} belongs to a request in flight`);
+      }
+    }
+    return refuse(route, params, text);
+  }
+
+  #run(route: Route<S>, params: unknown, call: Call<S>): unknown {
+    const { lanes, key, handle } = route;
+    const lane = lanes === undefined ? undefined : key?.(params);
+    if (lanes === undefined || lane === undefined) return handle(params, call);
+    return lanes.enter(lane, () => {
+      // Cancelled while it waited for its turn: it has its answer, and must not run.
+      if (call.isSettled) return undefined;
+      return handle(params, call);
+    });
+  }
+
+  #wait(call: Call<S>, route: Route<S>, result: Promise<unknown>): void {
+    this.#inFlight.set(call.idText, call);
+    const { timeout } = route;
+    if (timeout !== undefined) {
+      call.limitTo(timeout, () => {
+        const error = RpcError.of(ACP.timeout, `'${call.method}' took longer than ${timeout} ms`);
+        this.#endCall(call, error, error);
+      });
+    }
+    result.then(
+      (value) => {
+        if (this.#settle(call)) this.#answer(call, value);
+      },
+      (error: unknown) => {
+        if (!this.#settle(call)) return;
+        this.#fail(call.idText, this.#toRpcError(error, call.method), call.batch);
+      },
+    );
+  }
+
+  #notified(name: string, params: unknown, text: string): void {
+    if (name === this.#dialect.cancel.method) {
+      this.#cancelled(params);
+      return;
+    }
+    const route = this.#routes.get(name);
+    if (route === undefined) return;
+    const dropped = (error: unknown): void => {
+      this.#report("rpc.notification-failed", {
+        method: name,
+        error: this.#toRpcError(error, name).message,
+      });
+    };
+    const refusal = refuse(route, params, text);
+    if (refusal !== undefined) {
+      dropped(refusal);
+      return;
+    }
+    try {
+      const result = this.#run(route, params, new Call<S>(this, name, ""));
+      if (result instanceof Promise) result.catch(dropped);
+    } catch (error) {
+      dropped(error);
+    }
+  }
+
+  #cancelled(params: unknown): void {
+    const { requestId, reason } = params as { requestId?: unknown; reason?: unknown };
+    if (typeof requestId !== "string" && typeof requestId !== "number") return;
+    const call = this.#inFlight.get(JSON.stringify(requestId));
+    if (call === undefined) return;
+    const { answer } = this.#dialect.cancel;
+    const why = typeof reason === "string" ? reason : "The caller cancelled the request";
+    this.#endCall(call, new TrunklineError("cancelled", why), answer && RpcError.of(answer));
+  }
+
+  /** Ends a call before its handler does. The handler is told; what it returns is dropped. */
+  #endCall(call: Call<S>, reason: Error, answer: RpcError | undefined): void {
+    if (!this.#settle(call)) return;
+    call.abort(reason);
+    if (answer !== undefined) this.#fail(call.idText, answer, call.batch);
+    else call.batch?.skip();
+  }
+
+  /** Marks a call as answered; false when it already was. */
+  #settle(call: Call<S>): boolean {
+    if (call.isSettled) return false;
+    call.settle();
+    this.#inFlight.delete(call.idText);
+    this.#checkDone();
+    return true;
+  }
+
+  #answer(call: Call<S>, result: unknown): void {
+    let text: string | undefined;
+    try {
+      text = JSON.stringify(result);
+    } catch (error) {
+      this.#fail(call.idText, this.#toRpcError(error, call.method), call.batch);
+      return;
+    }
+    this.#reply(`{"jsonrpc":"2.0","id":${call.idText},"result":${text ?? "null"}}`, call.batch);
+  }
+
+  #fail(id: string, error: RpcError, batch?: Batch): void {
+    this.#reply(`{"jsonrpc":"2.0","id":${id},"error":${errorText(error)}}`, batch);
+  }
+
+  #reply(text: string, batch?: Batch): void {
+    if (batch === undefined) void this.#send(text);
+    else batch.add(text);
+  }
+
+  #send(text: string): Promise<void> {
+    this.#trace?.sent(text);
+    const room = this.#channel.send(text);
+    if (room !== ROOM) this.#full = room;
+    return room;
+  }
+
+  #toRpcError(error: unknown, method: string): RpcError {
+    return toRpcError(error, (correlationId, cause) => {
+      this.#report("rpc.internal-error", { correlationId, method, error: cause });
+    });
+  }
+
+  async #drain(grace: number): Promise<void> {
+    const empty = Promise.withResolvers<void>();
+    const timer = setTimeout(empty.resolve, grace);
+    this.#whenIdle = empty.resolve;
+    await empty.promise;
+    clearTimeout(timer);
+  }
+
+  #whenIdle: (() => void) | undefined;
+
+  #checkDone(): void {
+    if (this.#inFlight.size > 0) return;
+    this.#whenIdle?.();
+    if (this.#inputOver) this.#done.resolve();
+  }
+}

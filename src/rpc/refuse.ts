@@ -1,0 +1,36 @@
+import { describeProblem } from "./check.ts";
+import { STANDARD, TRUNKLINE } from "./codes.ts";
+import type { RouteLimits } from "./route.ts";
+import type { Check } from "./check.ts";
+import { RpcError } from "./rpc-error.ts";
+
+interface Refusing extends RouteLimits {
+  readonly name: string;
+  readonly check?: Check;
+}
+
+/** Why a message may not reach its handler: too large, wrong parameters, too often; or nothing. */
+export function refuse(route: Refusing, params: unknown, text: string): RpcError | undefined {
+  const { maxSize, check, rate } = route;
+  if (maxSize !== undefined && isLarger(text, maxSize)) {
+    const data = { size: Buffer.byteLength(text), limit: maxSize };
+    const detail = `'${route.name}' may be at most ${maxSize} bytes, this is ${data.size}`;
+    return RpcError.of(STANDARD.invalidRequest, detail, data);
+  }
+  const problem = check?.(params);
+  if (problem !== undefined) {
+    return RpcError.of(STANDARD.invalidParams, describeProblem("params", problem));
+  }
+  if (rate === undefined) return undefined;
+  const retryAfterMs = rate.take(route.key?.(params) ?? "");
+  if (retryAfterMs === 0) return undefined;
+  const { limit, windowMs } = rate.rate;
+  const detail = `'${route.name}' may be called ${limit} times in ${windowMs / 1000} s`;
+  return RpcError.of(TRUNKLINE.rateLimited, detail, { retryAfterMs });
+}
+
+/** UTF-8 takes one to three bytes for each UTF-16 unit, so most texts need no counting. */
+function isLarger(text: string, limit: number): boolean {
+  if (text.length > limit) return true;
+  return text.length * 3 > limit && Buffer.byteLength(text) > limit;
+}

@@ -1,0 +1,45 @@
+import type { RateLimiter } from "../base/rate-limiter.ts";
+import type { Call } from "./call.ts";
+import type { Check } from "./check.ts";
+import type { Lanes } from "./lanes.ts";
+import type { Method } from "./method.ts";
+
+export type Handler<P, R, S> = (params: P, call: Call<S>) => R | Promise<R>;
+
+/** What holds for one method wherever it is served. */
+export interface RouteLimits {
+  /** Bytes of the whole message. */
+  readonly maxSize?: number;
+  /** Milliseconds without progress; none when left out. */
+  readonly timeout?: number;
+  /** Shared by all connections, so that a second connection is not a second allowance. */
+  readonly rate?: RateLimiter;
+  /** Calls with the same lane run one after another. */
+  readonly lanes?: Lanes;
+  /** The key that the rate is counted for and the lane is chosen by, such as a session id. */
+  readonly key?: (params: unknown) => string | undefined;
+}
+
+/** A method and who answers it. Built once for a door, used by all its connections. */
+export interface Route<S> extends RouteLimits {
+  readonly name: string;
+  readonly check?: Check;
+  readonly handle: Handler<unknown, unknown, S>;
+}
+
+export type Routes<S> = ReadonlyMap<string, Route<S>>;
+
+export function route<P, R, S>(
+  method: Method<P, R>,
+  handle: Handler<P, R, S>,
+  limits: RouteLimits = {},
+): Route<S> {
+  const { name, check } = method;
+  // The check is what makes the parameters a P.
+  const untyped = handle as Handler<unknown, unknown, S>;
+  return { name, handle: untyped, ...(check === undefined ? {} : { check }), ...limits };
+}
+
+export function routes<S>(...all: Route<S>[]): Routes<S> {
+  return new Map(all.map((one) => [one.name, one]));
+}

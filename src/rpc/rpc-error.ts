@@ -1,0 +1,54 @@
+import { type ErrorCode, TrunklineError } from "../base/errors.ts";
+import { ACP, type Code, STANDARD, TRUNKLINE } from "./codes.ts";
+
+/** An error that crosses the wire. */
+export class RpcError extends Error {
+  override readonly name = "RpcError";
+  readonly code: number;
+  readonly data: unknown;
+
+  constructor(code: number, message: string, data?: unknown) {
+    super(message);
+    this.code = code;
+    this.data = data;
+  }
+
+  /** The code's own words, and where given what is the matter: `Invalid params: 'x' is missing`. */
+  static of(code: Code, detail?: string, data?: unknown): RpcError {
+    const message = detail === undefined ? code.message : `${code.message}: ${detail}`;
+    return new RpcError(code.code, message, data);
+  }
+}
+
+/** The body of an error response. */
+export function errorText(error: RpcError): string {
+  const { code, message, data } = error;
+  return JSON.stringify(data === undefined ? { code, message } : { code, message, data });
+}
+
+const CODE_OF: Record<ErrorCode, Code> = {
+  usage: STANDARD.invalidParams,
+  config: STANDARD.internal,
+  untrusted: STANDARD.internal,
+  "not-found": STANDARD.invalidParams,
+  unavailable: STANDARD.internal,
+  timeout: ACP.timeout,
+  cancelled: ACP.cancelled,
+  limit: TRUNKLINE.busy,
+  closed: STANDARD.internal,
+};
+
+/**
+ * The only way from a local failure to the wire. A failure of ours keeps its words. Anything else
+ * is a fault in the program: the caller learns nothing but an id, `report` gets the cause under it.
+ */
+export function toRpcError(
+  error: unknown,
+  report: (correlationId: string, cause: unknown) => void,
+): RpcError {
+  if (error instanceof RpcError) return error;
+  if (error instanceof TrunklineError) return RpcError.of(CODE_OF[error.code], error.message);
+  const correlationId = crypto.randomUUID();
+  report(correlationId, error);
+  return RpcError.of(STANDARD.internal, undefined, { correlationId });
+}
