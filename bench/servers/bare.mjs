@@ -1,0 +1,14 @@
+// The yardstick: the least a Node program can do to answer JSON-RPC lines, with batched writes.
+let rest = "";
+process.stdin.setEncoding("utf8");
+process.stdin.on("data", (chunk) => {
+  const lines = (rest + chunk).split("\n");
+  rest = lines.pop();
+  let answers = "";
+  for (const line of lines) {
+    const { id, method, params } = JSON.parse(line);
+    const result = method === "echo" ? { text: params.text } : {};
+    answers += JSON.stringify({ jsonrpc: "2.0", id, result }) + "\n";
+  }
+  process.stdout.write(answers);
+});
