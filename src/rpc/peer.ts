@@ -36,10 +36,10 @@ export class Peer<S = undefined> implements Sink<string> {
   readonly #report: (event: string, fields: Record<string, unknown>) => void;
   readonly #outgoing: Outgoing;
   readonly #inFlight = new Map<string, Call<S>>();
-  readonly #done = Promise.withResolvers<void>();
+  readonly #ended = Promise.withResolvers<void>();
   #full: Promise<void> | undefined;
-  #inputOver = false;
   #closing = false;
+  #whenIdle: (() => void) | undefined;
 
   constructor(channel: Channel<string>, state: S, options: PeerOptions<S>) {
     const resolved = resolvePeerOptions(options);
@@ -60,9 +60,9 @@ export class Peer<S = undefined> implements Sink<string> {
     channel.receive(this);
   }
 
-  /** Resolves when the other side has finished sending and everything it asked has its answer. */
-  get done(): Promise<void> {
-    return this.#done.promise;
+  /** Resolves when the other side has finished sending, or is gone. */
+  get ended(): Promise<void> {
+    return this.#ended.promise;
   }
 
   /** Asks the other side and waits for its answer. Rejects with what it answered, as an `RpcError`. */
@@ -90,7 +90,7 @@ export class Peer<S = undefined> implements Sink<string> {
     }
     this.#outgoing.failAll(error);
     this.deadlines.clear();
-    this.#done.resolve();
+    this.#ended.resolve();
     await this.#channel[Symbol.asyncDispose]();
   }
 
@@ -126,7 +126,6 @@ export class Peer<S = undefined> implements Sink<string> {
 
   /** Called by the channel. */
   end(error?: Error): void {
-    this.#inputOver = true;
     const reason = new TrunklineError("closed", "The connection is closed", { cause: error });
     this.#outgoing.failAll(reason);
     if (error !== undefined) {
@@ -134,7 +133,7 @@ export class Peer<S = undefined> implements Sink<string> {
       for (const call of [...this.#inFlight.values()]) this.#endCall(call, reason, undefined);
       this.deadlines.clear();
     }
-    this.#checkDone();
+    this.#ended.resolve();
   }
 
   #batch(messages: unknown[], text: string): void {
@@ -302,7 +301,7 @@ export class Peer<S = undefined> implements Sink<string> {
     if (call.isSettled) return false;
     call.settle();
     this.#inFlight.delete(call.idText);
-    this.#checkDone();
+    if (this.#inFlight.size === 0) this.#whenIdle?.();
     return true;
   }
 
@@ -340,18 +339,10 @@ export class Peer<S = undefined> implements Sink<string> {
   }
 
   async #drain(grace: number): Promise<void> {
-    const empty = Promise.withResolvers<void>();
-    const timer = setTimeout(empty.resolve, grace);
-    this.#whenIdle = empty.resolve;
-    await empty.promise;
+    const idle = Promise.withResolvers<void>();
+    const timer = Number.isFinite(grace) ? setTimeout(idle.resolve, grace) : undefined;
+    this.#whenIdle = idle.resolve;
+    await idle.promise;
     clearTimeout(timer);
-  }
-
-  #whenIdle: (() => void) | undefined;
-
-  #checkDone(): void {
-    if (this.#inFlight.size > 0) return;
-    this.#whenIdle?.();
-    if (this.#inputOver) this.#done.resolve();
   }
 }

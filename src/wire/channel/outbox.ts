@@ -10,13 +10,21 @@ export class Outbox {
   readonly #writable: Writable;
   readonly #limits: ChannelLimits;
   readonly #fail: (error: Error) => void;
+  readonly #write: (text: string) => void;
   #text = "";
   #scheduled = false;
   #closed = false;
   #room: PromiseWithResolvers<void> | undefined;
 
-  constructor(writable: Writable, limits: ChannelLimits, fail: (error: Error) => void) {
+  /** `write` stands in for the stream's own, where that has been taken from everyone else. */
+  constructor(
+    writable: Writable,
+    limits: ChannelLimits,
+    fail: (error: Error) => void,
+    write: (text: string) => void = (text) => void writable.write(text),
+  ) {
     this.#writable = writable;
+    this.#write = write;
     this.#limits = limits;
     this.#fail = fail;
     writable.on("drain", () => this.#drained());
@@ -62,7 +70,7 @@ export class Outbox {
     if (this.#text === "") return;
     const text = this.#text;
     this.#text = "";
-    this.#writable.write(text);
+    this.#write(text);
     const unsent = this.#writable.writableLength;
     if (unsent > this.#limits.maxUnsent) {
       this.#fail(new SlowReaderError(unsent, this.#limits.maxUnsent));

@@ -16,6 +16,8 @@ export interface StreamChannelOptions {
   /** How each direction is framed: a JSON text a line when left out. */
   readonly input?: TextFraming;
   readonly output?: TextFraming;
+  /** Stands in for the writable's own `write`, where that has been taken from everyone else. */
+  readonly write?: (text: string) => void;
 }
 
 /**
@@ -47,7 +49,7 @@ class StreamChannel implements Channel<string> {
     this.#writable = writable;
     this.#decoder = (options.input ?? ndjson).decoder(limits.maxMessage, this);
     this.#encode = (options.output ?? ndjson).encode;
-    this.#outbox = new Outbox(writable, limits, (error) => this.abort(error));
+    this.#outbox = new Outbox(writable, limits, (error) => this.abort(error), options.write);
     readable.on("error", (error: Error) => this.abort(error));
   }
 

@@ -1,0 +1,63 @@
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+
+import { type WebSocket, WebSocketServer } from "ws";
+
+import type { Channel, ChannelLimits } from "../channel.ts";
+import { webSocketChannel, webSocketSettings } from "./websocket.ts";
+
+/** A client that is silent for two of these is gone: many networks drop idle connections unsaid. */
+const HEARTBEAT = 20_000;
+
+/** Turns HTTP upgrades into channels and notices the ones that died without a word. */
+export class WebSocketAcceptor implements Disposable {
+  readonly #server: WebSocketServer;
+  readonly #limits: Partial<ChannelLimits>;
+  /** Each open socket, and how many heartbeats it has left unanswered. */
+  readonly #missed = new Map<WebSocket, number>();
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(limits: Partial<ChannelLimits> = {}, heartbeat = HEARTBEAT) {
+    this.#limits = limits;
+    this.#server = new WebSocketServer({
+      noServer: true,
+      clientTracking: false,
+      ...webSocketSettings(limits),
+    });
+    // One timer for all: ten thousand idle connections need not have ten thousand.
+    this.#timer = setInterval(() => this.#beat(), heartbeat).unref();
+  }
+
+  get size(): number {
+    return this.#missed.size;
+  }
+
+  /** Completes the handshake. A request that is no proper upgrade is answered and never resolves. */
+  accept(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<Channel<string>> {
+    return new Promise((resolve) => {
+      this.#server.handleUpgrade(request, socket, head, (ws) => {
+        this.#missed.set(ws, 0);
+        ws.on("pong", () => this.#missed.set(ws, 0));
+        ws.on("close", () => this.#missed.delete(ws));
+        resolve(webSocketChannel(ws, { limits: this.#limits, socket }));
+      });
+    });
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer);
+    for (const ws of this.#missed.keys()) ws.terminate();
+    this.#server.close();
+  }
+
+  #beat(): void {
+    for (const [ws, missed] of this.#missed) {
+      if (missed >= 2) {
+        ws.terminate();
+      } else {
+        this.#missed.set(ws, missed + 1);
+        ws.ping();
+      }
+    }
+  }
+}
