@@ -28,5 +28,5 @@ const handle = isAsync
 
 const channel = streamChannel(process.stdin, process.stdout);
 const peer = new Peer(channel, undefined, { dialect, routes: routes(route(echo, handle)) });
-await peer.done;
+await peer.ended;
 await peer.close();

@@ -447,7 +447,7 @@ describe("Peer", { timeout: 20_000 }, () => {
   it("rejects what it asked when the connection ends, and everything afterwards", async () => {
     await using tap = new WireTap(routes());
     const asked = tap.peer.request(echo, { text: "a" });
-    await tap.end(new Error("cable pulled"));
+    await tap.hangUp(new Error("cable pulled"));
     await assert.rejects(asked, (error: TrunklineError) => error.code === "closed");
     await assert.rejects(tap.peer.request(echo, { text: "b" }), /connection is closed/);
     await tap.peer.ended;
@@ -479,7 +479,7 @@ describe("Peer", { timeout: 20_000 }, () => {
     const slow = held();
     await using tap = new WireTap(routes(slow.route));
     await tap.exchange([ask(1, "held"), "oops"], 1);
-    await tap.end(new Error("cable pulled"));
+    await tap.hangUp(new Error("cable pulled"));
     await tap.peer.ended;
     assert.equal(slow.calls[0]?.call.signal.aborted, true);
   });

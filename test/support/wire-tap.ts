@@ -45,7 +45,7 @@ export class WireTap extends RecordingSink implements AsyncDisposable {
   }
 
   /** The other end finishes sending, or breaks. */
-  async end(error?: Error): Promise<void> {
+  async hangUp(error?: Error): Promise<void> {
     if (error === undefined) await this.#wire[Symbol.asyncDispose]();
     else this.#wire.abort(error);
   }

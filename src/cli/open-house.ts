@@ -1,0 +1,14 @@
+import type { ConfigFlags } from "../gateway/config/config.ts";
+import { loadConfig } from "../gateway/config/load.ts";
+import { House } from "../gateway/house.ts";
+import type { Invocation } from "./command.ts";
+
+/** The house as the command line, the environment and the files want it. Warnings go to stderr. */
+export async function openHouse(invocation: Invocation): Promise<House> {
+  const { cwd, env } = invocation;
+  // The table of commands makes these the types that they are.
+  const flags = invocation.values as ConfigFlags;
+  const { config, warnings } = await loadConfig({ cwd, env, flags });
+  for (const warning of warnings) invocation.err(`trunkline: ${warning}\n`);
+  return new House(config);
+}

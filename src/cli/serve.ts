@@ -1,0 +1,40 @@
+import { HttpServer } from "../gateway/http-server.ts";
+import { untilSignal } from "../gateway/signals.ts";
+import { VERSION } from "../base/version.ts";
+import type { Invocation } from "./command.ts";
+import { openHouse } from "./open-house.ts";
+
+/** Whoever pressed Ctrl-C is waiting. */
+const STOP_GRACE = 500;
+
+/** `trunkline serve` */
+export async function run(invocation: Invocation): Promise<number> {
+  const signalled = untilSignal();
+  const server = await HttpServer.open(await openHouse(invocation));
+  const url = server.origin;
+  const mcp = `${url}/mcp`;
+  const acp = `${url.replace("http", "ws")}/acp`;
+  if (invocation.values.json === true) {
+    const { pid } = process;
+    invocation.out(`${JSON.stringify({ ready: true, url, mcp, acp, pid })}\n`);
+  } else {
+    invocation.out(welcome(url, mcp, acp, invocation.color));
+  }
+  await signalled;
+  await server.close(STOP_GRACE);
+  return 0;
+}
+
+function welcome(url: string, mcp: string, acp: string, color: boolean): string {
+  const bold = (text: string): string => (color ? `\x1b[1m${text}\x1b[22m` : text);
+  return `${bold(`Trunkline ${VERSION} is running.`)}
+
+  MCP      ${mcp}   for assistants
+  ACP      ${acp}     for editors
+  Status   ${url}/
+
+Next: connect an assistant, for example
+  claude mcp add --transport http trunkline ${mcp}
+Stop with Ctrl-C.
+`;
+}

@@ -1,0 +1,8 @@
+import { acpServer } from "../protocol/acp/serve.ts";
+import type { House } from "./house.ts";
+import { serveStdio } from "./serve-stdio.ts";
+
+/** What an editor starts. */
+export function serveAcpOnStdio(house: House): Promise<void> {
+  return serveStdio(house, acpServer(house.config.limits.messages));
+}

@@ -1,0 +1,19 @@
+import { Peer } from "../rpc/peer.ts";
+import type { PeerOptions } from "../rpc/peer-options.ts";
+import { stdioChannel } from "../wire/channel/stdio.ts";
+import type { House } from "./house.ts";
+import { untilSignal } from "./signals.ts";
+
+/** After the end of input: whoever closed it may still read the answers. */
+const INPUT_GRACE = 10_000;
+/** After a signal: whoever sent it is waiting. */
+const SIGNAL_GRACE = 800;
+
+/** Serves one conversation on the standard streams, until the other side or a signal ends it. */
+export async function serveStdio(house: House, door: PeerOptions<undefined>): Promise<void> {
+  const channel = stdioChannel(house.config.limits);
+  const peer = new Peer(channel, undefined, house.furnish(door));
+  const signalled = untilSignal().then(() => peer.close(SIGNAL_GRACE));
+  // A signal that comes while the last answers are awaited cuts the wait short.
+  await Promise.race([signalled, peer.ended.then(() => peer.close(INPUT_GRACE))]);
+}
