@@ -15,8 +15,8 @@ export interface MessageLimits {
 /** Limits by method name; `fs/*` stands for every method that begins with `fs/`. */
 export type LimitTable = Readonly<Record<string, MessageLimits>>;
 
-const KB = 1000;
-const MB = 1000 * KB;
+const KB = 1024;
+const MB = 1024 * KB;
 const second = 1000;
 const perMinute = (limit: number): Rate => ({ limit, windowMs: 60 * second });
 

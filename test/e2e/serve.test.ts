@@ -1,0 +1,156 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { request } from "node:http";
+import { describe, it } from "node:test";
+import { WebSocket } from "ws";
+
+import { Program } from "../support/program.ts";
+
+interface Ready {
+  readonly url: string;
+  readonly mcp: string;
+  readonly acp: string;
+  readonly pid: number;
+}
+
+/** A gateway on a free port, stopped as Ctrl-C stops it. */
+class Gateway extends Program {
+  ready!: Ready;
+
+  static async start(...args: string[]): Promise<Gateway> {
+    const gateway = new Gateway(["serve", "--port", "0", "--json", ...args]);
+    const [ready] = await gateway.answers(1);
+    gateway.ready = ready as unknown as Ready;
+    return gateway;
+  }
+
+  post(body: unknown, headers: Record<string, string> = {}): Promise<Response> {
+    const init = { "content-type": "application/json", ...headers };
+    return fetch(this.ready.mcp, { method: "POST", headers: init, body: JSON.stringify(body) });
+  }
+
+  override async [Symbol.asyncDispose](): Promise<void> {
+    this.child.kill("SIGINT");
+    assert.equal(await this.exit, 0);
+    await super[Symbol.asyncDispose]();
+  }
+}
+
+describe("trunkline serve", { timeout: 30_000 }, () => {
+  it("says where it is, and that it is well", async () => {
+    await using gateway = await Gateway.start();
+    assert.equal(gateway.ready.pid, gateway.child.pid);
+    const health = (await (await fetch(`${gateway.ready.url}/healthz`)).json()) as {
+      status: string;
+    };
+    assert.equal(health.status, "ok");
+    const metrics = await (await fetch(`${gateway.ready.url}/metrics`)).text();
+    assert.match(metrics, /trunkline_http_requests_total{route="\/healthz",status="200"} 1/);
+    const page = await (await fetch(gateway.ready.url)).text();
+    assert.ok(page.includes(gateway.ready.mcp) && page.includes(gateway.ready.acp));
+  });
+
+  it("answers MCP on /mcp, one message a POST", async () => {
+    await using gateway = await Gateway.start();
+    const answer = await gateway.post({ jsonrpc: "2.0", id: 1, method: "ping" });
+    assert.equal(answer.status, 200);
+    assert.deepEqual(await answer.json(), { jsonrpc: "2.0", id: 1, result: {} });
+    const silent = await gateway.post({ jsonrpc: "2.0", method: "notifications/initialized" });
+    assert.equal(silent.status, 202);
+    assert.equal(await silent.text(), "");
+    const bad = await fetch(gateway.ready.mcp, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: "{oops",
+    });
+    assert.equal(((await bad.json()) as { error: { code: number } }).error.code, -32700);
+  });
+
+  it("answers ACP on /acp, one message a text frame", async () => {
+    await using gateway = await Gateway.start();
+    const socket = new WebSocket(gateway.ready.acp);
+    await once(socket, "open");
+    socket.send(
+      JSON.stringify({
+        jsonrpc: "2.0",
+        id: 1,
+        method: "initialize",
+        params: { protocolVersion: 1 },
+      }),
+    );
+    const [data] = (await once(socket, "message")) as [Buffer];
+    const answer = JSON.parse(data.toString()) as {
+      id: number;
+      result: { protocolVersion: number };
+    };
+    assert.equal(answer.result.protocolVersion, 1);
+    socket.close();
+    await once(socket, "close");
+  });
+
+  it("closes open conversations when it is stopped", async () => {
+    await using gateway = await Gateway.start();
+    const socket = new WebSocket(gateway.ready.acp);
+    await once(socket, "open");
+    gateway.child.kill("SIGTERM");
+    const [code] = (await once(socket, "close")) as [number];
+    assert.equal(code, 1000);
+    assert.equal(await gateway.exit, 0);
+  });
+
+  it("refuses other names, other origins, other paths, methods and types", async () => {
+    await using gateway = await Gateway.start();
+    const { url, mcp, acp } = gateway.ready;
+    assert.equal(await statusOf(`${url}/healthz`, { host: "evil.example" }), 403);
+    assert.equal(await statusOf(`${url}/healthz`, { origin: "https://evil.example" }), 403);
+    assert.equal(await statusOf(`${url}/healthz`, { origin: "http://localhost:5173" }), 200);
+    assert.equal((await fetch(`${url}/nope`)).status, 404);
+    const wrongMethod = await fetch(mcp);
+    assert.equal(wrongMethod.status, 405);
+    assert.equal(wrongMethod.headers.get("allow"), "POST");
+    const wrongType = await fetch(mcp, { method: "POST", body: "{}" });
+    assert.equal(wrongType.status, 415);
+    const noUpgrade = await fetch(acp.replace("ws", "http"));
+    assert.equal(noUpgrade.status, 426);
+    const foreign = new WebSocket(acp, { origin: "https://evil.example" });
+    const [error] = (await once(foreign, "error")) as [Error];
+    assert.match(error.message, /403/);
+  });
+
+  it("says what to do when its port is taken, or not its own machine's", async () => {
+    await using gateway = await Gateway.start();
+    const port = new URL(gateway.ready.url).port;
+    await using second = new Program(["serve", "--port", port]);
+    assert.equal(await second.exit, 1);
+    assert.match(
+      second.stderr,
+      /Cannot listen on 127\.0\.0\.1:\d+: another program listens there.*--port/,
+    );
+    await using open = new Program(["serve", "--host", "0.0.0.0", "--port", "0"]);
+    assert.notEqual(await open.exit, 0);
+    assert.match(open.stderr, /Cannot listen on '0\.0\.0\.0': only this machine may connect/);
+  });
+
+  it("tells a person what runs, where, and what to do next", async () => {
+    await using program = new Program(["serve", "--port", "0"]);
+    await program.until(({ lines }) => lines.some((line) => line.includes("Ctrl-C")));
+    const text = program.lines.join("\n");
+    assert.match(text, /Trunkline \d+\.\d+\.\d+ is running/);
+    assert.match(text, /http:\/\/127\.0\.0\.1:\d+\/mcp/);
+    assert.match(text, /ws:\/\/127\.0\.0\.1:\d+\/acp/);
+    assert.ok(!text.includes("\x1b"), "colours without a terminal");
+    program.child.kill("SIGINT");
+    assert.equal(await program.exit, 0);
+  });
+});
+
+/** fetch() keeps `host` and `origin` for itself. */
+function statusOf(url: string, headers: Record<string, string>): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    const call = request(url, { headers }, (response) => {
+      response.resume();
+      resolve(response.statusCode);
+    });
+    call.on("error", reject).end();
+  });
+}
