@@ -1,0 +1,83 @@
+/**
+ * One command of the program, as data: parsing, help, completion and the reference are all read
+ * from it. A command either runs (`load`) or is a group of others (`commands`).
+ */
+export interface Command {
+  readonly name: string;
+  /** One line for lists, without a full stop. */
+  readonly summary: string;
+  /** More, for the command's own help; an empty line parts paragraphs. */
+  readonly description?: string;
+  readonly args?: readonly Argument[];
+  /** Its own options. The global ones come along; one of the same name stands in for the global. */
+  readonly options?: Options;
+  readonly examples: readonly [Example, ...Example[]];
+  readonly commands?: readonly Command[];
+  /** Imports the code, so that a command pays only for itself at start. */
+  readonly load?: () => Promise<Runner>;
+}
+
+/** A word that the command takes besides its options. */
+export interface Argument {
+  /** In capitals. Shells complete files for `FILE`, folders for `DIR`, commands for `COMMAND`. */
+  readonly name: string;
+  readonly describe: string;
+  readonly choices?: readonly string[];
+  readonly optional?: boolean;
+  /** Takes all the words that are left; only the last argument can. */
+  readonly variadic?: boolean;
+}
+
+export type Options = Readonly<Record<string, OptionSpec>>;
+
+export interface OptionSpec {
+  readonly type: "string" | "boolean";
+  /** One letter. */
+  readonly short?: string;
+  /** May be given again; its value is a list. */
+  readonly multiple?: boolean;
+  /** What stands for the value in the help. Shells complete files for `FILE`, folders for `DIR`. */
+  readonly value?: string;
+  readonly describe: string;
+  readonly choices?: readonly string[];
+  /** What the command gets when the option is not given. */
+  readonly default?: string | readonly string[];
+  /** Its value is the name of a command to run: `--mode mcp` is `mcp`. */
+  readonly namesCommand?: boolean;
+}
+
+export interface Example {
+  /** The whole line as typed in a shell. */
+  readonly run: string;
+  readonly explains: string;
+}
+
+export type OptionValue = string | boolean | readonly string[] | undefined;
+export type Values = Readonly<Record<string, OptionValue>>;
+
+/**
+ * What a command is run with. A command may name its own options' types:
+ * `run(invocation: Invocation<{ port: string; json?: boolean }>)`.
+ */
+export interface Invocation<V extends Values = Values> {
+  readonly values: V;
+  readonly positionals: readonly string[];
+  readonly env: NodeJS.ProcessEnv;
+  readonly cwd: string;
+  /** Writes to stdout as it is: no line end is added. */
+  readonly out: (text: string) => void;
+  /** Writes to stderr as it is. */
+  readonly err: (text: string) => void;
+  /** Whether stdout may carry colours. */
+  readonly color: boolean;
+  /** Whether a person reads stdout. */
+  readonly isTerminal: boolean;
+  /** Columns to fill at most. */
+  readonly width: number;
+}
+
+/** The code of a command. Written as a method so that `run` may name its options' types. */
+export interface Runner {
+  /** Resolves to the exit code: 0 success, 1 the thing failed, 2 wrong usage. */
+  run(invocation: Invocation): Promise<number>;
+}

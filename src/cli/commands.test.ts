@@ -1,0 +1,93 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { PROGRAM } from "./commands.ts";
+import { GLOBAL_OPTIONS, optionsOf } from "./global-options.ts";
+import { parse } from "./parse.ts";
+import { allPaths, callOf, last } from "./path.ts";
+
+const PATHS = allPaths([PROGRAM]);
+
+/** The words after `trunkline` in a line for a shell: quotes undone, redirections left out. */
+function wordsOf(line: string): string[] {
+  const call = line.match(/.*(?:^|[\s(])trunkline(?:\s+(?<rest>.*))?$/)?.groups;
+  assert.ok(call, `'${line}' does not call trunkline`);
+  const [own = ""] = (call["rest"] ?? "").split(/\s*(?:\d?>|\||\))/);
+  const words = own.match(/"[^"]*"|'[^']*'|[^\s"']+/g) ?? [];
+  return words.map((word) => word.replaceAll(/^["']|["']$/g, ""));
+}
+
+for (const path of PATHS) {
+  const call = callOf(path);
+  const command = last(path);
+
+  test(`the examples of '${call}' are lines that Trunkline understands`, () => {
+    for (const { run, explains } of command.examples) {
+      const parsed = parse(wordsOf(run), PROGRAM);
+      assert.ok(["run", "help"].includes(parsed.kind), `${run}: ${JSON.stringify(parsed)}`);
+      assert.match(explains, /\.$/, run);
+    }
+  });
+
+  test(`an example of '${call}' calls it, or a command in it`, () => {
+    const calls = command.examples.map(({ run }) => callOf(parse(wordsOf(run), PROGRAM).path));
+    assert.ok(
+      calls.some((called) => called === call || called.startsWith(`${call} `)),
+      calls.join(", "),
+    );
+  });
+
+  test(`'${call}' is written so that help, shells and the reference can show it`, () => {
+    assert.match(command.name, /^[a-z][a-z-]*$/);
+    assert.match(command.summary, /^[A-Z].*[^.]$/);
+    assert.notEqual(command.load === undefined, command.commands === undefined);
+    for (const [name, spec] of Object.entries(optionsOf(command))) {
+      assert.match(name, /^[a-z][a-z-]*$/);
+      assert.match(spec.describe, /^[A-Z].*[^.]$/, `--${name}`);
+      assert.match(spec.short ?? "x", /^[A-Za-z]$/, `--${name}`);
+      assert.equal(spec.type === "string", spec.value !== undefined, `--${name}`);
+      for (const choice of spec.choices ?? []) assert.match(choice, /^[\w.-]+$/);
+    }
+    for (const { name, choices = [] } of command.args ?? []) {
+      assert.match(name, /^[A-Z][A-Z_-]*$/);
+      for (const choice of choices) assert.match(choice, /^[\w.-]+$/);
+    }
+  });
+
+  test(`'${call}' has no name or letter twice, and required arguments come first`, () => {
+    const names = (command.commands ?? []).map(({ name }) => name);
+    assert.deepEqual(names, [...new Set(names)]);
+    const letters = Object.values(optionsOf(command)).flatMap(({ short = [] }) => short);
+    assert.deepEqual(letters, [...new Set(letters)]);
+    const args = command.args ?? [];
+    const optional = args.map((arg) => arg.optional === true);
+    assert.deepEqual(
+      optional,
+      optional.toSorted((a, b) => Number(a) - Number(b)),
+    );
+    assert.ok(args.slice(0, -1).every(({ variadic }) => variadic !== true));
+  });
+
+  test(`'${call}' takes over global options only with their shape`, () => {
+    // Before the command is known, its options are read as the global ones.
+    for (const [name, spec] of Object.entries(command.options ?? {})) {
+      const shadowed = GLOBAL_OPTIONS[name];
+      if (shadowed === undefined) continue;
+      assert.equal(spec.type, shadowed.type, `--${name}`);
+      assert.equal(spec.short, shadowed.short, `--${name}`);
+    }
+  });
+}
+
+test("the choices of an option that names a command are commands", () => {
+  for (const { options = {}, commands = [] } of PATHS.map(last)) {
+    for (const { namesCommand, choices } of Object.values(options)) {
+      if (namesCommand !== true) continue;
+      assert.ok(choices, "an option that names a command has choices");
+      for (const choice of choices)
+        assert.ok(
+          commands.some(({ name }) => name === choice),
+          choice,
+        );
+    }
+  }
+});

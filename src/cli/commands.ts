@@ -1,0 +1,128 @@
+import type { Command } from "./command.ts";
+import { config } from "./commands/config.ts";
+
+const serve: Command = {
+  name: "serve",
+  summary: "Run the whole gateway",
+  description:
+    "Listens for MCP over HTTP on /mcp and for ACP over WebSocket on /acp. It shows its state to " +
+    "people on /, to monitors on /healthz and /metrics. Stop it with Ctrl-C or SIGTERM.",
+  options: {
+    // No defaults here: the configuration has them, and may say otherwise.
+    host: {
+      type: "string",
+      value: "HOST",
+      describe: "Address to listen on, instead of the configured one (127.0.0.1)",
+    },
+    port: {
+      type: "string",
+      value: "PORT",
+      describe: "Port to listen on, instead of the configured one (4180); 0 picks a free one",
+    },
+    json: { type: "boolean", describe: "Print one JSON line with the addresses once it is ready" },
+  },
+  examples: [
+    { run: "trunkline serve", explains: "Serve programs on this machine." },
+    {
+      run: "trunkline serve --port 0 --json",
+      explains: "Serve on a free port, and say which in a line that a script can read.",
+    },
+  ],
+  load: () => import("./serve.ts"),
+};
+
+const mcp: Command = {
+  name: "mcp",
+  summary: "Speak MCP on standard input and output",
+  description:
+    "This is what an assistant (Claude Code, Cursor, Codex and others) starts to use the tools. " +
+    "Only the protocol is written to standard output; the log goes to standard error.",
+  examples: [
+    { run: "trunkline mcp", explains: "Offer every tool to the program that started it." },
+    {
+      run: "claude mcp add trunkline -- trunkline mcp",
+      explains: "Have Claude Code start it.",
+    },
+    {
+      run: "TRUNKLINE_VERBOSE=1 trunkline mcp 2>protocol.log",
+      explains: "Keep every message in a file.",
+    },
+  ],
+  load: () => import("./mcp.ts"),
+};
+
+const acp: Command = {
+  name: "acp",
+  summary: "Speak ACP on standard input and output",
+  description:
+    "This is what an editor (Zed, the JetBrains IDEs) starts to hold conversations with an agent. " +
+    "Only the protocol is written to standard output; the log goes to standard error.",
+  options: {
+    dialect: {
+      type: "string",
+      value: "DIALECT",
+      describe: "What to speak; auto goes by the first message",
+      choices: ["auto", "acp"],
+      default: "auto",
+    },
+  },
+  examples: [
+    { run: "trunkline acp", explains: "Offer conversations to the editor that started it." },
+    { run: "trunkline acp --dialect acp", explains: "Speak the Agent Client Protocol only." },
+  ],
+  load: () => import("./acp.ts"),
+};
+
+const completion: Command = {
+  name: "completion",
+  summary: "Print a script that completes commands in a shell",
+  description:
+    "The script knows every command and option by itself, so pressing Tab starts nothing.",
+  args: [{ name: "SHELL", describe: "The shell to write for", choices: ["bash", "zsh", "fish"] }],
+  examples: [
+    { run: 'eval "$(trunkline completion bash)"', explains: "In ~/.bashrc." },
+    {
+      run: "trunkline completion zsh > ~/.zfunc/_trunkline",
+      explains: "Where ~/.zfunc is in fpath before compinit runs.",
+    },
+    {
+      run: "trunkline completion fish > ~/.config/fish/completions/trunkline.fish",
+      explains: "From the next fish on.",
+    },
+  ],
+  load: () => import("./completion.ts"),
+};
+
+const help: Command = {
+  name: "help",
+  summary: "Show what a command does and how it is used",
+  args: [{ name: "COMMAND", describe: "The command", optional: true, variadic: true }],
+  examples: [
+    { run: "trunkline help", explains: "List the commands." },
+    { run: "trunkline help config show", explains: "The same as `trunkline config show --help`." },
+  ],
+  load: () => import("./help.ts"),
+};
+
+/** The whole program. */
+export const PROGRAM: Command = {
+  name: "trunkline",
+  summary: "The switchboard between the people and programs that work on code",
+  options: {
+    mode: {
+      type: "string",
+      value: "MODE",
+      describe: "Run the command of that name, as RemoteJuggler is started",
+      choices: ["mcp", "acp"],
+      namesCommand: true,
+    },
+    version: { type: "boolean", short: "V", describe: "Print the version" },
+    json: { type: "boolean", describe: "With --version: print JSON" },
+  },
+  examples: [
+    { run: "trunkline serve", explains: "Run the gateway." },
+    { run: "trunkline help serve", explains: "Read about one command." },
+    { run: "trunkline --mode=mcp", explains: "The same as `trunkline mcp`." },
+  ],
+  commands: [serve, mcp, acp, config, completion, help],
+};

@@ -1,0 +1,19 @@
+import type { Invocation } from "./command.ts";
+import { PROGRAM } from "./commands.ts";
+import { completionStates, type State } from "./completion/states.ts";
+
+type Shell = "bash" | "zsh" | "fish";
+type Generate = (states: readonly State[]) => string;
+
+const GENERATORS: Record<Shell, () => Promise<Generate>> = {
+  bash: async () => (await import("./completion/bash.ts")).bashScript,
+  zsh: async () => (await import("./completion/zsh.ts")).zshScript,
+  fish: async () => (await import("./completion/fish.ts")).fishScript,
+};
+
+export async function run({ positionals, out }: Invocation): Promise<number> {
+  // The table lets no other word through.
+  const generate = await GENERATORS[positionals[0] as Shell]();
+  out(generate(completionStates(PROGRAM)));
+  return 0;
+}

@@ -1,0 +1,139 @@
+import { resolve } from "node:path";
+
+import { TrunklineError } from "../base/errors.ts";
+import { mask } from "../base/mask.ts";
+import type { ConfigInput, ConfigSource, LoadedConfig } from "../gateway/config/config.ts";
+import { keyText, leaves } from "../gateway/config/layer.ts";
+import { loadConfig } from "../gateway/config/load.ts";
+import { expandPath } from "../gateway/config/locations.ts";
+import type { Invocation } from "./command.ts";
+
+type GlobalValues = {
+  readonly config?: string;
+  readonly data?: string;
+  readonly set?: readonly string[];
+};
+type Printing = GlobalValues & { readonly json?: boolean };
+
+/** `trunkline config show` */
+export async function show(
+  invocation: Invocation<Printing & { readonly origin?: boolean }>,
+): Promise<number> {
+  const { values, out } = invocation;
+  const loaded = await loadConfig(inputOf(invocation));
+  const config = mask(loaded.config) as object;
+  if (values.json) {
+    const origins = Object.fromEntries(loaded.origins);
+    out(toJson(values.origin ? { config, origins, warnings: loaded.warnings } : config));
+    return 0;
+  }
+  const rows = [...leaves(config)].map(([path, value]) => {
+    const key = keyText(path);
+    return { line: `${key} = ${JSON.stringify(value)}`, origin: originOf(loaded, key) };
+  });
+  const width = Math.min(48, Math.max(...rows.map(({ line }) => line.length)));
+  for (const { line, origin } of rows) {
+    out(values.origin ? `${line.padEnd(width)}  # ${origin}\n` : `${line}\n`);
+  }
+  warn(invocation, loaded);
+  return 0;
+}
+
+/** `trunkline config path`. Only the user's file goes to stdout, so that a script can use it. */
+export async function path(invocation: Invocation<Printing>): Promise<number> {
+  const { files, config } = await loadConfig(inputOf(invocation));
+  if (invocation.values.json) {
+    invocation.out(toJson({ files, data: config.data }));
+    return 0;
+  }
+  for (const file of files) {
+    if (file.kind === "user") invocation.out(`${file.path}\n`);
+    const note = noteOn(file);
+    if (note !== "") invocation.err(`${file.path}: ${note}\n`);
+  }
+  return 0;
+}
+
+/** `trunkline config check [FILE]` */
+export async function check(invocation: Invocation<Printing>): Promise<number> {
+  const { values, positionals, cwd, env, out } = invocation;
+  const [file] = positionals;
+  try {
+    if (file === undefined) {
+      const loaded = await loadConfig(inputOf(invocation));
+      const { files, warnings } = loaded;
+      if (values.json) out(toJson({ ok: true, files, warnings }));
+      else warn(invocation, loaded);
+    } else {
+      const { checkFile } = await import("../gateway/config/check-file.ts");
+      const checked = resolve(cwd, file);
+      await checkFile(checked, env);
+      if (values.json) out(toJson({ ok: true, files: [{ path: checked }], warnings: [] }));
+    }
+  } catch (error) {
+    if (!values.json || !(error instanceof TrunklineError) || error.code !== "config") throw error;
+    out(toJson({ ok: false, problems: error.message.split("\n") }));
+    return 1;
+  }
+  if (!values.json) out("The configuration is right.\n");
+  return 0;
+}
+
+/** `trunkline config schema` */
+export async function schema({ out }: Invocation<GlobalValues>): Promise<number> {
+  const { configJsonSchema } = await import("../gateway/config/json-schema.ts");
+  out(toJson(configJsonSchema()));
+  return 0;
+}
+
+/** `trunkline config trust [DIR]` */
+export async function trust(invocation: Invocation<GlobalValues>): Promise<number> {
+  const { trustProject } = await import("../gateway/config/project-trust.ts");
+  const { file, keys } = await trustProject(inputOf(invocation, invocation.positionals[0]));
+  invocation.out(`Trusted ${file} as it is now. It sets: ${keys.join(", ") || "nothing"}.\n`);
+  return 0;
+}
+
+/** `trunkline config untrust [DIR]` */
+export async function untrust(invocation: Invocation<GlobalValues>): Promise<number> {
+  const { untrustProject } = await import("../gateway/config/project-trust.ts");
+  const { file, wasTrusted } = await untrustProject(inputOf(invocation, invocation.positionals[0]));
+  invocation.out(wasTrusted ? `${file} is no longer trusted.\n` : `${file} was not trusted.\n`);
+  return 0;
+}
+
+function inputOf(invocation: Invocation<GlobalValues>, folder = "."): ConfigInput {
+  const { cwd, env, values } = invocation;
+  const { config, data, set } = values;
+  return {
+    cwd: resolve(cwd, folder),
+    env,
+    // Options count from where the command was called, not from the folder it is about.
+    flags: {
+      config: config && expandPath(config, cwd, env),
+      data: data && expandPath(data, cwd, env),
+      set,
+    },
+  };
+}
+
+/** A value that is masked whole has only the origins of its parts. */
+function originOf({ origins }: LoadedConfig, key: string): string {
+  const name = origins.has(key) ? key : origins.keys().find((other) => other.startsWith(key));
+  const origin = origins.get(name ?? key);
+  return origin === undefined ? "" : `${origin.kind}: ${origin.where}`;
+}
+
+function warn(invocation: Invocation<GlobalValues>, { warnings }: LoadedConfig): void {
+  for (const warning of warnings) invocation.err(`warning: ${warning}\n`);
+}
+
+function noteOn(file: ConfigSource): string {
+  if (!file.isFound) return "there is no such file";
+  if (file.kind === "user") return "";
+  return file.isTrusted ? "a trusted project file" : "a project file that is not trusted";
+}
+
+function toJson(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}

@@ -1,0 +1,26 @@
+import { inspect } from "node:util";
+
+import { TrunklineError } from "../base/errors.ts";
+import { maskText } from "../base/mask.ts";
+import { callOf, type Path } from "./path.ts";
+
+/** What a failed command leaves behind: words for stderr and the exit code. */
+export interface Failure {
+  readonly text: string;
+  readonly exitCode: 1 | 2;
+}
+
+/** A failure we foresaw is told in its own words; any other is a bug, and its stack is for us. */
+export function renderFailure(error: unknown, path: Path, verbose: boolean): Failure {
+  if (error instanceof TrunklineError) {
+    const said = `trunkline: ${maskText(error.message)}\n`;
+    if (error.code !== "usage") return { text: said, exitCode: 1 };
+    return { text: `${said}Run \`${callOf(path)} --help\` to see how it is used.\n`, exitCode: 2 };
+  }
+  const said = maskText(error instanceof Error ? error.message : String(error));
+  const text = `trunkline: '${callOf(path)}' failed because of a fault in Trunkline: ${said}\n`;
+  const more = verbose
+    ? maskText(inspect(error))
+    : "Run it again with --verbose to see where it happened.";
+  return { text: `${text}${more}\n`, exitCode: 1 };
+}

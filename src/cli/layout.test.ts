@@ -1,0 +1,35 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { columns, wrap } from "./layout.ts";
+
+test("wrap() fills lines up to the width and no further", () => {
+  assert.deepEqual(wrap("aa bb cc dd", 5), ["aa bb", "cc dd"]);
+  assert.deepEqual(wrap("aa bb cc dd", 4), ["aa", "bb", "cc", "dd"]);
+  assert.deepEqual(wrap("  aa \n bb ", 80), ["aa bb"]);
+  assert.deepEqual(wrap("", 80), []);
+});
+
+test("wrap() leaves a word longer than the line whole", () => {
+  assert.deepEqual(wrap("a https://example.org/long b", 10), [
+    "a",
+    "https://example.org/long",
+    "b",
+  ]);
+});
+
+test("columns() aligns what the labels mean, and indents what goes on", () => {
+  const rows = [
+    ["--a", "one two three"],
+    ["--bbb", "four"],
+  ] as const;
+  assert.deepEqual(columns(rows, 20), ["  --a    one two", "         three", "  --bbb  four"]);
+});
+
+test("columns() puts the meaning of an overlong label below it", () => {
+  const rows = [["--a-very-long-option NAME", "text"]] as const;
+  assert.deepEqual(columns(rows, 40), ["  --a-very-long-option NAME", `${" ".repeat(20)}text`]);
+});
+
+test("columns() is empty when there is nothing to show", () => {
+  assert.deepEqual(columns([], 80), []);
+});

@@ -1,0 +1,96 @@
+import type { Command, Invocation, Values } from "./command.ts";
+import { PROGRAM } from "./commands.ts";
+import { type Host, isVerbose, styleOf, writer } from "./host.ts";
+import { parse, type Parsed } from "./parse.ts";
+import { last } from "./path.ts";
+
+type Write = (text: string) => void;
+
+/**
+ * Runs what the words after the program's name ask for, and resolves to the exit code. Whatever a
+ * good command line does not need (help, explanations) is imported only when it is asked for.
+ */
+export async function run(
+  args: readonly string[],
+  host: Host,
+  program: Command = PROGRAM,
+): Promise<number> {
+  // A reader that has seen enough (`trunkline … | head`) is no failure of ours. One that ignores
+  // our complaints does not change how it ends.
+  const out = writer(
+    () => host.stdout,
+    () => host.exit(0),
+  );
+  const err = writer(
+    () => host.stderr,
+    () => undefined,
+  );
+  const parsed = parse(args, program);
+  try {
+    return await follow(parsed, host, out, err);
+  } catch (error) {
+    const { renderFailure } = await import("./failure.ts");
+    const verbose = isVerbose(host.env) || args.includes("--verbose");
+    const { text, exitCode } = renderFailure(error, parsed.path, verbose);
+    err(text);
+    return exitCode;
+  }
+}
+
+async function follow(parsed: Parsed, host: Host, out: Write, err: Write): Promise<number> {
+  switch (parsed.kind) {
+    case "run": {
+      const runner = await last(parsed.path).load?.();
+      if (runner === undefined) throw new Error(`Command '${last(parsed.path).name}' has no code`);
+      return runner.run(invocationOf(parsed.values, parsed.positionals, host, out, err));
+    }
+    case "help": {
+      const { renderHelp } = await import("./help.ts");
+      out(renderHelp(parsed.path, styleOf(host.stdout, host.env)));
+      return 0;
+    }
+    case "no-command": {
+      const { renderHelp } = await import("./help.ts");
+      err(renderHelp(parsed.path, styleOf(host.stderr, host.env)));
+      return 2;
+    }
+    case "version": {
+      const { VERSION } = await import("../base/version.ts");
+      const { version: node, platform, arch } = process;
+      const facts = { version: VERSION, node, platform, arch };
+      out(parsed.json ? `${JSON.stringify(facts)}\n` : `trunkline ${VERSION}\n`);
+      return 0;
+    }
+    case "misuse": {
+      const { misuseError } = await import("./misuse.ts");
+      throw misuseError(parsed.misuse);
+    }
+  }
+}
+
+function invocationOf(
+  values: Values,
+  positionals: readonly string[],
+  host: Host,
+  out: Write,
+  err: Write,
+): Invocation {
+  return {
+    values,
+    positionals,
+    env: values.verbose === true ? { ...host.env, TRUNKLINE_VERBOSE: "1" } : host.env,
+    cwd: host.cwd(),
+    out,
+    err,
+    // Looking at stdout opens it, which a command that never asks need not pay for.
+    get color() {
+      return styleOf(host.stdout, host.env).color;
+    },
+    get isTerminal() {
+      return host.stdout.isTTY === true;
+    },
+    get width() {
+      return styleOf(host.stdout, host.env).width;
+    },
+  };
+}

@@ -1,0 +1,184 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { test } from "node:test";
+import { pathToFileURL } from "node:url";
+import packageJson from "../../package.json" with { type: "json" };
+import { PROGRAM } from "../../src/cli/commands.ts";
+import { allPaths, callOf, last, type Path } from "../../src/cli/path.ts";
+import { renderReference } from "../../src/cli/reference.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+const MAIN = join(ROOT, "src/cli/main.ts");
+
+interface Ended {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** Runs the program as a person would, in a process of its own. */
+async function trunkline(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Ended> {
+  const child = spawnProgram(args, env);
+  const [out, err, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    ended(child),
+  ]);
+  return { code, out, err };
+}
+
+async function ended(child: ChildProcess): Promise<[code: number | null]> {
+  return (await once(child, "close")) as [number | null];
+}
+
+function spawnProgram(args: readonly string[], env: NodeJS.ProcessEnv) {
+  const { NO_COLOR: _, FORCE_COLOR: __, ...inherited } = process.env;
+  return spawn(process.execPath, [MAIN, ...args], {
+    cwd: ROOT,
+    env: { ...inherited, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+}
+
+function wordsAfterName(path: Path): string[] {
+  return path.slice(1).map(({ name }) => name);
+}
+
+test("every command has help with an example", { concurrency: 2 }, async (t) => {
+  const asking = allPaths([PROGRAM]).map((path) =>
+    t.test(callOf(path), async () => {
+      const { code, out, err } = await trunkline([...wordsAfterName(path), "--help"]);
+      assert.equal(code, 0);
+      assert.equal(err, "");
+      assert.ok(out.startsWith(`Usage: ${callOf(path)} `), out);
+      for (const { run } of last(path).examples) assert.ok(out.includes(`\n  ${run}\n`), run);
+    }),
+  );
+  await Promise.all(asking);
+});
+
+test("the help command says the same as --help", async () => {
+  assert.deepEqual(await trunkline(["help"]), await trunkline(["--help"]));
+  const path = ["config", "show"];
+  assert.deepEqual(await trunkline(["help", ...path]), await trunkline([...path, "--help"]));
+});
+
+test("the name alone prints the help", async () => {
+  assert.deepEqual(await trunkline([]), await trunkline(["--help"]));
+});
+
+test("a group without its command prints the group's help to stderr and exits 2", async () => {
+  const { code, out, err } = await trunkline(["config"]);
+  assert.equal(code, 2);
+  assert.equal(out, "");
+  assert.match(err, /^Usage: trunkline config COMMAND/);
+});
+
+test("a mistake is explained in one line, with a way on, and exits 2", async (t) => {
+  const mistakes = {
+    sevre: "unknown command 'sevre'. Did you mean 'serve'?",
+    "config shwo": "unknown command 'config shwo'. Did you mean 'config show'?",
+    "help confg": "unknown command 'confg'. Did you mean 'config'?",
+    "serve --prot 80": "unknown option '--prot' for 'trunkline serve'. Did you mean '--port'?",
+    "serve --port": "option '--port' of 'trunkline serve' needs a value: --port PORT.",
+    "serve now": "'trunkline serve' takes no arguments, but got 'now'.",
+    "acp --dialect apc":
+      "--dialect of 'trunkline acp' cannot be 'apc'. It is one of: auto, acp. Did you mean 'acp'?",
+    "completion tcsh":
+      "SHELL of 'trunkline completion' cannot be 'tcsh'. It is one of: bash, zsh, fish.",
+    "--mode=lsp": "--mode of 'trunkline' cannot be 'lsp'. It is one of: mcp, acp.",
+  };
+  for (const [line, said] of Object.entries(mistakes)) {
+    await t.test(line, async () => {
+      const { code, out, err } = await trunkline(line.split(" "));
+      const [first, second, ...rest] = err.split("\n");
+      assert.equal(first, `trunkline: ${said}`);
+      assert.match(second ?? "", /^Run `trunkline.* --help` to see how it is used\.$/);
+      assert.deepEqual(rest, [""]);
+      assert.equal(out, "");
+      assert.equal(code, 2);
+    });
+  }
+});
+
+test("--mode asks for the command of that name", async () => {
+  const mcp = await trunkline(["mcp", "--help"]);
+  assert.deepEqual(await trunkline(["--mode=mcp", "--help"]), mcp);
+  assert.deepEqual(await trunkline(["--mode", "mcp", "--help"]), mcp);
+  const acp = await trunkline(["acp", "--help"]);
+  assert.deepEqual(await trunkline(["--mode=acp", "--help"]), acp);
+  assert.notDeepEqual(mcp, acp);
+});
+
+test("--version prints the version, with --json for programs", async () => {
+  const plain = { code: 0, out: `trunkline ${packageJson.version}\n`, err: "" };
+  assert.deepEqual(await trunkline(["--version"]), plain);
+  assert.deepEqual(await trunkline(["-V"]), plain);
+  const json = await trunkline(["--version", "--json"]);
+  assert.equal(json.code, 0);
+  assert.equal((JSON.parse(json.out) as { version: string }).version, packageJson.version);
+});
+
+test("there are no colours unless they are wanted", async () => {
+  const escape = "\x1b";
+  assert.ok(!(await trunkline(["--help"])).out.includes(escape));
+  assert.ok(!(await trunkline(["config"])).err.includes(escape));
+  assert.ok((await trunkline(["--help"], { FORCE_COLOR: "1" })).out.includes(escape));
+  const both = { FORCE_COLOR: "1", NO_COLOR: "1" };
+  assert.ok(!(await trunkline(["--help"], both)).out.includes(escape));
+});
+
+test("a reader of stdout that goes away ends the program quietly", async () => {
+  const child = spawnProgram(["help"], {});
+  child.stdout.destroy();
+  const [err, [code]] = await Promise.all([text(child.stderr), ended(child)]);
+  assert.equal(err, "");
+  assert.equal(code, 0);
+});
+
+test("a reader of stderr that goes away does not make a mistake a success", async () => {
+  const child = spawnProgram(["sevre"], {});
+  child.stderr.destroy();
+  const [out, [code]] = await Promise.all([text(child.stdout), ended(child)]);
+  assert.equal(out, "");
+  assert.equal(code, 2);
+});
+
+test("finding a command loads the table and the parser, and nothing else", async () => {
+  const program = pathToFileURL(join(ROOT, "src/cli/program.ts")).href;
+  const script = `
+    const loaded = [];
+    const { registerHooks } = await import("node:module");
+    registerHooks({
+      load(url, context, next) {
+        loaded.push(url);
+        return next(url, context);
+      },
+    });
+    await import(${JSON.stringify(program)});
+    console.log(JSON.stringify(loaded));`;
+  const child = spawn(process.execPath, ["--input-type=module", "--eval", script]);
+  const loaded = JSON.parse(await text(child.stdout)) as string[];
+  const src = pathToFileURL(join(ROOT, "src/")).href;
+  const files = loaded.filter((url) => url.startsWith(src)).map((url) => url.slice(src.length));
+  const tables = files.filter((file) => file.startsWith("cli/commands"));
+  const code = files.filter((file) => !tables.includes(file));
+  assert.ok(tables.includes("cli/commands.ts"));
+  assert.deepEqual(code.toSorted(), [
+    "cli/global-options.ts",
+    "cli/host.ts",
+    "cli/parse.ts",
+    "cli/path.ts",
+    "cli/program.ts",
+  ]);
+});
+
+test("docs/CLI.md says what the program says", async () => {
+  const written = await readFile(join(ROOT, "docs/CLI.md"), "utf8");
+  const fresh = renderReference(PROGRAM);
+  assert.equal(written, fresh, "write it again: node_modules/.bin/node src/cli/write-reference.ts");
+});
