@@ -5,7 +5,9 @@ import { Batch } from "./batch.ts";
 import { Call } from "./call.ts";
 import { ACP, STANDARD, TRUNKLINE } from "./codes.ts";
 import type { Dialect } from "./dialect.ts";
-import { idText, recoverMessage } from "./id.ts";
+import { recoverMessage } from "./id.ts";
+import { InFlight } from "./in-flight.ts";
+import { classify } from "./message.ts";
 import type { Method } from "./method.ts";
 import { Outgoing, type RequestOptions } from "./outgoing.ts";
 import { parseMessage } from "./parse-message.ts";
@@ -18,8 +20,6 @@ import {
 import { refuse } from "./refuse.ts";
 import type { Route, Routes } from "./route.ts";
 import { errorText, RpcError, toRpcError } from "./rpc-error.ts";
-
-const NO_PARAMS: Readonly<Record<string, never>> = Object.freeze({});
 
 /**
  * One side of a JSON-RPC 2.0 conversation; both sides are the same class. It answers what its
@@ -35,11 +35,10 @@ export class Peer<S = undefined> implements Sink<string> {
   readonly #trace: Trace | undefined;
   readonly #report: (event: string, fields: Record<string, unknown>) => void;
   readonly #outgoing: Outgoing;
-  readonly #inFlight = new Map<string, Call<S>>();
+  readonly #inFlight = new InFlight<S>();
   readonly #ended = Promise.withResolvers<void>();
   #full: Promise<void> | undefined;
   #closing = false;
-  #whenIdle: (() => void) | undefined;
 
   constructor(channel: Channel<string>, state: S, options: PeerOptions<S>) {
     const resolved = resolvePeerOptions(options);
@@ -68,11 +67,7 @@ export class Peer<S = undefined> implements Sink<string> {
   /** Asks the other side and waits for its answer. Rejects with what it answered, as an `RpcError`. */
   request<P, R>(method: Method<P, R>, params: P, options: RequestOptions = {}): Promise<R> {
     // The method's own check makes the result an R.
-    return this.#outgoing.request(
-      method as Method<unknown, unknown>,
-      params,
-      options,
-    ) as Promise<R>;
+    return this.#outgoing.request(method, params, options) as Promise<R>;
   }
 
   /** Tells the other side. Resolves when there is room to tell it more. */
@@ -83,9 +78,9 @@ export class Peer<S = undefined> implements Sink<string> {
   /** Answers what is in flight, waiting at most `grace` milliseconds, then flushes and closes. */
   async close(grace = 0): Promise<void> {
     this.#closing = true;
-    if (this.#inFlight.size > 0 && grace > 0) await this.#drain(grace);
+    await this.#inFlight.drain(grace);
     const error = new TrunklineError("closed", "The connection is closing");
-    for (const call of [...this.#inFlight.values()]) {
+    for (const call of this.#inFlight.all) {
       this.#endCall(call, error, RpcError.of(STANDARD.internal, "shutting down"));
     }
     this.#outgoing.failAll(error);
@@ -130,7 +125,7 @@ export class Peer<S = undefined> implements Sink<string> {
     this.#outgoing.failAll(reason);
     if (error !== undefined) {
       this.#report("rpc.connection-failed", { error: error.message });
-      for (const call of [...this.#inFlight.values()]) this.#endCall(call, reason, undefined);
+      for (const call of this.#inFlight.all) this.#endCall(call, reason, undefined);
       this.deadlines.clear();
     }
     this.#ended.resolve();
@@ -147,43 +142,26 @@ export class Peer<S = undefined> implements Sink<string> {
     batch.seal();
   }
 
-  #receive(message: unknown, text: string, batch?: Batch): void {
-    if (typeof message !== "object" || message === null || Array.isArray(message)) {
-      batch?.expect();
-      this.#fail("null", RpcError.of(STANDARD.invalidRequest, "message must be an object"), batch);
-      return;
+  #receive(value: unknown, text: string, batch?: Batch): void {
+    const message = classify(value, text, this.#dialect);
+    switch (message.kind) {
+      case "request":
+        batch?.expect();
+        this.#requested(message.method, message.params, message.idText, text, batch);
+        break;
+      case "notification":
+        this.#notified(message.method, message.params, text);
+        break;
+      case "answer":
+        if (!this.#outgoing.settle(message.id, message.body)) {
+          this.#report("rpc.unknown-response", { id: message.id });
+        }
+        break;
+      case "invalid":
+        batch?.expect();
+        this.#fail(message.idText, RpcError.of(STANDARD.invalidRequest, message.why), batch);
+        break;
     }
-    const { jsonrpc, id, method, params } = message as Record<string, unknown>;
-    if (typeof method !== "string") {
-      this.#receiveAnswer(message, id, text, batch);
-      return;
-    }
-    const isRequest = typeof id === "string" || typeof id === "number";
-    const exactId = isRequest ? idText(id, text) : "null";
-    const isNotification = id === undefined || (id === null && this.#dialect.nullIdIsNotification);
-    if (jsonrpc !== "2.0" || !(isRequest || isNotification)) {
-      batch?.expect();
-      const why =
-        jsonrpc === "2.0" ? "'id' must be a string or a number" : `'jsonrpc' must be "2.0"`;
-      this.#fail(exactId, RpcError.of(STANDARD.invalidRequest, why), batch);
-    } else if (isNotification) {
-      this.#notified(method, params ?? NO_PARAMS, text);
-    } else {
-      batch?.expect();
-      this.#requested(method, params ?? NO_PARAMS, exactId, text, batch);
-    }
-  }
-
-  /** A message without a method: an answer to us, or nothing that is known. */
-  #receiveAnswer(message: object, id: unknown, text: string, batch?: Batch): void {
-    if ("result" in message || "error" in message) {
-      if (!this.#outgoing.settle(id, message)) this.#report("rpc.unknown-response", { id });
-      return;
-    }
-    batch?.expect();
-    const known = typeof id === "string" || typeof id === "number" ? idText(id, text) : "null";
-    const why = "method" in message ? "'method' must be a string" : "'method' is missing";
-    this.#fail(known, RpcError.of(STANDARD.invalidRequest, why), batch);
   }
 
   #requested(name: string, params: unknown, id: string, text: string, batch?: Batch): void {
@@ -214,7 +192,7 @@ export class Peer<S = undefined> implements Sink<string> {
     if (this.#closing) return RpcError.of(STANDARD.internal, "shutting down");
     if (this.#inFlight.size > 0) {
       if (this.#inFlight.size >= this.#limits.maxInFlight) return RpcError.of(TRUNKLINE.busy);
-      if (this.#inFlight.has(id)) {
+      if (this.#inFlight.find(id) !== undefined) {
         return RpcError.of(STANDARD.invalidRequest, `id ${id} belongs to a request in flight`);
       }
     }
@@ -233,7 +211,7 @@ export class Peer<S = undefined> implements Sink<string> {
   }
 
   #wait(call: Call<S>, route: Route<S>, result: Promise<unknown>): void {
-    this.#inFlight.set(call.idText, call);
+    this.#inFlight.add(call);
     const { timeout } = route;
     if (timeout !== undefined) {
       call.limitTo(timeout, () => {
@@ -243,10 +221,10 @@ export class Peer<S = undefined> implements Sink<string> {
     }
     result.then(
       (value) => {
-        if (this.#settle(call)) this.#answer(call, value);
+        if (this.#inFlight.settle(call)) this.#answer(call, value);
       },
       (error: unknown) => {
-        if (!this.#settle(call)) return;
+        if (!this.#inFlight.settle(call)) return;
         this.#fail(call.idText, this.#toRpcError(error, call.method), call.batch);
       },
     );
@@ -281,7 +259,7 @@ export class Peer<S = undefined> implements Sink<string> {
   #cancelled(params: unknown): void {
     const { requestId, reason } = params as { requestId?: unknown; reason?: unknown };
     if (typeof requestId !== "string" && typeof requestId !== "number") return;
-    const call = this.#inFlight.get(JSON.stringify(requestId));
+    const call = this.#inFlight.find(JSON.stringify(requestId));
     if (call === undefined) return;
     const { answer } = this.#dialect.cancel;
     const why = typeof reason === "string" ? reason : "The caller cancelled the request";
@@ -290,19 +268,10 @@ export class Peer<S = undefined> implements Sink<string> {
 
   /** Ends a call before its handler does. The handler is told; what it returns is dropped. */
   #endCall(call: Call<S>, reason: Error, answer: RpcError | undefined): void {
-    if (!this.#settle(call)) return;
+    if (!this.#inFlight.settle(call)) return;
     call.abort(reason);
     if (answer !== undefined) this.#fail(call.idText, answer, call.batch);
     else call.batch?.skip();
-  }
-
-  /** Marks a call as answered; false when it already was. */
-  #settle(call: Call<S>): boolean {
-    if (call.isSettled) return false;
-    call.settle();
-    this.#inFlight.delete(call.idText);
-    if (this.#inFlight.size === 0) this.#whenIdle?.();
-    return true;
   }
 
   #answer(call: Call<S>, result: unknown): void {
@@ -336,13 +305,5 @@ export class Peer<S = undefined> implements Sink<string> {
     return toRpcError(error, (correlationId, cause) => {
       this.#report("rpc.internal-error", { correlationId, method, error: cause });
     });
-  }
-
-  async #drain(grace: number): Promise<void> {
-    const idle = Promise.withResolvers<void>();
-    const timer = Number.isFinite(grace) ? setTimeout(idle.resolve, grace) : undefined;
-    this.#whenIdle = idle.resolve;
-    await idle.promise;
-    clearTimeout(timer);
   }
 }

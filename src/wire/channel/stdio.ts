@@ -9,7 +9,7 @@ import { streamChannel } from "./stream.ts";
  */
 export function stdioChannel(limits: Partial<ChannelLimits> = {}): Channel<string> {
   const { stdin, stdout, stderr } = process;
-  const write = stdout.write.bind(stdout) as (text: string) => boolean;
-  stdout.write = stderr.write.bind(stderr) as typeof stdout.write;
+  const write = stdout.write.bind(stdout);
+  stdout.write = stderr.write.bind(stderr);
   return streamChannel(stdin, stdout, { limits, write: (text) => void write(text) });
 }

@@ -16,6 +16,6 @@ export interface TextDecoder {
 /** How messages are laid into a byte stream and found again. */
 export interface TextFraming {
   /** `limit` bounds one message in bytes, and the memory of the decoder. */
-  decoder(limit: number, out: TextFrames): TextDecoder;
-  encode(message: string): string;
+  readonly decoder: (limit: number, out: TextFrames) => TextDecoder;
+  readonly encode: (message: string) => string;
 }

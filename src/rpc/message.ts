@@ -1,0 +1,49 @@
+import { idText } from "./id.ts";
+
+/** What a parsed text turns out to be. */
+export type Message =
+  | {
+      readonly kind: "request";
+      readonly idText: string;
+      readonly method: string;
+      readonly params: unknown;
+    }
+  | { readonly kind: "notification"; readonly method: string; readonly params: unknown }
+  | {
+      readonly kind: "answer";
+      readonly id: unknown;
+      readonly body: { readonly result?: unknown; readonly error?: unknown };
+    }
+  | { readonly kind: "invalid"; readonly idText: string; readonly why: string };
+
+const NO_PARAMS: Readonly<Record<string, never>> = Object.freeze({});
+
+/** Tells requests, notifications and answers apart (JSON-RPC 2.0, sections 4 and 5). */
+export function classify(
+  value: unknown,
+  text: string,
+  options: { readonly nullIdIsNotification: boolean },
+): Message {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    return { kind: "invalid", idText: "null", why: "message must be an object" };
+  }
+  const { jsonrpc, id, method, params = NO_PARAMS } = value as Record<string, unknown>;
+  const hasId = typeof id === "string" || typeof id === "number";
+  if (typeof method !== "string" && ("result" in value || "error" in value)) {
+    return { kind: "answer", id, body: value };
+  }
+  const isNotification = id === undefined || (id === null && options.nullIdIsNotification);
+  const why =
+    typeof method !== "string"
+      ? `'method' ${method === undefined ? "is missing" : "must be a string"}`
+      : jsonrpc !== "2.0"
+        ? `'jsonrpc' must be "2.0"`
+        : !hasId && !isNotification
+          ? "'id' must be a string or a number"
+          : undefined;
+  const exactId = hasId ? idText(id, text) : "null";
+  if (why !== undefined) return { kind: "invalid", idText: exactId, why };
+  return isNotification
+    ? { kind: "notification", method: method as string, params }
+    : { kind: "request", idText: exactId, method: method as string, params };
+}
