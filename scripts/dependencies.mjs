@@ -1,0 +1,59 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { Failure } from "./failure.mjs";
+import { capture } from "./run.mjs";
+
+export const ROOT = fileURLToPath(new URL("..", import.meta.url));
+
+/** The Node that everything runs with, whichever one started us. */
+export const NODE = join(ROOT, "node_modules/node/bin/node");
+
+/** What npm has installed, in its own words. Written last, so a broken-off installation has none. */
+const RECORD = join(ROOT, "node_modules/.package-lock.json");
+
+/** Whether node_modules holds what package-lock.json asks for. */
+export function dependenciesInstalled() {
+  if (!existsSync(RECORD) || !existsSync(NODE)) return false;
+  const installed = packagesOf(RECORD);
+  // The project itself is not in npm's record.
+  const { "": _, ...wanted } = packagesOf(join(ROOT, "package-lock.json"));
+  return (
+    Object.entries(wanted).every(([path, entry]) => isIn(installed, path, entry)) &&
+    Object.keys(installed).every((path) => path in wanted)
+  );
+}
+
+export async function installDependencies(say) {
+  say(`Installing dependencies (${existsSync(RECORD) ? "they have changed" : "first run"}) …`);
+  const [command, ...args] = npm();
+  const { code, output } = await capture(command, [...args, "ci"], { cwd: ROOT }).catch(noNpm);
+  if (code !== 0) throw new Failure(`${output}Cannot install the dependencies: npm ci failed.`);
+  if (!existsSync(NODE)) {
+    throw new Failure(
+      `${output}npm ci left out ${NODE}, which the install script of the package "node" brings. ` +
+        "If npm is told to ignore install scripts, run: npm rebuild node --ignore-scripts=false",
+    );
+  }
+}
+
+/** npm under the Node that runs it now: the one in node_modules is about to be replaced. */
+function npm() {
+  const { npm_execpath: script, npm_node_execpath: node } = process.env;
+  return script?.endsWith("npm-cli.js") && node !== undefined ? [node, script] : ["npm"];
+}
+
+function noNpm(error) {
+  throw new Failure(`Cannot start npm (${error.message}). Install Node.js with npm.`);
+}
+
+/** Optional packages are there or not, as the platform has it. */
+function isIn(installed, path, { version, integrity, optional }) {
+  const found = installed[path];
+  if (found === undefined) return optional === true;
+  return found.version === version && found.integrity === integrity;
+}
+
+function packagesOf(lockfile) {
+  return JSON.parse(readFileSync(lockfile, "utf8")).packages;
+}

@@ -1,0 +1,73 @@
+import { randomUUID } from "node:crypto";
+import { mkdir, readdir, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** One build: chunks, whose names carry the hash of their content, and the file that starts them. */
+export interface Build {
+  readonly chunks: ReadonlyMap<string, Uint8Array | string>;
+  readonly launcher: { readonly name: string; readonly text: string };
+}
+
+/**
+ * Puts a build in place, the launcher last: a program that starts meanwhile finds either the old
+ * build or the new one whole. A running program loads the chunks it was built with, so those that
+ * the new build has replaced stay for a day.
+ */
+export async function installBuild(folder: string, build: Build, now = new Date()): Promise<void> {
+  const { chunks, launcher } = build;
+  await mkdir(folder, { recursive: true });
+  const replaced = await installedBuild(folder, launcher.name);
+  for (const [name, content] of chunks) {
+    await install(join(folder, name), content, 0o644, now);
+    replaced.delete(name);
+  }
+  await install(join(folder, launcher.name), launcher.text, 0o755, now);
+  replaced.delete(launcher.name);
+  // Not quite now, which would make them part of the new build.
+  const before = new Date(now.getTime() - 1);
+  for (const name of replaced) {
+    await utimes(join(folder, name), before, before).catch(ignoreMissing);
+  }
+  await removeOlderThan(folder, now.getTime() - DAY_MS);
+}
+
+async function install(
+  path: string,
+  content: Uint8Array | string,
+  mode: number,
+  now: Date,
+): Promise<void> {
+  const temporary = `${path}.${randomUUID()}.tmp`;
+  await writeFile(temporary, content, { mode });
+  await utimes(temporary, now, now);
+  await rename(temporary, path);
+}
+
+/** The files of the build that is in place: they carry the launcher's date. */
+async function installedBuild(folder: string, launcher: string): Promise<Set<string>> {
+  const names = new Set<string>();
+  const date = await dateOf(join(folder, launcher));
+  for (const name of await readdir(folder)) {
+    if ((await dateOf(join(folder, name))) === date) names.add(name);
+  }
+  return names;
+}
+
+async function removeOlderThan(folder: string, time: number): Promise<void> {
+  for (const name of await readdir(folder)) {
+    const path = join(folder, name);
+    if ((await dateOf(path)) < time) await rm(path, { force: true });
+  }
+}
+
+/** Zero for a file that another build has removed. */
+async function dateOf(path: string): Promise<number> {
+  const found = await stat(path).catch(ignoreMissing);
+  return found?.mtimeMs ?? 0;
+}
+
+function ignoreMissing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== "ENOENT") throw error;
+}

@@ -1,0 +1,52 @@
+import { accessSync, constants } from "node:fs";
+import { delimiter, join } from "node:path";
+import { Failure } from "./failure.mjs";
+import { capture } from "./run.mjs";
+
+/** Programs of the operating system that the tests start. */
+const PROGRAMS = [
+  { command: "git", package: "git", why: "the tests make repositories, clone and push" },
+];
+
+/** Where Debian keeps servers, though not on everybody's PATH. */
+const SERVER_FOLDERS = ["/usr/sbin", "/sbin"];
+
+export function missingPrograms(programs = PROGRAMS) {
+  return programs.filter(({ command }) => !isInstalled(command));
+}
+
+/** Installs the programs where that can be done without asking, else says what to install. */
+export async function installPrograms(missing, say) {
+  const packages = missing.map((program) => program.package);
+  const canInstall = process.getuid?.() === 0 && isInstalled("apt-get");
+  if (!canInstall) throw new Failure(whatToInstall(missing));
+  say(`Installing ${packages.join(", ")} …`);
+  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
+  const options = ["-o", "DPkg::Lock::Timeout=120"];
+  const update = await capture("apt-get", [...options, "update"], { env });
+  const install = ["install", "--yes", "--no-install-recommends", ...packages];
+  const { code, output } = await capture("apt-get", [...options, ...install], { env });
+  if (code !== 0) {
+    throw new Failure(`${update.output}${output}Cannot install ${packages.join(", ")}, see above.`);
+  }
+}
+
+function whatToInstall(missing) {
+  const needs = missing.map(({ command, why }) => `${command} (${why})`).join(", ");
+  const packages = missing.map((program) => program.package).join(" ");
+  return `Cannot find ${needs}. Install it with: sudo apt-get install ${packages}`;
+}
+
+function isInstalled(command) {
+  const folders = [...(process.env.PATH ?? "").split(delimiter), ...SERVER_FOLDERS];
+  return folders.some((folder) => folder !== "" && isExecutable(join(folder, command)));
+}
+
+function isExecutable(file) {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,129 @@
+// Runs one task of package.json's scripts. Plain JavaScript for old Nodes, with nothing installed:
+// it is what brings the dependencies and the Node that everything else runs with.
+import { join } from "node:path";
+import { dependenciesInstalled, installDependencies, NODE, ROOT } from "./dependencies.mjs";
+import { Failure } from "./failure.mjs";
+import { withLock } from "./lock.mjs";
+import { installPrograms, missingPrograms } from "./programs.mjs";
+import { capture, run } from "./run.mjs";
+import { testFiles } from "./test-files.mjs";
+
+const FORMAT = ["node_modules/oxfmt/bin/oxfmt"];
+const LINT = ["node_modules/oxlint/bin/oxlint"];
+const TYPES = ["node_modules/typescript/bin/tsc", "--project", "."];
+const GENERATE = ["scripts/generate.ts"];
+
+const TASKS = {
+  start: async (args) => {
+    await build();
+    return node(["dist/trunkline.js", "serve", ...args], { env: withoutNpm() });
+  },
+  test: (args) => test(args, { tests: testFiles(ROOT), needed: true }),
+  "test:interop": (args) => test(args, { tests: testFiles(ROOT, "interop"), needed: false }),
+  ok: () =>
+    check({
+      format: [...FORMAT, "--check"],
+      lint: LINT,
+      types: TYPES,
+      generated: [...GENERATE, "--check"],
+    }),
+  build: () => build(),
+  bench: async (args) => {
+    await build();
+    return node(["bench/run.ts", ...args]);
+  },
+  generate: (args) => node([...GENERATE, ...args]),
+  format: (args) => node([...FORMAT, ...args]),
+  lint: (args) => node([...LINT, ...args]),
+  types: (args) => node([...TYPES, ...args]),
+};
+
+async function main([name, ...args]) {
+  const task = TASKS[name];
+  if (task === undefined) {
+    throw new Failure(
+      `Cannot run '${name}': no such task. Tasks: ${Object.keys(TASKS).join(", ")}.`,
+    );
+  }
+  process.chdir(ROOT);
+  await setUp({ programs: name.startsWith("test") });
+  return task(args);
+}
+
+async function setUp({ programs }) {
+  const isReady = () => dependenciesInstalled() && (!programs || missingPrograms().length === 0);
+  if (isReady()) return;
+  const install = async () => {
+    if (!dependenciesInstalled()) await installDependencies(say);
+    const missing = programs ? missingPrograms() : [];
+    if (missing.length > 0) await installPrograms(missing, say);
+  };
+  await withLock(join(ROOT, ".cache/setup.lock"), install, () => {
+    say("Waiting for another task that is installing …");
+  });
+}
+
+async function build() {
+  say("Building …");
+  const { code, output } = await capture(NODE, ["scripts/build.ts"]);
+  process.stderr.write(output);
+  if (code !== 0) throw new Failure("Cannot build, see above.");
+  return code;
+}
+
+/** Words select the test files whose path contains one of them; options go to Node's runner. */
+async function test(args, { tests, needed }) {
+  const words = args.filter((arg) => !arg.startsWith("-"));
+  const options = args.filter((arg) => arg.startsWith("-"));
+  const files = tests.filter(
+    (file) => words.length === 0 || words.some((word) => file.includes(word)),
+  );
+  if (files.length === 0) {
+    say(
+      words.length === 0
+        ? "There are no tests of this kind."
+        : `No test file matches ${words.join(", ")}.`,
+    );
+    return needed || words.length > 0 ? 1 : 0;
+  }
+  await build();
+  return node(["--test", "--test-reporter=spec", ...options, ...files]);
+}
+
+/** Runs every step, also after one that failed, so that one run shows all there is to do. */
+async function check(steps) {
+  const failed = [];
+  for (const [name, args] of Object.entries(steps)) {
+    const start = performance.now();
+    const { code, output } = await capture(NODE, args);
+    const seconds = ((performance.now() - start) / 1000).toFixed(1);
+    console.log(`${code === 0 ? "ok  " : "FAIL"} ${name.padEnd(9)} ${seconds} s`);
+    if (code !== 0) {
+      failed.push(name);
+      console.log(output.trimEnd());
+    }
+  }
+  if (failed.length > 0) console.log(`Failed: ${failed.join(", ")}`);
+  return failed.length === 0 ? 0 : 1;
+}
+
+function node(args, options) {
+  return run(NODE, args, options);
+}
+
+/** What npm tells its scripts is not for the programs that a server starts, such as npx. */
+function withoutNpm() {
+  return Object.fromEntries(Object.entries(process.env).filter(([key]) => !/^npm_/i.test(key)));
+}
+
+function say(line) {
+  process.stderr.write(`${line}\n`);
+}
+
+try {
+  process.exitCode = await main(process.argv.slice(2));
+} catch (error) {
+  if (!(error instanceof Failure)) throw error;
+  say(error.message);
+  process.exitCode = 1;
+}

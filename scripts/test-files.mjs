@@ -1,0 +1,14 @@
+import { readdirSync } from "node:fs";
+import { join, sep } from "node:path";
+
+/** Tests against other people's programs: apart, since those have to be fetched first. */
+const INTEROP = join("test", "interop") + sep;
+
+/** The project's test files, relative to its root. */
+export function testFiles(root, kind = "own") {
+  const files = ["src", "test", "scripts"].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true }).map((file) => join(folder, file)),
+  );
+  const tests = files.filter((file) => file.endsWith(".test.ts"));
+  return tests.filter((file) => file.startsWith(INTEROP) === (kind === "interop"));
+}

@@ -1,0 +1,150 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { copyFile, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+import { LAYERS } from "../../layers.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+const OXLINT = join(ROOT, "node_modules/oxlint/bin/oxlint");
+
+/** Every way to write an import that the rules must see. */
+const FORMS = {
+  value: (path: string) => `import { x } from "${path}";\nexport const y = x;\n`,
+  type: (path: string) => `import type { X } from "${path}";\nexport type Y = X;\n`,
+  "side-effect": (path: string) => `import "${path}";\n`,
+  "re-export": (path: string) => `export { x } from "${path}";\n`,
+  "re-export-all": (path: string) => `export * from "${path}";\n`,
+  dynamic: (path: string) => `export const y = await import("${path}");\n`,
+};
+
+test("layers() forbids every import that the map does not allow, in every form", async () => {
+  await using project = await Project.create();
+  const expected: string[] = [];
+  for (const [layer, allowed] of Object.entries(LAYERS)) {
+    for (const other of Object.keys(LAYERS)) {
+      if (other === layer || allowed.includes(other)) continue;
+      const file = `${layer}/to-${other.replace("/", "-")}.ts`;
+      await project.write(file, FORMS.value(pathTo(other, layer)));
+      expected.push(file);
+    }
+    const stranger = Object.keys(LAYERS).find((name) => name !== layer && !allowed.includes(name));
+    assert.ok(stranger !== undefined, `${layer} may import everything`);
+    for (const [form, write] of Object.entries(FORMS)) {
+      await project.write(`${layer}/${form}.ts`, write(pathTo(stranger, layer)));
+      await project.write(`${layer}/a/b/${form}.ts`, write(pathTo(stranger, `${layer}/a/b`)));
+      expected.push(`${layer}/${form}.ts`, `${layer}/a/b/${form}.ts`);
+    }
+  }
+  const found = await project.lint();
+  assert.deepEqual([...found.keys()].toSorted(), expected.toSorted());
+  assert.equal(found.get("rpc/to-agent.ts"), "rpc/ may import only: base, wire/channel.ts");
+});
+
+test("layers() allows what the map allows, at every depth", async () => {
+  await using project = await Project.create();
+  for (const [layer, allowed] of Object.entries(LAYERS)) {
+    for (const [depth, folder] of [layer, `${layer}/a`, `${layer}/a/b`].entries()) {
+      const own = `${"../".repeat(depth) || "./"}own.ts`;
+      const others = allowed.map((name) => pathTo(name, folder));
+      const lines = [own, ...others, "node:fs", "ws"].map((path) => `import "${path}";\n`);
+      await project.write(`${folder}/allowed.ts`, lines.join(""));
+    }
+  }
+  assert.deepEqual(await project.lint(), new Map());
+});
+
+test("layers() forbids all of a layer but the one file that is allowed", async () => {
+  await using project = await Project.create();
+  await project.write("rpc/peer.ts", 'import "../wire/channel/stream.ts";\n');
+  assert.deepEqual([...(await project.lint()).keys()], ["rpc/peer.ts"]);
+});
+
+test("layers() forbids paths that leave src/ or make detours, and folders not in the map", async () => {
+  await using project = await Project.create();
+  const files = {
+    "rpc/out.ts": "../../scripts/build.ts",
+    "rpc/dot.ts": "./../agent/x.ts",
+    "rpc/detour.ts": "./x/../../agent/x.ts",
+    "rpc/back.ts": "../base/../agent/x.ts",
+    "drawer/x.ts": "../base/x.ts",
+    "protocol/x.ts": "../base/x.ts",
+  };
+  for (const [file, path] of Object.entries(files))
+    await project.write(file, `import "${path}";\n`);
+  assert.deepEqual([...(await project.lint()).keys()].toSorted(), Object.keys(files).toSorted());
+});
+
+test("layers() lets test files import anything", async () => {
+  await using project = await Project.create();
+  await project.write("base/x.test.ts", 'import "../gateway/x.ts";\n');
+  await project.write("protocol/mcp/x.test.ts", 'import "../acp/x.ts";\n');
+  assert.deepEqual(await project.lint(), new Map());
+});
+
+test("layers() names every folder of src/", async () => {
+  const folders = (await readdir(join(ROOT, "src"), { withFileTypes: true }))
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name);
+  const known = new Set(Object.keys(LAYERS).map((layer) => layer.split("/")[0]));
+  assert.deepEqual(
+    folders.filter((name) => !known.has(name)),
+    [],
+  );
+});
+
+/** The import of a file in one layer, or of the one file, from a folder of src/. */
+function pathTo(target: string, folder: string): string {
+  const up = folder.split("/").map(() => "../");
+  // The linter judges the text of an import, which says no more than it must.
+  const shared = target.startsWith("protocol/") && folder.startsWith("protocol/");
+  const path = target.endsWith(".ts") ? target : `${target}/x.ts`;
+  return shared ? up.slice(1).join("") + path.slice("protocol/".length) : up.join("") + path;
+}
+
+/** A folder shaped like this project, with its lint rules. */
+class Project implements AsyncDisposable {
+  readonly #folder: string;
+
+  private constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  static async create(): Promise<Project> {
+    const folder = await mkdtemp(join(tmpdir(), "trunkline-layers-"));
+    await symlink(join(ROOT, "node_modules"), join(folder, "node_modules"));
+    for (const file of ["oxlint.config.ts", "layers.ts", "tsconfig.json", "package.json"]) {
+      await copyFile(join(ROOT, file), join(folder, file));
+    }
+    return new Project(folder);
+  }
+
+  async write(file: string, text: string): Promise<void> {
+    const path = join(this.#folder, "src", file);
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, text);
+  }
+
+  /** What the layer rules say, by file. */
+  async lint(): Promise<Map<string, string>> {
+    const args = [OXLINT, "--format=json", "--allow=all", "src"];
+    const options = { cwd: this.#folder, maxBuffer: 64 * 1024 * 1024 };
+    const output = await new Promise<string>((resolve) => {
+      execFile(process.execPath, args, options, (_, stdout) => resolve(stdout));
+    });
+    const { diagnostics } = JSON.parse(output) as { diagnostics: Diagnostic[] };
+    const ours = diagnostics.filter(({ code }) => code === "eslint(no-restricted-imports)");
+    return new Map(ours.map(({ filename, help }) => [filename.replace(/^src\//, ""), help]));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await rm(this.#folder, { recursive: true });
+  }
+}
+
+interface Diagnostic {
+  readonly code: string;
+  readonly filename: string;
+  readonly help: string;
+}
