@@ -62,7 +62,7 @@ describe("trunkline config show", () => {
     const masked = out
       .split("\n")
       .find((line) => line.startsWith('mcpServers["my token"] = "•••"'));
-    assert(masked?.endsWith(`# user: ${home.userFile}:4:30`), masked);
+    assert(masked?.endsWith(`# user: ${home.userFile}:4:30`), masked ?? out);
   });
 
   it("prints JSON, with the origins when asked", async () => {

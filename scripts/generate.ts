@@ -1,0 +1,34 @@
+// Writes what is made from other files: checks and types, the schema of the configuration, tables in
+// the documents. With --check it writes nothing, and fails when a file is out of date.
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+
+import { fillDocuments } from "./schema/doc-blocks.ts";
+import { findOutdated, type Outputs, writeOutputs } from "./schema/outputs.ts";
+import { compileModules } from "./schema/schema-modules.ts";
+
+const ROOT = join(import.meta.dirname, "..");
+
+/** The modules first: the rest is made by code that imports them. */
+async function* generate(): AsyncGenerator<Outputs> {
+  yield await compileModules(ROOT);
+  const { configJsonSchema } = await import("../src/gateway/config/json-schema.ts");
+  yield new Map([
+    ["schema/config.schema.json", `${JSON.stringify(configJsonSchema(), null, 2)}\n`],
+  ]);
+  const { BLOCKS } = await import("./schema/doc-tables.ts");
+  yield await fillDocuments(ROOT, BLOCKS);
+}
+
+const { values } = parseArgs({ options: { check: { type: "boolean" } } });
+const outdated: string[] = [];
+for await (const outputs of generate()) {
+  const files = findOutdated(ROOT, outputs);
+  if (!values.check) writeOutputs(ROOT, outputs, files);
+  outdated.push(...files);
+}
+for (const file of outdated) console.log(values.check ? `out of date: ${file}` : `wrote ${file}`);
+if (values.check && outdated.length > 0) {
+  console.error("Run `npm run generate`.");
+  process.exitCode = 1;
+}

@@ -1,0 +1,64 @@
+import type { LogLevel } from "../../base/log.ts";
+import type { PeerLimits } from "../../rpc/peer-options.ts";
+import type { ChannelLimits } from "../../wire/channel.ts";
+import type { AgentCommand, Decision, McpServer, MessageLimit, ToolRule } from "./schema.gen.ts";
+
+/** The configuration in force: every key has its value. */
+export interface Config {
+  readonly server: { readonly host: string; readonly port: number };
+  /** Absolute. */
+  readonly data: string;
+  readonly log: { readonly level: LogLevel; readonly verbose: boolean };
+  readonly limits: ChannelLimits &
+    PeerLimits & { readonly messages: Readonly<Record<string, MessageLimit>> };
+  readonly mcpServers: Readonly<Record<string, McpServer>>;
+  readonly agents: Readonly<Record<string, AgentCommand>>;
+  readonly policy: {
+    readonly tools: { readonly default: Decision; readonly rules: readonly ToolRule[] };
+  };
+}
+
+/** From the weakest to the strongest. */
+export type OriginKind = "default" | "user" | "project" | "environment" | "flag";
+
+/** Who set a value. */
+export interface Origin {
+  readonly kind: OriginKind;
+  /** A place in a file, the name of a variable or of an option. */
+  readonly where: string;
+}
+
+/** A file that was read, or would have been had it been there. */
+export interface ConfigSource {
+  readonly kind: "user" | "project";
+  readonly path: string;
+  readonly isFound: boolean;
+  /** Of a project's file: whether it may set everything. */
+  readonly isTrusted?: boolean;
+}
+
+export interface LoadedConfig {
+  readonly config: Config;
+  /** By the key of every single value, such as `server.port`. */
+  readonly origins: ReadonlyMap<string, Origin>;
+  /** What was ignored and why, in words for the user. */
+  readonly warnings: readonly string[];
+  readonly files: readonly ConfigSource[];
+}
+
+/** What a command line says of the configuration. */
+export interface ConfigFlags {
+  readonly config?: string | undefined;
+  readonly data?: string | undefined;
+  readonly set?: readonly string[] | undefined;
+  readonly host?: string | undefined;
+  readonly port?: string | number | undefined;
+}
+
+export interface ConfigInput {
+  readonly cwd: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly flags: ConfigFlags;
+  /** Leaves the project's file aside. */
+  readonly ignoreProject?: boolean;
+}

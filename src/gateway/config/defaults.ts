@@ -1,0 +1,16 @@
+import { DEFAULT_PEER_LIMITS } from "../../rpc/peer-options.ts";
+import { DEFAULT_CHANNEL_LIMITS } from "../../wire/channel.ts";
+import type { Config } from "./config.ts";
+
+/** What holds when nobody says otherwise. `schema.ts` tells the same to editors and people. */
+export function defaultConfig(data: string): Config {
+  return {
+    server: { host: "127.0.0.1", port: 4180 },
+    data,
+    log: { level: "info", verbose: false },
+    limits: { ...DEFAULT_CHANNEL_LIMITS, ...DEFAULT_PEER_LIMITS, messages: {} },
+    mcpServers: {},
+    agents: {},
+    policy: { tools: { default: "ask", rules: [] } },
+  };
+}

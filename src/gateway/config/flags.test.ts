@@ -1,0 +1,59 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import type { ConfigFlags } from "./config.ts";
+import { SampleHome } from "./sample-home.ts";
+import { parseAssignment } from "./set-path.ts";
+
+describe("options", () => {
+  it("set the host and the port, and are stronger than --set", async () => {
+    await using home = await SampleHome.create();
+    const flags = { host: "::1", port: "0", set: ["server.port=1", "server.host=x"] };
+    const { config, origins } = await home.load({ flags });
+    assert.deepEqual(config.server, { host: "::1", port: 0 });
+    assert.deepEqual(origins.get("server.port"), { kind: "flag", where: "--port" });
+  });
+
+  for (const [flags, message] of [
+    [{ port: "http" }, "--port: 'server.port' must be an integer"],
+    [{ port: 65536 }, "--port: 'server.port' must be at most 65535"],
+    [{ host: "" }, "--host: 'server.host' must not be empty"],
+    [{ data: "" }, "--data: 'data' must not be empty"],
+    [{ set: ["data=5"] }, "--set data: 'data' must be a string"],
+    [
+      { set: ["log.levle=info"] },
+      "--set log.levle: 'log.levle' is not a known key; did you mean 'level'?",
+    ],
+    [{ set: ["agents.a.args=[]"] }, "--set: 'agents.a.command' is missing"],
+  ] as const satisfies readonly (readonly [ConfigFlags, string])[]) {
+    it(`are refused as wrong usage: ${JSON.stringify(flags)}`, async () => {
+      await using home = await SampleHome.create();
+      await assert.rejects(home.load({ flags }), { code: "usage", message });
+    });
+  }
+});
+
+describe("parseAssignment()", () => {
+  for (const [text, path, value] of [
+    ["log.level=debug", ["log", "level"], "debug"],
+    ["server.port=80", ["server", "port"], 80],
+    ["a=x=y", ["a"], "x=y"],
+    ["a=", ["a"], ""],
+    ['a="5"', ["a"], "5"],
+    ['a={"b":[1]}', ["a"], { b: [1] }],
+    ['limits.messages["fs/*"].timeout=1', ["limits", "messages", "fs/*", "timeout"], 1],
+    ["limits.messages.fs/*.timeout=1", ["limits", "messages", "fs/*", "timeout"], 1],
+    ['a["b=c.d"]=1', ["a", "b=c.d"], 1],
+  ] as const) {
+    it(`reads ${text}`, () => assert.deepEqual(parseAssignment(text), { path, value }));
+  }
+
+  for (const text of ["", "log.level", "=1", ".a=1", "a..b=1", "a[b]=1", "__proto__.a=1"]) {
+    it(`refuses '${text}'`, () => {
+      const message =
+        `Cannot read '--set ${text}'. ` +
+        "Write it as --set key.path=value, such as --set log.level=debug.";
+      assert.throws(() => parseAssignment(text), { code: "usage", message });
+    });
+  }
+});

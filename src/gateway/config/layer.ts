@@ -1,0 +1,89 @@
+import type { Config, Origin, OriginKind } from "./config.ts";
+
+/** A value of the configuration: keys, and indexes of lists. */
+export type KeyPath = readonly (string | number)[];
+
+export type Values = Readonly<Record<string, unknown>>;
+
+/** What one source sets, in the shape of the configuration. */
+export interface Layer {
+  readonly kind: Exclude<OriginKind, "default">;
+  readonly values: Values;
+  /** Made of values that cannot be wrong, so that nothing need be loaded to check them. */
+  readonly isRight?: boolean;
+  where(path: KeyPath): string;
+  /** Says that a value is wrong, and where it was set. */
+  complain(path: KeyPath, says: string): Error;
+}
+
+export function isValues(value: unknown): value is Values {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/**
+ * Two layers in one, value by value; the second wins. Lists are values.
+ *
+ * An MCP server is a program or an address. One that changes from the one to the other is replaced
+ * whole, since no server is both.
+ */
+export function mergeValues(weak: Values, strong: Values, path: KeyPath = []): Values {
+  const merged: Record<string, unknown> = { ...weak };
+  for (const [key, value] of Object.entries(strong)) {
+    const old = Object.hasOwn(weak, key) ? weak[key] : undefined;
+    const isDeep = isValues(old) && isValues(value) && !(isServer(path) && changesKind(old, value));
+    merged[key] = isDeep ? mergeValues(old, value, [...path, key]) : value;
+  }
+  return merged;
+}
+
+function isServer(parent: KeyPath): boolean {
+  return parent.length === 1 && parent[0] === "mcpServers";
+}
+
+function changesKind(old: Values, value: Values): boolean {
+  return ("command" in old && "url" in value) || ("url" in old && "command" in value);
+}
+
+/** Who set each value: the strongest layer that has it. */
+export function originsOf(config: Config, layers: readonly Layer[]): Map<string, Origin> {
+  const origins = new Map<string, Origin>();
+  const strongestFirst = layers.toReversed();
+  for (const [path] of leaves(config)) {
+    const layer = strongestFirst.find(({ values }) => valueAt(values, path) !== undefined);
+    const origin: Origin =
+      layer === undefined
+        ? { kind: "default", where: "built in" }
+        : { kind: layer.kind, where: layer.where(path) };
+    origins.set(keyText(path), origin);
+  }
+  return origins;
+}
+
+/** Every single value and the path to it. Lists and empty objects are values. */
+export function* leaves(value: object, path: KeyPath = []): Generator<[KeyPath, unknown]> {
+  for (const [key, item] of Object.entries(value) as [string, unknown][]) {
+    const here = [...path, key];
+    if (isValues(item) && Object.keys(item).length > 0) yield* leaves(item, here);
+    else yield [here, item];
+  }
+}
+
+export function valueAt(values: unknown, path: KeyPath): unknown {
+  let at = values;
+  for (const step of path) {
+    if (typeof at !== "object" || at === null || !Object.hasOwn(at, step)) return undefined;
+    at = (at as Values)[step];
+  }
+  return at;
+}
+
+/** A path as people write it: `server.port`, `mcpServers["my server"].command`. */
+export function keyText(path: KeyPath): string {
+  let text = "";
+  for (const step of path) {
+    if (typeof step === "number") text += `[${step}]`;
+    else if (/^[\w$-]+$/.test(step)) text += text === "" ? step : `.${step}`;
+    else text += `[${JSON.stringify(step)}]`;
+  }
+  return text;
+}

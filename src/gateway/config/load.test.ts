@@ -1,0 +1,279 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { chmod, mkdir, symlink } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import type { ConfigFlags } from "./config.ts";
+import { defaultConfig } from "./defaults.ts";
+import { SampleHome } from "./sample-home.ts";
+
+describe("loadConfig()", () => {
+  it("gives the defaults where nobody has configured anything", async () => {
+    await using home = await SampleHome.create();
+    const { config, origins, warnings, files } = await home.load();
+    assert.deepEqual(config, defaultConfig(home.data));
+    assert.deepEqual(warnings, []);
+    assert.deepEqual(files, [{ kind: "user", path: home.userFile, isFound: false }]);
+    assert.deepEqual(origins.get("server.port"), { kind: "default", where: "built in" });
+  });
+
+  describe("lets the stronger source win, for every pair of them", () => {
+    const SOURCES = ["user", "project", "environment", "flag"] as const;
+    const LEVELS = { user: "debug", project: "warn", environment: "error", flag: "info" } as const;
+    for (const [strength, strong] of SOURCES.entries()) {
+      for (const weak of SOURCES.slice(0, strength)) {
+        it(`${strong} over ${weak}`, async () => {
+          await using home = await SampleHome.create();
+          const env: NodeJS.ProcessEnv = {};
+          let flags: ConfigFlags = {};
+          for (const source of [weak, strong]) {
+            const level = LEVELS[source];
+            const text = JSON.stringify({ log: { level } });
+            if (source === "user") await home.write(home.userFile, text);
+            if (source === "project") await home.write(home.projectFile, text);
+            if (source === "environment") env.TRUNKLINE_LOG_LEVEL = level;
+            if (source === "flag") flags = { set: [`log.level=${level}`] };
+          }
+          const { config, origins } = await home.load({ env, flags });
+          assert.equal(config.log.level, LEVELS[strong]);
+          const where = {
+            user: `${home.userFile}:1:17`,
+            project: `${home.projectFile}:1:17`,
+            environment: "TRUNKLINE_LOG_LEVEL",
+            flag: "--set log.level",
+          }[strong];
+          assert.deepEqual(origins.get("log.level"), { kind: strong, where });
+          assert.equal(origins.get("log.verbose")?.kind, "default");
+        });
+      }
+    }
+  });
+
+  it("merges objects value by value, and replaces lists", async () => {
+    await using home = await SampleHome.create();
+    await home.write(
+      home.userFile,
+      `{
+        "server": { "host": "0.0.0.0", "port": 1 },
+        "mcpServers": { "a": { "command": "a", "args": ["1", "2"], "env": { "X": "1" } } }
+      }`,
+    );
+    const set = ["server.port=2", 'mcpServers.a.args=["3"]', 'mcpServers.a.env.Y="2"'];
+    const { config, origins } = await home.load({ flags: { set } });
+    assert.deepEqual(config.server, { host: "0.0.0.0", port: 2 });
+    const a = { command: "a", args: ["3"], env: { X: "1", Y: "2" } };
+    assert.deepEqual(config.mcpServers, { a });
+    assert.equal(origins.get("mcpServers.a.env.X")?.where, `${home.userFile}:3:82`);
+    assert.equal(origins.get("mcpServers.a.env.Y")?.where, "--set mcpServers.a.env.Y");
+  });
+
+  it("replaces an MCP server that becomes an address", async () => {
+    await using home = await SampleHome.create();
+    await home.write(home.userFile, `{ "mcpServers": { "a": { "command": "a", "cwd": "/" } } }`);
+    const set = [`mcpServers.a={"url":"https://example.com/mcp"}`];
+    const { config } = await home.load({ flags: { set } });
+    assert.deepEqual(config.mcpServers, { a: { url: "https://example.com/mcp" } });
+  });
+
+  it("takes '$schema' and leaves it out", async () => {
+    await using home = await SampleHome.create();
+    await home.write(home.userFile, `{ "$schema": "./config.schema.json" }`);
+    const { config } = await home.load();
+    assert.deepEqual(config, defaultConfig(home.data));
+  });
+
+  it("counts paths of a file from the file's folder", async () => {
+    await using home = await SampleHome.create();
+    const text = `{
+      "data": "state",
+      "mcpServers": {
+        "a": { "command": "./serve", "cwd": "." },
+        "b": { "command": "node", "cwd": "~/work" }
+      },
+      "agents": { "c": { "command": "~/bin/agent" } }
+    }`;
+    await home.write(home.userFile, text);
+    const { config } = await home.load();
+    const folder = join(home.path, ".config/trunkline");
+    assert.equal(config.data, join(folder, "state"));
+    assert.deepEqual(config.mcpServers, {
+      a: { command: join(folder, "serve"), cwd: folder },
+      b: { command: "node", cwd: join(home.path, "work") },
+    });
+    assert.deepEqual(config.agents, { c: { command: join(home.path, "bin/agent") } });
+  });
+});
+
+describe("loadConfig() finds", () => {
+  it("the user's file by option, variable and XDG folder, in this order", async () => {
+    await using home = await SampleHome.create();
+    const [byFlag, byVariable] = [join(home.path, "flag.jsonc"), join(home.path, "variable.jsonc")];
+    const byFolder = join(home.path, "xdg/trunkline/config.jsonc");
+    await home.write(byFlag, `{ "server": { "port": 1 } }`);
+    await home.write(byVariable, `{ "server": { "port": 2 } }`);
+    await home.write(byFolder, `{ "server": { "port": 3 } }`);
+    await home.write(home.userFile, `{ "server": { "port": 4 } }`);
+    const xdg = { XDG_CONFIG_HOME: join(home.path, "xdg") };
+    const env = { ...xdg, TRUNKLINE_CONFIG: byVariable };
+    const port = async (options: Parameters<SampleHome["load"]>[0]) => {
+      return (await home.load(options)).config.server.port;
+    };
+    assert.equal(await port({ env, flags: { config: "../flag.jsonc" } }), 1);
+    assert.equal(await port({ env }), 2);
+    assert.equal(await port({ env: xdg }), 3);
+    assert.equal(await port({}), 4);
+    assert.equal(await port({ env: { XDG_CONFIG_HOME: "xdg" } }), 4);
+  });
+
+  it("the data folder by option, variable, file and XDG folder, in this order", async () => {
+    await using home = await SampleHome.create();
+    const xdg = { XDG_STATE_HOME: "/xdg" };
+    const data = async (options: Parameters<SampleHome["load"]>[0]) => {
+      return (await home.load(options)).config.data;
+    };
+    assert.equal(await data({}), home.data);
+    assert.equal(await data({ env: xdg }), "/xdg/trunkline");
+    await home.write(home.userFile, `{ "data": "/file" }`);
+    assert.equal(await data({ env: xdg }), "/file");
+    const env = { ...xdg, TRUNKLINE_DATA: "~/variable" };
+    assert.equal(await data({ env }), join(home.path, "variable"));
+    assert.equal(await data({ env, flags: { data: "flag" } }), join(home.project, "flag"));
+  });
+
+  it("the nearest project file up to the root of the repository, and none above it", async () => {
+    await using home = await SampleHome.create();
+    const deep = join(home.project, "a/b");
+    await mkdir(deep, { recursive: true });
+    const levelIn = async (cwd: string) => (await home.load({ cwd })).config.log.level;
+    await home.write(join(home.path, ".trunkline.jsonc"), `{ "log": { "level": "error" } }`);
+    assert.equal(await levelIn(deep), "info");
+    await home.write(home.projectFile, `{ "log": { "level": "warn" } }`);
+    assert.equal(await levelIn(deep), "warn");
+    await home.write(join(home.project, "a/.trunkline.jsonc"), `{ "log": { "level": "debug" } }`);
+    assert.equal(await levelIn(deep), "debug");
+  });
+
+  it("outside a repository only the project file of the folder itself", async () => {
+    await using home = await SampleHome.create();
+    const outside = join(home.path, "outside");
+    await home.write(join(outside, ".trunkline.jsonc"), `{ "log": { "level": "warn" } }`);
+    await mkdir(join(outside, "below"));
+    assert.equal((await home.load({ cwd: outside })).config.log.level, "warn");
+    assert.equal((await home.load({ cwd: join(outside, "below") })).config.log.level, "info");
+  });
+
+  it("a work tree whose '.git' is a file", async () => {
+    await using home = await SampleHome.create();
+    const tree = join(home.path, "tree");
+    await home.write(join(tree, ".git"), "gitdir: elsewhere\n");
+    await home.write(join(tree, ".trunkline.jsonc"), `{ "log": { "level": "warn" } }`);
+    await mkdir(join(tree, "below"));
+    assert.equal((await home.load({ cwd: join(tree, "below") })).config.log.level, "warn");
+  });
+});
+
+describe("loadConfig() refuses", () => {
+  const WRONG: readonly (readonly [text: string, message: string])[] = [
+    ['{\n  "server": { "port": 65536 }\n}', "2:23: 'server.port' must be at most 65535"],
+    [
+      '{\n  "server": { "prot": 1 }\n}',
+      "2:15: 'server.prot' is not a known key; did you mean 'port'?",
+    ],
+    ['{ "mcpServer": {} }', "1:3: 'mcpServer' is not a known key; did you mean 'mcpServers'?"],
+    ['{ "identities": {} }', "1:3: 'identities' is not a known key"],
+    [
+      '{ "log": { "level": "loud" } }',
+      "1:21: 'log.level' must be one of: debug, info, warn, error",
+    ],
+    [
+      '{ "mcpServers": { "my server": { "args": [] } } }',
+      `1:32: 'mcpServers["my server"].command' is missing`,
+    ],
+    [
+      '{ "mcpServers": { "a": { "url": "ftp://x" } } }',
+      "1:33: 'mcpServers.a.url' must match the pattern ^https?://",
+    ],
+    [
+      '{ "mcpServers": { "a": { "command": "x", "args": ["y", 1] } } }',
+      "1:56: 'mcpServers.a.args[1]' must be a string",
+    ],
+    [
+      '{ "limits": { "messages": { "fs/*": { "rate": { "limit": 0 } } } } }',
+      `1:58: 'limits.messages["fs/*"].rate.limit' must be at least 1`,
+    ],
+    [
+      '{ "policy": { "tools": { "rules": [{ "tool": "x" }] } } }',
+      "1:36: 'policy.tools.rules[0].decision' is missing",
+    ],
+    ['{ "data": "" }', "1:11: 'data' must not be empty"],
+    ["[]", "1:1: the configuration must be an object"],
+    ['{ "server": { "port": 1e999 } }', "1:23: 'server.port' must be an integer"],
+  ];
+  for (const [text, message] of WRONG) {
+    it(JSON.stringify(text), async () => {
+      await using home = await SampleHome.create();
+      await home.write(home.userFile, text);
+      const expected = { code: "config", message: `${home.userFile}:${message}` };
+      await assert.rejects(home.load(), expected);
+    });
+  }
+
+  it("a file that is named and not there", async () => {
+    await using home = await SampleHome.create();
+    const file = join(home.path, "none.jsonc");
+    await assert.rejects(home.load({ flags: { config: file } }), {
+      code: "config",
+      message: `Cannot read configuration file '${file}', named by --config: no such file`,
+    });
+    await assert.rejects(home.load({ env: { TRUNKLINE_CONFIG: file } }), {
+      code: "config",
+      message: `Cannot read configuration file '${file}', named by TRUNKLINE_CONFIG: no such file`,
+    });
+  });
+
+  it("a folder, a pipe and a loop of links", async () => {
+    await using home = await SampleHome.create();
+    await mkdir(home.userFile, { recursive: true });
+    const message = `Cannot read configuration file '${home.userFile}': it is a folder`;
+    await assert.rejects(home.load(), { code: "config", message });
+    const pipe = join(home.path, "pipe");
+    execFileSync("mkfifo", [pipe]);
+    await assert.rejects(home.load({ flags: { config: pipe } }), /it is not a regular file$/);
+    const loop = join(home.path, "loop");
+    await symlink(loop, loop);
+    await assert.rejects(home.load({ flags: { config: loop } }), /ELOOP/);
+  });
+
+  const isRoot = process.getuid?.() === 0;
+  const skip = isRoot && "root may read everything; run the tests as another user";
+  it("a file that may not be read", { skip }, async () => {
+    await using home = await SampleHome.create();
+    await home.write(home.userFile, "{}");
+    await chmod(home.userFile, 0);
+    await assert.rejects(home.load(), /: permission denied$/);
+  });
+
+  it("a file that is huge, or not text", async () => {
+    await using home = await SampleHome.create();
+    await home.write(home.userFile, " ".repeat(10_000_000));
+    await assert.rejects(home.load(), /its 10000000 bytes are over the limit of 1048576$/);
+    const binary = Buffer.from([0x7b, 0xff, 0x7d]);
+    await home.write(home.userFile, binary as unknown as string);
+    await assert.rejects(home.load(), /it is not valid UTF-8$/);
+  });
+
+  it("a hostile file without a crash, and without a changed prototype", async () => {
+    await using home = await SampleHome.create();
+    await home.write(home.userFile, `{ "__proto__": { "polluted": true } }`);
+    await assert.rejects(home.load(), /:1:3: '__proto__' cannot be a key$/);
+    await home.write(home.userFile, `{ "mcpServers": { "__proto__": { "command": "x" } } }`);
+    await assert.rejects(home.load(), /:1:19: '__proto__' cannot be a key$/);
+    await home.write(home.userFile, `{ "mcpServers": { "constructor": { "command": "x" } } }`);
+    const { config } = await home.load();
+    assert.deepEqual(config.mcpServers, { constructor: { command: "x" } });
+    await home.write(home.userFile, `{"a":`.repeat(100_000));
+    await assert.rejects(home.load(), /nested more than 64 levels deep$/);
+    assert.equal("polluted" in {}, false);
+  });
+});

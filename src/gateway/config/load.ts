@@ -1,0 +1,73 @@
+import { TrunklineError } from "../../base/errors.ts";
+import { checkedValues } from "./check-layers.ts";
+import type { Config, ConfigInput, ConfigSource, LoadedConfig } from "./config.ts";
+import { defaultConfig } from "./defaults.ts";
+import { environmentLayer } from "./environment.ts";
+import { flagsLayer } from "./flags.ts";
+import { type Layer, mergeValues, originsOf, type Values } from "./layer.ts";
+import { defaultData, findProjectFile, userFile } from "./locations.ts";
+import { readText } from "./read-text.ts";
+
+/**
+ * The configuration in force: options, then the environment, then the project's file, then the
+ * user's, then what is built in. Throws at the first source that is wrong.
+ *
+ * Where nobody has configured anything, this loads nothing but itself: every `trunkline mcp` that an
+ * editor starts waits for it.
+ */
+export async function loadConfig(input: ConfigInput): Promise<LoadedConfig> {
+  const { cwd, env } = input;
+  const files: ConfigSource[] = [];
+  const flags = flagsLayer(input);
+  const { layer: environment, warnings: strays } = await environmentLayer(cwd, env);
+  const warnings = [...strays];
+  const layers: Layer[] = [];
+
+  const user = readUserFile(input);
+  files.push({ kind: "user", path: user.path, isFound: user.text !== undefined });
+  if (user.text !== undefined) {
+    const { userLayer } = await import("./files.ts");
+    layers.push(userLayer(user.path, user.text, env));
+  }
+  const data = dataFolder([...layers, environment, flags]) ?? defaultData(env);
+
+  const projectPath = input.ignoreProject ? undefined : findProjectFile(cwd);
+  const projectText = projectPath === undefined ? undefined : readText(projectPath);
+  if (projectPath !== undefined && projectText !== undefined) {
+    const { projectLayer } = await import("./files.ts");
+    const project = projectLayer(projectPath, projectText, data, env);
+    const { isTrusted } = project;
+    files.push({ kind: "project", path: projectPath, isFound: true, isTrusted });
+    warnings.push(...project.warnings);
+    layers.push(project.layer);
+  }
+  layers.push(environment, flags);
+
+  const values = await checkedValues(layers);
+  const config = mergeValues(defaultConfig(data) as unknown as Values, values) as unknown as Config;
+  return {
+    config,
+    warnings,
+    files,
+    // Few ask, and a start waits for the answer.
+    get origins() {
+      return originsOf(config, layers);
+    },
+  };
+}
+
+function readUserFile(input: ConfigInput): { path: string; text: string | undefined } {
+  const { path, namedBy } = userFile(input);
+  const text = readText(path);
+  if (text === undefined && namedBy !== undefined) {
+    const message = `Cannot read configuration file '${path}', named by ${namedBy}: no such file`;
+    throw new TrunklineError("config", message);
+  }
+  return { path, text };
+}
+
+/** The strongest word on where the state lives. A wrong one is found when it is checked. */
+function dataFolder(layers: readonly Layer[]): string | undefined {
+  const { values } = layers.findLast((layer) => layer.values.data !== undefined) ?? {};
+  return typeof values?.data === "string" ? values.data : undefined;
+}

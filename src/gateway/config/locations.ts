@@ -1,0 +1,64 @@
+import { existsSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, isAbsolute, join, resolve } from "node:path";
+
+import type { ConfigInput } from "./config.ts";
+
+export const PROJECT_FILE = ".trunkline.jsonc";
+
+export interface UserFile {
+  readonly path: string;
+  /** Somebody named it, so it must be there. */
+  readonly namedBy?: string;
+}
+
+export function userFile({ cwd, env, flags }: ConfigInput): UserFile {
+  if (flags.config !== undefined && flags.config !== "") {
+    return { path: expandPath(flags.config, cwd, env), namedBy: "--config" };
+  }
+  if (isSet(env.TRUNKLINE_CONFIG)) {
+    return { path: expandPath(env.TRUNKLINE_CONFIG, cwd, env), namedBy: "TRUNKLINE_CONFIG" };
+  }
+  const folder = xdgFolder(env.XDG_CONFIG_HOME) ?? join(home(env), ".config");
+  return { path: join(folder, "trunkline", "config.jsonc") };
+}
+
+export function defaultData(env: NodeJS.ProcessEnv): string {
+  const folder = xdgFolder(env.XDG_STATE_HOME) ?? join(home(env), ".local", "state");
+  return join(folder, "trunkline");
+}
+
+/**
+ * The nearest project file, from a folder up to the root of its git work tree. Outside a repository
+ * only the folder itself counts: its parents belong to who knows whom.
+ */
+export function findProjectFile(cwd: string): string | undefined {
+  let nearest: string | undefined;
+  for (let folder = resolve(cwd); ; folder = dirname(folder)) {
+    const file = join(folder, PROJECT_FILE);
+    if (nearest === undefined && existsSync(file)) nearest = file;
+    if (existsSync(join(folder, ".git"))) return nearest;
+    if (folder === dirname(folder)) break;
+  }
+  const own = join(resolve(cwd), PROJECT_FILE);
+  return nearest === own ? own : undefined;
+}
+
+/** A path as people write it, made absolute: `~/` is the home folder, others count from `base`. */
+export function expandPath(text: string, base: string, env: NodeJS.ProcessEnv): string {
+  if (text === "~" || text.startsWith("~/")) return join(home(env), text.slice(1));
+  return resolve(base, text);
+}
+
+export function isSet(value: string | undefined): value is string {
+  return value !== undefined && value !== "";
+}
+
+/** The XDG specification has relative paths ignored. */
+function xdgFolder(value: string | undefined): string | undefined {
+  return isSet(value) && isAbsolute(value) ? value : undefined;
+}
+
+function home(env: NodeJS.ProcessEnv): string {
+  return isSet(env.HOME) ? env.HOME : homedir();
+}

@@ -1,0 +1,294 @@
+/**
+ * The configuration as it is written in a file. `x-project` says what a project's own file may set:
+ * true without being trusted, false never; anything else once it is trusted.
+ */
+export const schemas = {
+  ConfigFile: {
+    description: "Configuration of Trunkline.",
+    type: "object",
+    additionalProperties: false,
+    properties: {
+      $schema: {
+        type: "string",
+        description: "Where an editor finds the schema of this file.",
+        "x-project": true,
+      },
+      server: {
+        type: "object",
+        additionalProperties: false,
+        properties: {
+          host: {
+            type: "string",
+            minLength: 1,
+            default: "127.0.0.1",
+            description: "Address that `trunkline serve` listens on.",
+          },
+          port: {
+            type: "integer",
+            minimum: 0,
+            maximum: 65535,
+            default: 4180,
+            description: "Port that `trunkline serve` listens on; 0 picks a free one.",
+          },
+        },
+      },
+      data: {
+        type: "string",
+        minLength: 1,
+        description:
+          "Folder for all state; default `$XDG_STATE_HOME/trunkline`, which is usually " +
+          "`~/.local/state/trunkline`. A path that is not absolute counts from this file's folder.",
+        "x-project": false,
+      },
+      log: {
+        type: "object",
+        additionalProperties: false,
+        properties: {
+          level: {
+            enum: ["debug", "info", "warn", "error"],
+            default: "info",
+            description: "The least serious lines that are written.",
+            "x-project": true,
+          },
+          verbose: {
+            type: "boolean",
+            default: false,
+            description:
+              "Log every message; also `TRUNKLINE_VERBOSE=1` or `REMOTE_JUGGLER_VERBOSE=1`.",
+            "x-project": true,
+          },
+        },
+      },
+      limits: { $ref: "#LimitSettings" },
+      mcpServers: {
+        type: "object",
+        additionalProperties: { $ref: "#McpServer" },
+        default: {},
+        description: "MCP servers whose tools are offered too, by name.",
+      },
+      agents: {
+        type: "object",
+        additionalProperties: { $ref: "#AgentCommand" },
+        default: {},
+        description: "Coding agents that speak ACP, by name.",
+      },
+      policy: {
+        type: "object",
+        additionalProperties: false,
+        properties: { tools: { $ref: "#ToolPolicy" } },
+      },
+    },
+  },
+
+  LimitSettings: {
+    description: "Bounds that keep one peer from taking everything.",
+    type: "object",
+    additionalProperties: false,
+    properties: {
+      maxMessage: {
+        type: "integer",
+        minimum: 1024,
+        maximum: 268_435_456,
+        default: 10_485_760,
+        description: "Bytes of one incoming message.",
+      },
+      highWater: {
+        type: "integer",
+        minimum: 1024,
+        maximum: 1_073_741_824,
+        default: 4_194_304,
+        description: "Unsent bytes above which a sender is asked to wait.",
+      },
+      maxUnsent: {
+        type: "integer",
+        minimum: 1024,
+        maximum: 1_073_741_824,
+        default: 67_108_864,
+        description: "Unsent bytes above which a peer that does not read is given up.",
+      },
+      closeGrace: {
+        type: "integer",
+        minimum: 0,
+        maximum: 600_000,
+        default: 1_000,
+        description: "Milliseconds that closing waits for a peer to take what is unsent.",
+      },
+      maxInFlight: {
+        type: "integer",
+        minimum: 1,
+        maximum: 1_000_000,
+        default: 1_024,
+        description: "Requests of one peer that may wait for an answer at once.",
+      },
+      maxDepth: {
+        type: "integer",
+        minimum: 16,
+        maximum: 1_000,
+        default: 256,
+        description: "Levels of nesting in one message.",
+      },
+      maxWork: {
+        type: "integer",
+        minimum: 10_000,
+        maximum: 100_000_000,
+        default: 600_000,
+        description: "Work that one message makes for the parser, in units of about 50 ns.",
+      },
+      messages: {
+        type: "object",
+        additionalProperties: { $ref: "#MessageLimit" },
+        default: {},
+        description: "Limits of single messages, by method or by prefix such as `fs/*`.",
+      },
+    },
+  },
+
+  MessageLimit: {
+    description: "Limits of one kind of message.",
+    type: "object",
+    additionalProperties: false,
+    properties: {
+      maxSize: { type: "integer", minimum: 1, description: "Bytes of the whole message." },
+      timeout: {
+        type: "integer",
+        minimum: 1,
+        maximum: 2_147_483_647,
+        description: "Milliseconds without progress.",
+      },
+      rate: {
+        description: "Calls in a window of time.",
+        type: "object",
+        additionalProperties: false,
+        required: ["limit", "windowMs"],
+        properties: {
+          limit: {
+            type: "integer",
+            minimum: 1,
+            maximum: 1_000_000,
+            description: "Calls that pass in a window.",
+          },
+          windowMs: {
+            type: "integer",
+            minimum: 1,
+            description: "Length of the window in milliseconds.",
+          },
+        },
+      },
+    },
+  },
+
+  McpServer: {
+    description: "An MCP server: a program that is started, or an address.",
+    anyOf: [{ $ref: "#McpCommand" }, { $ref: "#McpAddress" }],
+  },
+
+  McpCommand: {
+    description: "An MCP server that is started and spoken to on its standard streams.",
+    type: "object",
+    additionalProperties: false,
+    required: ["command"],
+    properties: {
+      type: {
+        enum: ["stdio", "local"],
+        description: "With `command`: as other programs write it; not needed.",
+      },
+      command: {
+        type: "string",
+        minLength: 1,
+        description:
+          "Program to start. One that begins with `./`, `../` or `~/` counts from this file's " +
+          "folder or the home folder.",
+      },
+      args: { type: "array", items: { type: "string" }, description: "Its arguments." },
+      env: {
+        type: "object",
+        additionalProperties: { type: "string" },
+        description: "Variables it gets besides the usual ones.",
+      },
+      cwd: {
+        type: "string",
+        minLength: 1,
+        description: "Folder it is started in; not absolute, it counts from this file's folder.",
+      },
+    },
+  },
+
+  McpAddress: {
+    description: "An MCP server that is reached over HTTP.",
+    type: "object",
+    additionalProperties: false,
+    required: ["url"],
+    properties: {
+      type: {
+        enum: ["http", "sse", "streamable-http"],
+        description: "With `url`: as other programs write it; not needed.",
+      },
+      url: { type: "string", format: "uri", pattern: "^https?://", description: "Its address." },
+      headers: {
+        type: "object",
+        additionalProperties: { type: "string" },
+        description: "Headers to send with every request.",
+      },
+    },
+  },
+
+  AgentCommand: {
+    description: "A coding agent that is started and spoken to in ACP on its standard streams.",
+    type: "object",
+    additionalProperties: false,
+    required: ["command"],
+    properties: {
+      command: {
+        type: "string",
+        minLength: 1,
+        description: "Program to start, found as for an MCP server.",
+      },
+      args: { type: "array", items: { type: "string" }, description: "Its arguments." },
+      env: {
+        type: "object",
+        additionalProperties: { type: "string" },
+        description: "Variables it gets besides the usual ones.",
+      },
+    },
+  },
+
+  ToolPolicy: {
+    description: "Who may call which tool.",
+    type: "object",
+    properties: {
+      default: {
+        $ref: "#Decision",
+        default: "ask",
+        description: "What holds for a call that no rule speaks of.",
+      },
+      rules: {
+        type: "array",
+        items: { $ref: "#ToolRule" },
+        default: [],
+        description: "The first rule that fits a call decides.",
+      },
+    },
+  },
+
+  ToolRule: {
+    description: "What holds for the calls that it fits.",
+    type: "object",
+    required: ["tool", "decision"],
+    properties: {
+      tool: {
+        type: "string",
+        minLength: 1,
+        description: "Name of the tool; `*` stands for any text.",
+      },
+      caller: { type: "string", minLength: 1, description: "Who calls." },
+      project: {
+        type: "string",
+        minLength: 1,
+        description: "Folder of the project it is called in.",
+      },
+      decision: { $ref: "#Decision", description: "What becomes of the call." },
+    },
+  },
+
+  Decision: { enum: ["allow", "ask", "deny"] },
+} as const;

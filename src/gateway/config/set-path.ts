@@ -1,0 +1,42 @@
+import { TrunklineError } from "../../base/errors.ts";
+import type { KeyPath, Values } from "./layer.ts";
+
+export interface Assignment {
+  readonly path: KeyPath;
+  readonly value: unknown;
+}
+
+/** A key, or one in brackets and quotes: `limits.messages["fs/*"]`. */
+const STEP = /(?:^|(?<=[^.])\.)([^.[\]="]+)|\[("(?:[^"\\]|\\.)*")\]/y;
+
+/** Reads `key.path=value`. The value is JSON, or else the text itself. */
+export function parseAssignment(text: string): Assignment {
+  const path: string[] = [];
+  STEP.lastIndex = 0;
+  let end = 0;
+  for (let match = STEP.exec(text); match !== null; match = STEP.exec(text)) {
+    end = STEP.lastIndex;
+    const step = match[1] ?? jsonOr(match[2] ?? "", "");
+    path.push(String(step));
+  }
+  if (path.length === 0 || text[end] !== "=" || text.includes("__proto__")) {
+    const form = "Write it as --set key.path=value, such as --set log.level=debug.";
+    throw new TrunklineError("usage", `Cannot read '--set ${text}'. ${form}`);
+  }
+  const value = text.slice(end + 1);
+  return { path, value: jsonOr(value, value) };
+}
+
+/** The value inside objects that lead to it. */
+export function nest(path: KeyPath, value: unknown): Values {
+  const nested = path.reduceRight((inner, step) => ({ [step]: inner }), value);
+  return nested as Values;
+}
+
+function jsonOr(text: string, otherwise: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return otherwise;
+  }
+}
