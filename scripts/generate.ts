@@ -18,6 +18,11 @@ async function* generate(): AsyncGenerator<Outputs> {
   ]);
   const { BLOCKS } = await import("./schema/doc-tables.ts");
   yield await fillDocuments(ROOT, BLOCKS);
+  const [{ renderReference }, { PROGRAM }] = await Promise.all([
+    import("../src/cli/reference.ts"),
+    import("../src/cli/commands.ts"),
+  ]);
+  yield new Map([["docs/CLI.md", renderReference(PROGRAM)]]);
 }
 
 const { values } = parseArgs({ options: { check: { type: "boolean" } } });

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { promisify } from "node:util";
 
-import { describeProblem } from "../../src/rpc/check.ts";
+import { describeProblem } from "../../src/base/check.ts";
 import { compile } from "./compile.ts";
 import { loadChecks } from "./load-checks.ts";
 
@@ -251,8 +251,8 @@ describe("compile()", () => {
   it("emits types and checks that pass the strictest settings", async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-compile-"));
     const schemas = Object.fromEntries(CASES.map(({ schema }, i) => [`Case${i}`, schema]));
-    const check = new URL("../../src/rpc/check.ts", import.meta.url).pathname;
-    await writeFile(join(folder.path, "schema.gen.ts"), compile({ ...schemas, ...UNIONS }, check));
+    const base = new URL("../../src/base", import.meta.url).pathname;
+    await writeFile(join(folder.path, "schema.gen.ts"), compile({ ...schemas, ...UNIONS }, base));
     await writeFile(join(folder.path, "use.ts"), USE);
     const project = new URL("../../tsconfig.json", import.meta.url).pathname;
     const config = { extends: project, compilerOptions: { types: [] }, include: ["*.ts"] };

@@ -19,9 +19,8 @@ export async function compileModules(root: string): Promise<Outputs> {
 }
 
 function compileFile(file: string, schemas: unknown): string {
-  const check = relative(dirname(file), "src/rpc/check.ts");
   try {
-    return compile(schemas, check.startsWith(".") ? check : `./${check}`);
+    return compile(schemas, relative(dirname(file), "src/base"));
   } catch (error) {
     throw new Error(`${file}: ${(error as Error).message}`, { cause: error });
   }

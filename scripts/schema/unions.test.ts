@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { type Check, describeProblem } from "../../src/rpc/check.ts";
+import { type Check, describeProblem } from "../../src/base/check.ts";
 import { loadChecks } from "./load-checks.ts";
 
 const TEXT = {

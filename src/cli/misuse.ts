@@ -1,7 +1,7 @@
 import { TrunklineError } from "../base/errors.ts";
 import { optionsOf } from "./global-options.ts";
 import { callOf, last, type Path } from "./path.ts";
-import { suggest } from "./suggest.ts";
+import { suggest } from "../base/suggest.ts";
 
 /** What is wrong with a command line, and where. */
 export type Misuse = { readonly path: Path } & (

@@ -5,7 +5,7 @@ import { argumentLabel, describe, optionLabel, usageOf } from "./usage.ts";
 
 const INTRODUCTION = `# The command line
 
-This page is written from the table of commands by \`node src/cli/write-reference.ts\`.
+This page is written from the table of commands by \`npm run generate\`.
 \`trunkline help COMMAND\` says the same in a terminal.
 
 Exit codes: 0 success, 1 the thing failed, 2 wrong usage.

@@ -1,4 +1,4 @@
-import type { Check } from "./check.ts";
+import type { Check } from "../base/check.ts";
 
 /** One method of a dialect: its name and the shapes that travel under it. */
 export interface Method<P, R> {

@@ -1,6 +1,6 @@
 import type { Deadline, Deadlines } from "../base/deadlines.ts";
 import { TrunklineError } from "../base/errors.ts";
-import { describeProblem } from "./check.ts";
+import { describeProblem } from "../base/check.ts";
 import { STANDARD } from "./codes.ts";
 import type { Method } from "./method.ts";
 import { RpcError } from "./rpc-error.ts";

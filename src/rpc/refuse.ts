@@ -1,7 +1,7 @@
-import { describeProblem } from "./check.ts";
+import { describeProblem } from "../base/check.ts";
 import { STANDARD, TRUNKLINE } from "./codes.ts";
 import type { RouteLimits } from "./route.ts";
-import type { Check } from "./check.ts";
+import type { Check } from "../base/check.ts";
 import { RpcError } from "./rpc-error.ts";
 
 interface Refusing extends RouteLimits {

@@ -1,6 +1,6 @@
 import type { RateLimiter } from "../base/rate-limiter.ts";
 import type { Call } from "./call.ts";
-import type { Check } from "./check.ts";
+import type { Check } from "../base/check.ts";
 import type { Lanes } from "./lanes.ts";
 import type { Method } from "./method.ts";
 

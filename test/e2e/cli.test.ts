@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
@@ -9,7 +8,6 @@ import { pathToFileURL } from "node:url";
 import packageJson from "../../package.json" with { type: "json" };
 import { PROGRAM } from "../../src/cli/commands.ts";
 import { allPaths, callOf, last, type Path } from "../../src/cli/path.ts";
-import { renderReference } from "../../src/cli/reference.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const MAIN = join(ROOT, "src/cli/main.ts");
@@ -175,10 +173,4 @@ test("finding a command loads the table and the parser, and nothing else", async
     "cli/path.ts",
     "cli/program.ts",
   ]);
-});
-
-test("docs/CLI.md says what the program says", async () => {
-  const written = await readFile(join(ROOT, "docs/CLI.md"), "utf8");
-  const fresh = renderReference(PROGRAM);
-  assert.equal(written, fresh, "write it again: node_modules/.bin/node src/cli/write-reference.ts");
 });

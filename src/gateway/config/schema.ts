@@ -258,7 +258,7 @@ export const schemas = {
     properties: {
       default: {
         $ref: "#Decision",
-        default: "ask",
+        default: "allow",
         description: "What holds for a call that no rule speaks of.",
       },
       rules: {
