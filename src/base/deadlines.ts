@@ -4,6 +4,9 @@ export interface Deadline {
   readonly expire: () => void;
 }
 
+/** A timer cannot be set further away. */
+const LONGEST_TIMER = 2 ** 31 - 1;
+
 /**
  * Many deadlines on one timer. Starting and stopping one is a set operation; a timer for each
  * request would cost more than most requests do.
@@ -42,7 +45,8 @@ export class Deadlines {
     if (at >= this.#wakeAt) return;
     this.#wakeAt = at;
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(this.#sweep, Math.max(0, at - performance.now()));
+    const wait = Math.min(Math.max(0, at - performance.now()), LONGEST_TIMER);
+    this.#timer = setTimeout(this.#sweep, wait);
     this.#timer.unref();
   }
 
@@ -57,9 +61,9 @@ export class Deadlines {
       if (deadline.at <= now + 1) expired.push(deadline);
       else if (deadline.at < next) next = deadline.at;
     }
-    for (const deadline of expired) {
-      this.#running.delete(deadline);
-      deadline.expire();
+    for (const deadline of expired.toSorted((a, b) => a.at - b.at)) {
+      // One that expired before it may have stopped or restarted it.
+      if (deadline.at <= now + 1 && this.#running.delete(deadline)) deadline.expire();
     }
     if (next < Infinity) this.#wakeBy(next);
   };

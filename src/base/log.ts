@@ -49,11 +49,25 @@ export class Log {
   #log(level: LogLevel, event: string, fields: LogFields = {}): void {
     if (!this.has(level)) return;
     const time = new Date().toISOString();
-    const masked = mask({ ...this.#context, ...fields }) as LogFields;
-    this.#write(JSON.stringify({ time, level, event, ...masked }) + "\n");
+    let line: string;
+    try {
+      const masked = mask({ ...this.#context, ...fields }) as LogFields;
+      line = JSON.stringify({ time, level, event, ...masked });
+    } catch (error) {
+      // A field with a getter that throws, say: what is being logged matters more.
+      line = JSON.stringify({ time, level, event, unreadable: String(error) });
+    }
+    this.#write(line + "\n");
   }
 }
 
+let isGuarded = false;
+
 function toStderr(line: string): void {
+  if (!isGuarded) {
+    isGuarded = true;
+    // Whoever read the diagnostics may be gone; the work goes on without them.
+    process.stderr.on("error", () => {});
+  }
   process.stderr.write(line);
 }

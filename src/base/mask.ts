@@ -1,14 +1,20 @@
 const MASK = "•••";
 const MAX_DEPTH = 12;
+const MAX_ITEMS = 10_000;
 const MAX_TEXT = 4096;
+/** How far back a text may be cut so as not to leave the first half of a secret. */
+const LONGEST_WORD = 256;
 
 /** A field whose name says that its value is a secret. */
 const SECRET_NAME =
-  /^(?:.*(?:token|secret|passw(?:or)?d|passphrase|api[-_]?key|private[-_]?key|credential|cookie).*|authorization|pin|bearer|auth)$/i;
+  /token|secret|passw(?:or)?d|passphrase|api[-_]?key|private[-_]?key|credential|cookie|authorization$|^(?:pin|bearer|auth)$/i;
 
-/** A count or a name that only sounds like a secret. */
+/** A name that only sounds like a secret. */
 const HARMLESS_NAME =
-  /^(?:.*tokens|progress[-_]?token|max[-_]?tokens?|token[-_]?(?:type|count|source|env[-_]?var)|credential[-_]?source|next[-_]?token|.*cursor)$/i;
+  /^(?:progress[-_]?token|max[-_]?tokens?|token[-_]?(?:type|count|source|env[-_]?var)|credential[-_]?source|next[-_]?token|.{0,99}cursor)$/i;
+
+/** How many tokens a model took; a list of tokens has the same name. */
+const COUNT_NAME = /tokens$/i;
 
 /** Text that has the shape of a secret, wherever it stands. */
 const SECRET_SHAPE = new RegExp(
@@ -23,41 +29,93 @@ const SECRET_SHAPE = new RegExp(
     String.raw`\bAKIA[A-Z0-9]{16}\b`,
     String.raw`\bAIza[A-Za-z0-9_-]{30,}`,
     String.raw`\bnpm_[A-Za-z0-9]{30,}`,
-    String.raw`\bey[A-Za-z0-9_-]{10,}\.ey[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*`,
-    String.raw`(?<=\b(?:Bearer|Basic) )[A-Za-z0-9._~+/=-]{8,}`,
-    String.raw`(?<=://[^/\s:@]{0,256}:)[^/\s@]+(?=@)`,
+    // Only from the start of a word: else each `ey` in a long word would be a start.
+    String.raw`(?<![\w-])ey[A-Za-z0-9_-]{10,}\.ey[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*`,
+    String.raw`(?<=\b(?:[Bb]earer|BEARER|[Bb]asic|BASIC) )[A-Za-z0-9._~+/=-]{8,}`,
+    // A password may hold an @ of its own; the last one before the path is the host's.
+    String.raw`(?<=://[^/\s:@]{0,256}:)[^/\s]+(?=@)`,
+    String.raw`(?<=[?&](?:[a-z]{1,16}_)?(?:token|secret|password|api_?key)=)[^&#\s"']+`,
   ].join("|"),
   "g",
 );
 
 /**
  * A copy that is safe to show: secrets are masked by the name of their field and by their shape,
- * long texts are cut, deep structures end. The original is not touched.
+ * long texts are cut, deep, large and circular structures end. The original is not touched.
  */
-export function mask(value: unknown, depth = 0): unknown {
-  if (typeof value === "string") return maskText(value);
-  if (typeof value !== "object" || value === null) return value;
-  if (depth >= MAX_DEPTH) return "…";
-  if (Array.isArray(value)) return value.map((item) => mask(item, depth + 1));
-  if (value instanceof Error) return maskText(value.stack ?? value.message);
-  const masked: Record<string, unknown> = Object.create(null);
-  for (const [key, item] of Object.entries(value)) {
-    masked[key] = isSecretName(key) && isSet(item) ? MASK : mask(item, depth + 1);
-  }
-  return masked;
+export function mask(value: unknown): unknown {
+  return copy(value, { path: [], left: MAX_ITEMS });
 }
 
 /** Masks what has the shape of a secret inside a text. */
 export function maskText(text: string): string {
-  const shown = text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}… (${text.length})` : text;
+  const shown = text.length > MAX_TEXT ? `${cut(text)}… (${text.length})` : text;
   return shown.replace(SECRET_SHAPE, MASK);
 }
 
-function isSecretName(name: string): boolean {
-  return SECRET_NAME.test(name) && !HARMLESS_NAME.test(name);
+interface Walk {
+  /** The containers around the present value. */
+  readonly path: object[];
+  /** Values that may still be copied. */
+  left: number;
+}
+
+function copy(value: unknown, walk: Walk): unknown {
+  walk.left--;
+  if (typeof value === "string") return maskText(value);
+  if (typeof value === "bigint") return String(value);
+  if (typeof value !== "object" || value === null) return value;
+  if (value instanceof Error) return maskText(value.stack ?? value.message);
+  if (ArrayBuffer.isView(value)) return `(${value.byteLength} bytes)`;
+  if (walk.path.includes(value)) return "(circular)";
+  if (walk.path.length >= MAX_DEPTH) return "…";
+  walk.path.push(value);
+  const copied = copyContainer(value, walk);
+  walk.path.pop();
+  return copied;
+}
+
+function copyContainer(value: object, walk: Walk): unknown {
+  if ("toJSON" in value && typeof value.toJSON === "function") return copy(value.toJSON(), walk);
+  if (!Array.isArray(value)) return copyFields(value, walk);
+  const items: unknown[] = [];
+  for (const item of value as unknown[]) {
+    if (walk.left <= 0) return [...items, `… (${value.length})`];
+    items.push(copy(item, walk));
+  }
+  return items;
+}
+
+function copyFields(value: object, walk: Walk): unknown {
+  // Environments and headers are often lists of `{ name, value }`.
+  const isSecretPair = "name" in value && typeof value.name === "string" && isSecretName(value.name);
+  const masked: Record<string, unknown> = Object.create(null);
+  for (const [key, item] of Object.entries(value)) {
+    if (walk.left <= 0) {
+      masked["…"] = "…";
+      break;
+    }
+    const isSecret = isSecretName(key, item) || (isSecretPair && key === "value");
+    masked[maskText(key)] = isSecret && isSet(item) ? MASK : copy(item, walk);
+  }
+  return masked;
+}
+
+function isSecretName(key: string, value?: unknown): boolean {
+  const name = key.slice(0, LONGEST_WORD);
+  if (!SECRET_NAME.test(name) || HARMLESS_NAME.test(name)) return false;
+  const isText = typeof value === "string" || Array.isArray(value);
+  return isText || !COUNT_NAME.test(name);
 }
 
 /** An empty or boolean field gives nothing away, and helps the reader. */
 function isSet(value: unknown): boolean {
   return value !== undefined && value !== null && value !== "" && typeof value !== "boolean";
+}
+
+/** The beginning of a long text, without the word it would be cut in. */
+function cut(text: string): string {
+  const start = text.slice(0, MAX_TEXT);
+  const space = Math.max(start.lastIndexOf(" "), start.lastIndexOf("\n"));
+  return start.slice(0, Math.max(space, MAX_TEXT - LONGEST_WORD));
 }

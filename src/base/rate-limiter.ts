@@ -4,8 +4,10 @@ export interface Rate {
   readonly windowMs: number;
 }
 
-/** Keys are swept when this many are known, so that a caller cannot grow the table at will. */
-const SWEEP_AT = 1024;
+/** Keys that are known at once: a caller who makes up keys must not grow the table at will. */
+const MAX_KEYS = 65_536;
+/** Longer than the name of anything; all such keys count as one. */
+const LONGEST_KEY = 256;
 
 /**
  * A sliding window: in no stretch of `windowMs` does one key pass more than `limit` times. A token
@@ -14,8 +16,8 @@ const SWEEP_AT = 1024;
 export class RateLimiter {
   readonly rate: Rate;
   readonly #now: () => number;
+  /** In the order of their last passes. */
   readonly #keys = new Map<string, Passes>();
-  #sweepAt = SWEEP_AT;
 
   constructor(rate: Rate, now: () => number = () => performance.now()) {
     this.rate = rate;
@@ -25,19 +27,22 @@ export class RateLimiter {
   /** Counts one call. Returns 0 when it may pass, else the milliseconds until one may. */
   take(key: string): number {
     const now = this.#now();
-    let passes = this.#keys.get(key);
-    if (passes === undefined) {
-      this.#sweep(now);
-      passes = { times: new Float64Array(Math.min(this.rate.limit, 8)), next: 0, count: 0 };
-      this.#keys.set(key, passes);
-    }
-    return this.#take(passes, now);
+    const name = key.length > LONGEST_KEY ? "" : key;
+    const known = this.#keys.get(name);
+    const wait = known === undefined ? this.#forget(now) : 0;
+    if (wait > 0) return wait;
+    const passes = known ?? newPasses(this.rate.limit);
+    const refused = this.#take(passes, now);
+    if (refused > 0) return refused;
+    this.#keys.delete(name);
+    this.#keys.set(name, passes);
+    return 0;
   }
 
   #take(passes: Passes, now: number): number {
     if (passes.count === passes.times.length) {
       // `next` is the oldest of a full ring.
-      const oldest = passes.times[passes.next] ?? 0;
+      const oldest = passes.times[passes.next] ?? now;
       const freeAt = oldest + this.rate.windowMs;
       if (passes.times.length < this.rate.limit && freeAt > now) grow(passes, this.rate.limit);
       else if (freeAt > now) return Math.max(1, Math.ceil(freeAt - now));
@@ -48,14 +53,16 @@ export class RateLimiter {
     return 0;
   }
 
-  /** Forgets the keys whose last call has left the window. */
-  #sweep(now: number): void {
-    if (this.#keys.size < this.#sweepAt) return;
+  /** Drops the keys whose last pass has left the window. Returns how long a new one has to wait. */
+  #forget(now: number): number {
     for (const [key, { times, next }] of this.#keys) {
       const newest = times[(next + times.length - 1) % times.length] ?? 0;
-      if (newest + this.rate.windowMs <= now) this.#keys.delete(key);
+      const freeAt = newest + this.rate.windowMs;
+      if (freeAt > now)
+        return this.#keys.size < MAX_KEYS ? 0 : Math.max(1, Math.ceil(freeAt - now));
+      this.#keys.delete(key);
     }
-    this.#sweepAt = Math.max(SWEEP_AT, this.#keys.size * 2);
+    return 0;
   }
 }
 
@@ -64,6 +71,10 @@ interface Passes {
   times: Float64Array;
   next: number;
   count: number;
+}
+
+function newPasses(limit: number): Passes {
+  return { times: new Float64Array(Math.min(limit, 8)), next: 0, count: 0 };
 }
 
 function grow(passes: Passes, limit: number): void {

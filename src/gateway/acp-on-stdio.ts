@@ -4,5 +4,5 @@ import { serveStdio } from "./serve-stdio.ts";
 
 /** What an editor starts. */
 export function serveAcpOnStdio(house: House): Promise<void> {
-  return serveStdio(house, acpServer(house.config.limits.messages));
+  return serveStdio(house, undefined, acpServer(house.config.limits.messages));
 }

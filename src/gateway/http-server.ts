@@ -5,9 +5,11 @@ import type { Duplex } from "node:stream";
 import { TrunklineError } from "../base/errors.ts";
 import { VERSION } from "../base/version.ts";
 import { acpServer } from "../protocol/acp/serve.ts";
-import { mcpServer } from "../protocol/mcp/serve.ts";
+import { Connection } from "../protocol/mcp/connection.ts";
+import { McpDoor } from "../protocol/mcp/door.ts";
 import { Peer } from "../rpc/peer.ts";
 import type { PeerOptions } from "../rpc/peer-options.ts";
+import { Offer } from "../tool/offer.ts";
 import type { Channel } from "../wire/channel.ts";
 import { httpExchange } from "../wire/channel/http.ts";
 import { WebSocketAcceptor } from "../wire/channel/websocket-acceptor.ts";
@@ -21,15 +23,14 @@ export class HttpServer {
   readonly #house: House;
   readonly #server: Server;
   readonly #sockets: WebSocketAcceptor;
-  readonly #peers = new Set<Peer>();
+  readonly #peers = new Set<Peer<unknown>>();
   readonly #metrics = new Metrics();
-  readonly #mcp: PeerOptions<undefined>;
+  readonly #mcp = new McpDoor({ offer: new Offer() });
   readonly #acp: PeerOptions<undefined>;
 
   private constructor(house: House) {
     const { limits } = house.config;
     this.#house = house;
-    this.#mcp = house.furnish(mcpServer);
     this.#acp = house.furnish(acpServer(limits.messages));
     this.#sockets = new WebSocketAcceptor(limits);
     this.#server = createServer((request, response) => this.#handle(request, response));
@@ -124,11 +125,10 @@ export class HttpServer {
     const type = request.headers["content-type"]?.split(";")[0]?.trim();
     if (type !== "application/json") return fail(response, 415, "Send application/json");
     const { limits } = this.#house.config;
-    void this.#converse(
-      "mcp",
-      httpExchange(request, response, { reply: "json", limits }),
-      this.#mcp,
-    );
+    const connection = new Connection();
+    const options = this.#house.furnish(this.#mcp.optionsFor(connection));
+    const exchange = httpExchange(request, response, { reply: "json", limits });
+    void this.#converse("mcp", exchange, connection, options);
   }
 
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
@@ -139,15 +139,16 @@ export class HttpServer {
       return refuseUpgrade(socket, "404 Not Found", "Connect to /acp");
     void this.#sockets
       .accept(request, socket, head)
-      .then((channel) => this.#converse("acp", channel, this.#acp));
+      .then((channel) => this.#converse("acp", channel, undefined, this.#acp));
   }
 
-  async #converse(
+  async #converse<S>(
     door: string,
     channel: Channel<string>,
-    options: PeerOptions<undefined>,
+    state: S,
+    options: PeerOptions<S>,
   ): Promise<void> {
-    const peer = new Peer(channel, undefined, options);
+    const peer = new Peer<S>(channel, state, options);
     this.#peers.add(peer);
     this.#metrics.connectionOpened(door);
     await peer.ended;

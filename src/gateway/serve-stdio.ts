@@ -10,9 +10,9 @@ const INPUT_GRACE = 10_000;
 const SIGNAL_GRACE = 800;
 
 /** Serves one conversation on the standard streams, until the other side or a signal ends it. */
-export async function serveStdio(house: House, door: PeerOptions<undefined>): Promise<void> {
+export async function serveStdio<S>(house: House, state: S, door: PeerOptions<S>): Promise<void> {
   const channel = stdioChannel(house.config.limits);
-  const peer = new Peer(channel, undefined, house.furnish(door));
+  const peer = new Peer(channel, state, house.furnish(door));
   const signalled = untilSignal().then(() => peer.close(SIGNAL_GRACE));
   // A signal that comes while the last answers are awaited cuts the wait short.
   await Promise.race([signalled, peer.ended.then(() => peer.close(INPUT_GRACE))]);

@@ -1,11 +1,15 @@
+import type { Topic } from "../wire/channel.ts";
+
 /** Collects the answers to one batch and sends them together, once all are there. */
 export class Batch {
-  readonly #send: (text: string) => void;
+  readonly #send: (text: string, topic: Topic) => void;
   readonly #answers: string[] = [];
   #open = 0;
   #sealed = false;
+  #topic: Topic | undefined;
 
-  constructor(send: (text: string) => void) {
+  /** Sends what was collected under the topic of its last answer. */
+  constructor(send: (text: string, topic: Topic) => void) {
     this.#send = send;
   }
 
@@ -14,8 +18,9 @@ export class Batch {
     this.#open++;
   }
 
-  add(answer: string): void {
+  add(answer: string, topic: Topic): void {
     this.#answers.push(answer);
+    this.#topic = topic;
     this.#open--;
     this.#finish();
   }
@@ -33,8 +38,9 @@ export class Batch {
   }
 
   #finish(): void {
-    if (!this.#sealed || this.#open > 0 || this.#answers.length === 0) return;
-    this.#send(`[${this.#answers.join(",")}]`);
+    if (!this.#sealed || this.#open > 0 || this.#topic === undefined) return;
+    this.#send(`[${this.#answers.join(",")}]`, this.#topic);
+    this.#topic = undefined;
     this.#answers.length = 0;
   }
 }

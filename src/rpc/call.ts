@@ -1,5 +1,8 @@
 import type { Deadline } from "../base/deadlines.ts";
+import type { Topic } from "../wire/channel.ts";
 import type { Batch } from "./batch.ts";
+import type { Method } from "./method.ts";
+import type { RequestOptions } from "./outgoing.ts";
 import type { Peer } from "./peer.ts";
 
 /** One incoming request or notification while it is being handled. */
@@ -32,6 +35,20 @@ export class Call<S = unknown> {
     // Most handlers never look: the controller is made for those that do.
     this.#controller ??= new AbortController();
     return this.#controller.signal;
+  }
+
+  /** Tells the other side something that belongs to this call. */
+  notify<P>(method: Method<P, void>, params: P): Promise<void> {
+    return this.peer.notify(method, params, this.#topic);
+  }
+
+  /** Asks the other side something that this call needs to know. */
+  request<P, R>(method: Method<P, R>, params: P, options: RequestOptions = {}): Promise<R> {
+    return this.peer.request(method, params, { ...options, topic: this.#topic });
+  }
+
+  get #topic(): Topic {
+    return { request: this.idText, isAnswer: false };
   }
 
   /** Tells the time limit that the work is getting on, so it counts from now. */

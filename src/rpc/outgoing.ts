@@ -1,6 +1,7 @@
 import type { Deadline, Deadlines } from "../base/deadlines.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { describeProblem } from "../base/check.ts";
+import type { Topic } from "../wire/channel.ts";
 import { STANDARD } from "./codes.ts";
 import type { Method } from "./method.ts";
 import { RpcError } from "./rpc-error.ts";
@@ -10,6 +11,8 @@ export interface RequestOptions {
   readonly signal?: AbortSignal;
   /** Milliseconds to wait for the answer; no limit when left out. */
   readonly timeout?: number;
+  /** The request of the other side that gave rise to this one, where there is one. */
+  readonly topic?: Topic;
 }
 
 interface Pending {
@@ -23,7 +26,7 @@ interface Pending {
 /** How the table of outgoing requests reaches the other side. */
 export interface OutgoingLink {
   readonly deadlines: Deadlines;
-  send(text: string): void;
+  send(text: string, topic: Topic | undefined): void;
   /** Tells the other side that an answer is no longer wanted. */
   cancel(id: number, reason: string): void;
 }
@@ -67,7 +70,8 @@ export class Outgoing {
       signal.addEventListener("abort", give, { once: true });
       pending.forget = () => signal.removeEventListener("abort", give);
     }
-    this.#link.send(JSON.stringify({ jsonrpc: "2.0", id, method: method.name, params }));
+    const message = { jsonrpc: "2.0", id, method: method.name, params };
+    this.#link.send(JSON.stringify(message), options.topic);
     return promise;
   }
 

@@ -1,6 +1,6 @@
 import { Deadlines } from "../base/deadlines.ts";
 import { TrunklineError } from "../base/errors.ts";
-import { type Channel, type FrameFault, ROOM, type Sink } from "../wire/channel.ts";
+import { type Channel, type FrameFault, ROOM, type Sink, type Topic } from "../wire/channel.ts";
 import { Batch } from "./batch.ts";
 import { Call } from "./call.ts";
 import { ACP, STANDARD, TRUNKLINE } from "./codes.ts";
@@ -51,7 +51,7 @@ export class Peer<S = undefined> implements Sink<string> {
     this.#report = resolved.report;
     this.#outgoing = new Outgoing({
       deadlines: this.deadlines,
-      send: (text) => void this.#send(text),
+      send: (text, topic) => void this.#send(text, topic),
       cancel: (requestId, reason) => {
         void this.notify({ name: this.#dialect.cancel.method }, { requestId, reason });
       },
@@ -71,8 +71,8 @@ export class Peer<S = undefined> implements Sink<string> {
   }
 
   /** Tells the other side. Resolves when there is room to tell it more. */
-  notify<P>(method: Method<P, void>, params: P): Promise<void> {
-    return this.#send(JSON.stringify({ jsonrpc: "2.0", method: method.name, params }));
+  notify<P>(method: Method<P, void>, params: P, topic?: Topic): Promise<void> {
+    return this.#send(JSON.stringify({ jsonrpc: "2.0", method: method.name, params }), topic);
   }
 
   /** Answers what is in flight, waiting at most `grace` milliseconds, then flushes and closes. */
@@ -137,7 +137,7 @@ export class Peer<S = undefined> implements Sink<string> {
       this.#fail("null", RpcError.of(STANDARD.invalidRequest, why));
       return;
     }
-    const batch = new Batch((answer) => void this.#send(answer));
+    const batch = new Batch((answers, topic) => void this.#send(answers, topic));
     for (const message of messages) this.#receive(message, text, batch);
     batch.seal();
   }
@@ -282,21 +282,23 @@ export class Peer<S = undefined> implements Sink<string> {
       this.#fail(call.idText, this.#toRpcError(error, call.method), call.batch);
       return;
     }
-    this.#reply(`{"jsonrpc":"2.0","id":${call.idText},"result":${text ?? "null"}}`, call.batch);
+    const answer = `{"jsonrpc":"2.0","id":${call.idText},"result":${text ?? "null"}}`;
+    this.#reply(answer, { request: call.idText, isAnswer: true }, call.batch);
   }
 
   #fail(id: string, error: RpcError, batch?: Batch): void {
-    this.#reply(`{"jsonrpc":"2.0","id":${id},"error":${errorText(error)}}`, batch);
+    const answer = `{"jsonrpc":"2.0","id":${id},"error":${errorText(error)}}`;
+    this.#reply(answer, { request: id, isAnswer: true, errorCode: error.code }, batch);
   }
 
-  #reply(text: string, batch?: Batch): void {
-    if (batch === undefined) void this.#send(text);
-    else batch.add(text);
+  #reply(text: string, topic: Topic, batch?: Batch): void {
+    if (batch === undefined) void this.#send(text, topic);
+    else batch.add(text, topic);
   }
 
-  #send(text: string): Promise<void> {
+  #send(text: string, topic?: Topic): Promise<void> {
     this.#trace?.sent(text);
-    const room = this.#channel.send(text);
+    const room = this.#channel.send(text, topic);
     if (room !== ROOM) this.#full = room;
     return room;
   }

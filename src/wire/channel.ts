@@ -27,6 +27,19 @@ export interface Sink<M> {
 }
 
 /**
+ * Which request of the other side a message belongs to. Most channels carry all messages alike; one
+ * that answers each request apart, as HTTP does, goes by this.
+ */
+export interface Topic {
+  /** The request's id, as its JSON text. */
+  readonly request: string;
+  /** It is the request's answer: nothing follows. */
+  readonly isAnswer: boolean;
+  /** Of an answer that is an error. */
+  readonly errorCode?: number | undefined;
+}
+
+/**
  * One ordered conversation of whole messages.
  *
  * Delivery is by callback, not by async iteration: a promise per message costs more than the
@@ -40,7 +53,7 @@ export interface Channel<M> extends AsyncDisposable {
    * Queues a message. Never throws or rejects: a channel that dies says so once, to its sink, and
    * drops what it could not send. The promise resolves when there is room for more.
    */
-  send(message: M): Promise<void>;
+  send(message: M, topic?: Topic): Promise<void>;
   /** Gives up at once: unsent messages are dropped, the sink is told the reason. */
   abort(reason: Error): void;
 }

@@ -1,17 +1,64 @@
 import { method } from "../../rpc/method.ts";
-import type { Revision } from "./revision.ts";
-import { checkInitializeParams, type InitializeParams } from "./schema.gen.ts";
+import type { JsonObject } from "./client.ts";
+import {
+  type CallToolParams,
+  checkCallToolParams,
+  checkCompleteParams,
+  checkGetPromptParams,
+  checkInitializeParams,
+  checkListenParams,
+  checkListParams,
+  checkReadResourceParams,
+  checkSetLevelParams,
+  checkTaskParams,
+  checkUpdateTaskParams,
+  checkWatchParams,
+  type CompleteParams,
+  type GetPromptParams,
+  type InitializeParams,
+  type ListenParams,
+  type ListParams,
+  type ReadResourceParams,
+  type SetLevelParams,
+  type TaskParams,
+  type UpdateTaskParams,
+  type WatchParams,
+} from "./schema.gen.ts";
 
-export interface InitializeResult {
-  readonly protocolVersion: Revision;
-  readonly capabilities: { readonly tools: Readonly<Record<string, never>> };
-  readonly serverInfo: { readonly name: string; readonly version: string };
-}
+const asks = <P>(name: string, check?: Parameters<typeof method>[1]) =>
+  method<P, JsonObject>(name, check);
 
-export const initialize = method<InitializeParams, InitializeResult>("initialize", {
-  check: checkInitializeParams,
-});
+/** What clients ask. */
+export const METHODS = {
+  initialize: asks<InitializeParams>("initialize", { check: checkInitializeParams }),
+  discover: asks<JsonObject>("server/discover"),
+  ping: asks<JsonObject>("ping"),
+  setLevel: asks<SetLevelParams>("logging/setLevel", { check: checkSetLevelParams }),
+  listTools: asks<ListParams>("tools/list", { check: checkListParams }),
+  callTool: asks<CallToolParams>("tools/call", { check: checkCallToolParams }),
+  listResources: asks<ListParams>("resources/list", { check: checkListParams }),
+  listTemplates: asks<ListParams>("resources/templates/list", { check: checkListParams }),
+  readResource: asks<ReadResourceParams>("resources/read", { check: checkReadResourceParams }),
+  subscribe: asks<WatchParams>("resources/subscribe", { check: checkWatchParams }),
+  unsubscribe: asks<WatchParams>("resources/unsubscribe", { check: checkWatchParams }),
+  listPrompts: asks<ListParams>("prompts/list", { check: checkListParams }),
+  getPrompt: asks<GetPromptParams>("prompts/get", { check: checkGetPromptParams }),
+  complete: asks<CompleteParams>("completion/complete", { check: checkCompleteParams }),
+  listen: asks<ListenParams>("subscriptions/listen", { check: checkListenParams }),
+  getTask: asks<TaskParams>("tasks/get", { check: checkTaskParams }),
+  taskResult: asks<TaskParams>("tasks/result", { check: checkTaskParams }),
+  listTasks: asks<ListParams>("tasks/list", { check: checkListParams }),
+  cancelTask: asks<TaskParams>("tasks/cancel", { check: checkTaskParams }),
+  updateTask: asks<UpdateTaskParams>("tasks/update", { check: checkUpdateTaskParams }),
+} as const;
 
-export const ping = method<unknown, Readonly<Record<string, never>>>("ping");
-
-export const listTools = method<unknown, { readonly tools: readonly never[] }>("tools/list");
+/** What servers tell. */
+export const EVENTS = {
+  toolsChanged: method<JsonObject>("notifications/tools/list_changed"),
+  promptsChanged: method<JsonObject>("notifications/prompts/list_changed"),
+  resourcesChanged: method<JsonObject>("notifications/resources/list_changed"),
+  resourceUpdated: method<JsonObject>("notifications/resources/updated"),
+  acknowledged: method<JsonObject>("notifications/subscriptions/acknowledged"),
+  taskStatus: method<JsonObject>("notifications/tasks/status"),
+  task: method<JsonObject>("notifications/tasks"),
+} as const;

@@ -14,6 +14,109 @@ export interface InitializeParams {
   };
 }
 
+export interface ListParams {
+  readonly cursor?: string;
+  readonly _meta?: {
+    readonly progressToken?: string | number;
+  };
+}
+
+export interface CallToolParams {
+  readonly name: string;
+  readonly arguments?: {
+    readonly [key: string]: unknown;
+  };
+  readonly inputResponses?: {
+    readonly [key: string]: unknown;
+  };
+  readonly requestState?: string;
+  readonly task?: {
+    readonly ttl?: number;
+  };
+  readonly _meta?: {
+    readonly progressToken?: string | number;
+  };
+}
+
+export interface ReadResourceParams {
+  readonly uri: string;
+  readonly inputResponses?: {
+    readonly [key: string]: unknown;
+  };
+  readonly requestState?: string;
+  readonly _meta?: {
+    readonly progressToken?: string | number;
+  };
+}
+
+export interface WatchParams {
+  readonly uri: string;
+}
+
+export interface GetPromptParams {
+  readonly name: string;
+  readonly arguments?: {
+    readonly [key: string]: string;
+  };
+  readonly inputResponses?: {
+    readonly [key: string]: unknown;
+  };
+  readonly requestState?: string;
+  readonly _meta?: {
+    readonly progressToken?: string | number;
+  };
+}
+
+export interface CompleteParams {
+  readonly ref: {
+    readonly type: string;
+    readonly name?: string;
+    readonly uri?: string;
+  };
+  readonly argument: {
+    readonly name: string;
+    readonly value: string;
+  };
+  readonly context?: {
+    readonly arguments?: {
+      readonly [key: string]: string;
+    };
+  };
+}
+
+export interface SetLevelParams {
+  readonly level: 
+    | "debug"
+    | "info"
+    | "notice"
+    | "warning"
+    | "error"
+    | "critical"
+    | "alert"
+    | "emergency";
+}
+
+export interface ListenParams {
+  readonly notifications: {
+    readonly toolsListChanged?: boolean;
+    readonly promptsListChanged?: boolean;
+    readonly resourcesListChanged?: boolean;
+    readonly resourceSubscriptions?: readonly string[];
+    readonly taskIds?: readonly string[];
+  };
+}
+
+export interface TaskParams {
+  readonly taskId: string;
+}
+
+export interface UpdateTaskParams {
+  readonly taskId: string;
+  readonly inputResponses: {
+    readonly [key: string]: unknown;
+  };
+}
+
 export const checkInitializeParams: Check = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const protocolVersion: unknown = value.protocolVersion;
@@ -42,6 +145,278 @@ export const checkInitializeParams: Check = (value) => {
         return { path: ["clientInfo", "version"], says: "must be a string" };
       }
     }
+  }
+  return undefined;
+};
+
+export const checkListParams: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  const cursor: unknown = value.cursor;
+  if (cursor !== undefined) {
+    if (typeof cursor !== "string") return { path: ["cursor"], says: "must be a string" };
+  }
+  const _meta: unknown = value._meta;
+  if (_meta !== undefined) {
+    if (!isObject(_meta)) return { path: ["_meta"], says: "must be an object" };
+    const progressToken: unknown = _meta.progressToken;
+    if (progressToken !== undefined) {
+      if (typeof progressToken !== "string" && (typeof progressToken !== "number" || !Number.isFinite(progressToken))) {
+        return { path: ["_meta", "progressToken"], says: "must be a string or a number" };
+      }
+    }
+  }
+  return undefined;
+};
+
+export const checkCallToolParams: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  const name: unknown = value.name;
+  if (name === undefined) return { path: ["name"], says: "is missing" };
+  if (typeof name !== "string") return { path: ["name"], says: "must be a string" };
+  const arguments2: unknown = value.arguments;
+  if (arguments2 !== undefined) {
+    if (!isObject(arguments2)) return { path: ["arguments"], says: "must be an object" };
+  }
+  const inputResponses: unknown = value.inputResponses;
+  if (inputResponses !== undefined) {
+    if (!isObject(inputResponses)) {
+      return { path: ["inputResponses"], says: "must be an object" };
+    }
+  }
+  const requestState: unknown = value.requestState;
+  if (requestState !== undefined) {
+    if (typeof requestState !== "string") {
+      return { path: ["requestState"], says: "must be a string" };
+    }
+  }
+  const task: unknown = value.task;
+  if (task !== undefined) {
+    if (!isObject(task)) return { path: ["task"], says: "must be an object" };
+    const ttl: unknown = task.ttl;
+    if (ttl !== undefined) {
+      if (typeof ttl !== "number" || !Number.isFinite(ttl)) {
+        return { path: ["task", "ttl"], says: "must be a number" };
+      }
+    }
+  }
+  const _meta: unknown = value._meta;
+  if (_meta !== undefined) {
+    if (!isObject(_meta)) return { path: ["_meta"], says: "must be an object" };
+    const progressToken: unknown = _meta.progressToken;
+    if (progressToken !== undefined) {
+      if (typeof progressToken !== "string" && (typeof progressToken !== "number" || !Number.isFinite(progressToken))) {
+        return { path: ["_meta", "progressToken"], says: "must be a string or a number" };
+      }
+    }
+  }
+  return undefined;
+};
+
+export const checkReadResourceParams: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  const uri: unknown = value.uri;
+  if (uri === undefined) return { path: ["uri"], says: "is missing" };
+  if (typeof uri !== "string") return { path: ["uri"], says: "must be a string" };
+  const inputResponses: unknown = value.inputResponses;
+  if (inputResponses !== undefined) {
+    if (!isObject(inputResponses)) {
+      return { path: ["inputResponses"], says: "must be an object" };
+    }
+  }
+  const requestState: unknown = value.requestState;
+  if (requestState !== undefined) {
+    if (typeof requestState !== "string") {
+      return { path: ["requestState"], says: "must be a string" };
+    }
+  }
+  const _meta: unknown = value._meta;
+  if (_meta !== undefined) {
+    if (!isObject(_meta)) return { path: ["_meta"], says: "must be an object" };
+    const progressToken: unknown = _meta.progressToken;
+    if (progressToken !== undefined) {
+      if (typeof progressToken !== "string" && (typeof progressToken !== "number" || !Number.isFinite(progressToken))) {
+        return { path: ["_meta", "progressToken"], says: "must be a string or a number" };
+      }
+    }
+  }
+  return undefined;
+};
+
+export const checkWatchParams: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  const uri: unknown = value.uri;
+  if (uri === undefined) return { path: ["uri"], says: "is missing" };
+  if (typeof uri !== "string") return { path: ["uri"], says: "must be a string" };
+  return undefined;
+};
+
+export const checkGetPromptParams: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  const name: unknown = value.name;
+  if (name === undefined) return { path: ["name"], says: "is missing" };
+  if (typeof name !== "string") return { path: ["name"], says: "must be a string" };
+  const arguments2: unknown = value.arguments;
+  if (arguments2 !== undefined) {
+    if (!isObject(arguments2)) return { path: ["arguments"], says: "must be an object" };
+    for (const key in arguments2) {
+      const item: unknown = arguments2[key];
+      if (typeof item !== "string") {
+        return { path: ["arguments", key], says: "must be a string" };
+      }
+    }
+  }
+  const inputResponses: unknown = value.inputResponses;
+  if (inputResponses !== undefined) {
+    if (!isObject(inputResponses)) {
+      return { path: ["inputResponses"], says: "must be an object" };
+    }
+  }
+  const requestState: unknown = value.requestState;
+  if (requestState !== undefined) {
+    if (typeof requestState !== "string") {
+      return { path: ["requestState"], says: "must be a string" };
+    }
+  }
+  const _meta: unknown = value._meta;
+  if (_meta !== undefined) {
+    if (!isObject(_meta)) return { path: ["_meta"], says: "must be an object" };
+    const progressToken: unknown = _meta.progressToken;
+    if (progressToken !== undefined) {
+      if (typeof progressToken !== "string" && (typeof progressToken !== "number" || !Number.isFinite(progressToken))) {
+        return { path: ["_meta", "progressToken"], says: "must be a string or a number" };
+      }
+    }
+  }
+  return undefined;
+};
+
+export const checkCompleteParams: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  const ref: unknown = value.ref;
+  if (ref === undefined) return { path: ["ref"], says: "is missing" };
+  if (!isObject(ref)) return { path: ["ref"], says: "must be an object" };
+  const type: unknown = ref.type;
+  if (type === undefined) return { path: ["ref", "type"], says: "is missing" };
+  if (typeof type !== "string") return { path: ["ref", "type"], says: "must be a string" };
+  const name: unknown = ref.name;
+  if (name !== undefined) {
+    if (typeof name !== "string") return { path: ["ref", "name"], says: "must be a string" };
+  }
+  const uri: unknown = ref.uri;
+  if (uri !== undefined) {
+    if (typeof uri !== "string") return { path: ["ref", "uri"], says: "must be a string" };
+  }
+  const argument: unknown = value.argument;
+  if (argument === undefined) return { path: ["argument"], says: "is missing" };
+  if (!isObject(argument)) return { path: ["argument"], says: "must be an object" };
+  const name2: unknown = argument.name;
+  if (name2 === undefined) return { path: ["argument", "name"], says: "is missing" };
+  if (typeof name2 !== "string") {
+    return { path: ["argument", "name"], says: "must be a string" };
+  }
+  const value2: unknown = argument.value;
+  if (value2 === undefined) return { path: ["argument", "value"], says: "is missing" };
+  if (typeof value2 !== "string") {
+    return { path: ["argument", "value"], says: "must be a string" };
+  }
+  const context: unknown = value.context;
+  if (context !== undefined) {
+    if (!isObject(context)) return { path: ["context"], says: "must be an object" };
+    const arguments2: unknown = context.arguments;
+    if (arguments2 !== undefined) {
+      if (!isObject(arguments2)) {
+        return { path: ["context", "arguments"], says: "must be an object" };
+      }
+      for (const key in arguments2) {
+        const item: unknown = arguments2[key];
+        if (typeof item !== "string") {
+          return { path: ["context", "arguments", key], says: "must be a string" };
+        }
+      }
+    }
+  }
+  return undefined;
+};
+
+export const checkSetLevelParams: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  const level: unknown = value.level;
+  if (level === undefined) return { path: ["level"], says: "is missing" };
+  if (level !== "debug" && level !== "info" && level !== "notice" && level !== "warning" && level !== "error" && level !== "critical" && level !== "alert" && level !== "emergency") {
+    return { path: ["level"], says: "must be one of: debug, info, notice, warning, error, critical, alert, emergency" };
+  }
+  return undefined;
+};
+
+export const checkListenParams: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  const notifications: unknown = value.notifications;
+  if (notifications === undefined) return { path: ["notifications"], says: "is missing" };
+  if (!isObject(notifications)) {
+    return { path: ["notifications"], says: "must be an object" };
+  }
+  const toolsListChanged: unknown = notifications.toolsListChanged;
+  if (toolsListChanged !== undefined) {
+    if (typeof toolsListChanged !== "boolean") {
+      return { path: ["notifications", "toolsListChanged"], says: "must be true or false" };
+    }
+  }
+  const promptsListChanged: unknown = notifications.promptsListChanged;
+  if (promptsListChanged !== undefined) {
+    if (typeof promptsListChanged !== "boolean") {
+      return { path: ["notifications", "promptsListChanged"], says: "must be true or false" };
+    }
+  }
+  const resourcesListChanged: unknown = notifications.resourcesListChanged;
+  if (resourcesListChanged !== undefined) {
+    if (typeof resourcesListChanged !== "boolean") {
+      return { path: ["notifications", "resourcesListChanged"], says: "must be true or false" };
+    }
+  }
+  const resourceSubscriptions: unknown = notifications.resourceSubscriptions;
+  if (resourceSubscriptions !== undefined) {
+    if (!Array.isArray(resourceSubscriptions)) {
+      return { path: ["notifications", "resourceSubscriptions"], says: "must be a list" };
+    }
+    for (let i = 0; i < resourceSubscriptions.length; i++) {
+      const item: unknown = resourceSubscriptions[i];
+      if (typeof item !== "string") {
+        return { path: ["notifications", "resourceSubscriptions", i], says: "must be a string" };
+      }
+    }
+  }
+  const taskIds: unknown = notifications.taskIds;
+  if (taskIds !== undefined) {
+    if (!Array.isArray(taskIds)) {
+      return { path: ["notifications", "taskIds"], says: "must be a list" };
+    }
+    for (let i2 = 0; i2 < taskIds.length; i2++) {
+      const item2: unknown = taskIds[i2];
+      if (typeof item2 !== "string") {
+        return { path: ["notifications", "taskIds", i2], says: "must be a string" };
+      }
+    }
+  }
+  return undefined;
+};
+
+export const checkTaskParams: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  const taskId: unknown = value.taskId;
+  if (taskId === undefined) return { path: ["taskId"], says: "is missing" };
+  if (typeof taskId !== "string") return { path: ["taskId"], says: "must be a string" };
+  return undefined;
+};
+
+export const checkUpdateTaskParams: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  const taskId: unknown = value.taskId;
+  if (taskId === undefined) return { path: ["taskId"], says: "is missing" };
+  if (typeof taskId !== "string") return { path: ["taskId"], says: "must be a string" };
+  const inputResponses: unknown = value.inputResponses;
+  if (inputResponses === undefined) return { path: ["inputResponses"], says: "is missing" };
+  if (!isObject(inputResponses)) {
+    return { path: ["inputResponses"], says: "must be an object" };
   }
   return undefined;
 };

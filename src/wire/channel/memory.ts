@@ -58,7 +58,8 @@ class Pipe {
   #queue: string[] = [];
   #size = 0;
   #scheduled = false;
-  #held = false;
+  /** Promises for which delivery is held. */
+  #holds = 0;
   #ending = false;
   #room: PromiseWithResolvers<void> | undefined;
   readonly #over = Promise.withResolvers<void>();
@@ -107,7 +108,7 @@ class Pipe {
   }
 
   #schedule(): void {
-    if (this.#scheduled || this.#held || this.#sink === undefined) return;
+    if (this.#scheduled || this.#holds > 0 || this.#sink === undefined) return;
     this.#scheduled = true;
     setImmediate(this.#deliver);
   }
@@ -117,14 +118,16 @@ class Pipe {
     const messages = this.#queue;
     this.#queue = [];
     this.#size = 0;
-    let hold: Promise<void> | undefined;
     for (const message of messages) {
       const size = Buffer.byteLength(message);
-      if (size > this.#limits.maxMessage) this.#oversize(message, size);
-      else hold = this.#sink?.message(message) ?? hold;
+      if (size > this.#limits.maxMessage) {
+        this.#oversize(message, size);
+        continue;
+      }
+      const hold = this.#sink?.message(message);
+      if (hold !== undefined) this.#holdUntil(hold);
     }
-    if (hold !== undefined) this.#holdUntil(hold);
-    else this.#drained();
+    if (this.#holds === 0) this.#drained();
   };
 
   #oversize(message: string, size: number): void {
@@ -134,13 +137,12 @@ class Pipe {
   }
 
   #holdUntil(hold: Promise<void>): void {
-    this.#held = true;
-    const go = (): void => {
-      this.#held = false;
-      this.#drained();
-      this.#schedule();
+    this.#holds++;
+    const release = (): void => {
+      this.#holds--;
+      if (this.#holds === 0) this.#drained();
     };
-    hold.then(go, go);
+    hold.then(release, release);
   }
 
   #drained(): void {

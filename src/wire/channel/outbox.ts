@@ -14,6 +14,7 @@ export class Outbox {
   #text = "";
   #scheduled = false;
   #closed = false;
+  #ended: Promise<void> | undefined;
   #room: PromiseWithResolvers<void> | undefined;
 
   /** `write` stands in for the stream's own, where that has been taken from everyone else. */
@@ -45,7 +46,19 @@ export class Outbox {
   }
 
   /** Writes what is queued, waits at most `grace` for the reader to take it, and ends the stream. */
-  async close(): Promise<void> {
+  close(): Promise<void> {
+    this.#ended ??= this.#end();
+    return this.#ended;
+  }
+
+  /** Drops what is queued and lets go of everyone who waits for room. */
+  stop(): void {
+    this.#closed = true;
+    this.#text = "";
+    this.#drained();
+  }
+
+  async #end(): Promise<void> {
     if (this.#closed) return;
     this.#flush();
     this.#closed = true;
@@ -56,13 +69,6 @@ export class Outbox {
     await ended.promise;
     clearTimeout(timer);
     this.stop();
-  }
-
-  /** Drops what is queued and lets go of everyone who waits for room. */
-  stop(): void {
-    this.#closed = true;
-    this.#text = "";
-    this.#drained();
   }
 
   readonly #flush = (): void => {
@@ -79,7 +85,9 @@ export class Outbox {
 
   /** The promise that senders wait on, when the reader is behind. */
   #waiting(): Promise<void> | undefined {
-    if (this.#closed || this.#writable.writableLength <= this.#limits.highWater) return undefined;
+    // Below its own high water the stream would never say that it has drained.
+    const highWater = Math.max(this.#limits.highWater, this.#writable.writableHighWaterMark);
+    if (this.#closed || this.#writable.writableLength <= highWater) return undefined;
     this.#room ??= Promise.withResolvers<void>();
     return this.#room.promise;
   }

@@ -11,5 +11,7 @@ export function stdioChannel(limits: Partial<ChannelLimits> = {}): Channel<strin
   const { stdin, stdout, stderr } = process;
   const write = stdout.write.bind(stdout);
   stdout.write = stderr.write.bind(stderr);
+  // Nobody may be reading what went astray.
+  stderr.on("error", () => {});
   return streamChannel(stdin, stdout, { limits, write: (text) => void write(text) });
 }

@@ -39,7 +39,8 @@ class StreamChannel implements Channel<string> {
   readonly #encode: (message: string) => string;
   readonly #outbox: Outbox;
   #sink: Sink<string> | undefined;
-  #hold: Promise<void> | undefined;
+  /** Promises for which the input is held. */
+  #holds = 0;
   #failure: Error | undefined;
   #inputOver = false;
 
@@ -55,15 +56,16 @@ class StreamChannel implements Channel<string> {
 
   receive(sink: Sink<string>): void {
     this.#sink = sink;
-    if (this.#failure !== undefined) {
-      this.#die(this.#failure);
+    if (this.#failure !== undefined || this.#readable.destroyed) {
+      this.#die(this.#failure ?? new Error("Input was cut off"));
       return;
     }
-    this.#readable.on("data", this.#data);
+    this.#readable.on("data", (chunk: Buffer) => this.#decoder.push(chunk));
     this.#readable.on("end", () => {
       this.#decoder.end();
       this.#inputOver = true;
       this.#sink?.end();
+      if (this.#writable.closed) this.#die(new Error("The peer has gone"));
     });
     this.#readable.on("close", () => {
       if (!this.#inputOver) this.#die(new Error("Input was cut off"));
@@ -96,7 +98,7 @@ class StreamChannel implements Channel<string> {
   /** Called by the decoder. */
   text(message: string): void {
     const hold = this.#sink?.message(message);
-    if (hold !== undefined) this.#hold = hold;
+    if (hold !== undefined) this.#holdUntil(hold);
   }
 
   /** Called by the decoder. */
@@ -104,16 +106,14 @@ class StreamChannel implements Channel<string> {
     this.#sink?.fault(fault);
   }
 
-  readonly #data = (chunk: Buffer): void => {
-    this.#decoder.push(chunk);
-    if (this.#hold !== undefined) this.#pauseUntil(this.#hold);
-  };
-
-  #pauseUntil(hold: Promise<void>): void {
-    this.#hold = undefined;
+  #holdUntil(hold: Promise<void>): void {
+    this.#holds++;
     this.#readable.pause();
-    const resume = (): void => void this.#readable.resume();
-    hold.then(resume, resume);
+    const release = (): void => {
+      this.#holds--;
+      if (this.#holds === 0) this.#readable.resume();
+    };
+    hold.then(release, release);
   }
 
   #die(error: Error): void {

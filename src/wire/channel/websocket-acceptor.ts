@@ -55,7 +55,8 @@ export class WebSocketAcceptor implements Disposable {
       if (missed >= 2) {
         ws.terminate();
       } else {
-        this.#missed.set(ws, missed + 1);
+        // While its input is held, its answers wait with the rest.
+        this.#missed.set(ws, ws.isPaused ? 0 : missed + 1);
         ws.ping();
       }
     }

@@ -55,6 +55,8 @@ class WebSocketChannel implements Channel<string> {
   #failure: Error | undefined;
   #disposed = false;
   #corked = false;
+  /** Promises for which the input is held. */
+  #holds = 0;
   #room: PromiseWithResolvers<void> | undefined;
 
   constructor(ws: WebSocket, options: WebSocketChannelOptions) {
@@ -118,11 +120,18 @@ class WebSocketChannel implements Channel<string> {
       return;
     }
     const hold = this.#sink?.message(bytes.toString());
-    if (hold === undefined) return;
-    this.#ws.pause();
-    const resume = (): void => this.#ws.resume();
-    hold.then(resume, resume);
+    if (hold !== undefined) this.#holdUntil(hold);
   };
+
+  #holdUntil(hold: Promise<void>): void {
+    this.#holds++;
+    this.#ws.pause();
+    const release = (): void => {
+      this.#holds--;
+      if (this.#holds === 0) this.#ws.resume();
+    };
+    hold.then(release, release);
+  }
 
   /** Holds the frames of this turn of the event loop together. */
   #cork(): void {

@@ -16,6 +16,7 @@ export class ByteQueue {
   readonly #limit: number;
   #buffer = Buffer.alloc(0);
   #size = 0;
+  /** The last bytes, at the end of a buffer of `TAIL`; only there once the frame is over the limit. */
   #tail: Buffer | undefined;
 
   constructor(limit: number) {
@@ -48,7 +49,8 @@ export class ByteQueue {
   }
 
   get tail(): Buffer {
-    return this.#tail ?? this.#buffer.subarray(Math.max(0, this.#size - TAIL), this.#size);
+    const from = Math.max(0, this.#size - TAIL);
+    return this.#tail?.subarray(from - this.#size) ?? this.#buffer.subarray(from, this.#size);
   }
 
   clear(): void {
@@ -59,14 +61,21 @@ export class ByteQueue {
 
   #keepEnds(before: number, bytes: Buffer): void {
     if (this.#tail === undefined) {
-      this.#reserve(Math.min(HEAD, this.#size));
-      if (before < HEAD) bytes.copy(this.#buffer, before, 0, HEAD - before);
-      this.#tail = Buffer.from(this.#buffer.subarray(Math.max(0, before - TAIL), before));
+      this.#tail = Buffer.alloc(TAIL);
+      this.#keepTail(this.#tail, this.#buffer.subarray(0, before));
       // The frame is lost: let go of what was collected, but for its head.
-      this.#buffer = Buffer.from(this.#buffer.subarray(0, Math.min(HEAD, this.#size)));
+      const head = Buffer.alloc(HEAD);
+      this.#buffer.copy(head, 0, 0, Math.min(before, HEAD));
+      this.#buffer = head;
     }
-    const joined = Buffer.concat([this.#tail, bytes.subarray(-TAIL)]);
-    this.#tail = Buffer.from(joined.subarray(-TAIL));
+    if (before < HEAD) bytes.copy(this.#buffer, before, 0, HEAD - before);
+    this.#keepTail(this.#tail, bytes);
+  }
+
+  #keepTail(tail: Buffer, bytes: Buffer): void {
+    const kept = Math.min(TAIL, bytes.length);
+    tail.copyWithin(0, kept);
+    bytes.copy(tail, TAIL - kept, bytes.length - kept);
   }
 
   #reserve(size: number): void {

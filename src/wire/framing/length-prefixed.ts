@@ -1,4 +1,5 @@
 import type { FrameFault } from "../channel.ts";
+import { ByteQueue, faultOf } from "./byte-queue.ts";
 
 /** A frame is a 32-bit big-endian length and so many bytes. */
 const PREFIX = 4;
@@ -30,7 +31,9 @@ export class LengthPrefixedDecoder {
   readonly #out: Frames;
   readonly #prefix = Buffer.alloc(PREFIX);
   #prefixLength = 0;
-  #parts: Buffer[] = [];
+  readonly #body: ByteQueue;
+  /** For a frame over the limit, of which only the ends are kept. */
+  readonly #skipped = new ByteQueue(0);
   #size = 0;
   /** Bytes of the present frame still to come; -1 between frames. */
   #missing = -1;
@@ -38,6 +41,7 @@ export class LengthPrefixedDecoder {
   constructor(limit: number, out: Frames) {
     this.#limit = limit;
     this.#out = out;
+    this.#body = new ByteQueue(limit);
   }
 
   push(chunk: Buffer): void {
@@ -52,16 +56,13 @@ export class LengthPrefixedDecoder {
   end(): void {
     if (this.#missing > 0) this.#out.truncated(this.#missing);
     else if (this.#prefixLength > 0) this.#out.truncated(PREFIX - this.#prefixLength);
+    this.#prefixLength = 0;
     this.#reset();
   }
 
   #readPrefix(chunk: Buffer, at: number): number {
-    const taken = chunk.copy(
-      this.#prefix,
-      this.#prefixLength,
-      at,
-      at + PREFIX - this.#prefixLength,
-    );
+    const end = at + PREFIX - this.#prefixLength;
+    const taken = chunk.copy(this.#prefix, this.#prefixLength, at, end);
     this.#prefixLength += taken;
     if (this.#prefixLength === PREFIX) {
       this.#missing = this.#size = this.#prefix.readUInt32BE();
@@ -73,27 +74,23 @@ export class LengthPrefixedDecoder {
   #readBody(chunk: Buffer, at: number): number {
     const part = chunk.subarray(at, at + this.#missing);
     this.#missing -= part.length;
-    if (this.#size <= this.#limit) this.#parts.push(part);
-    else if (this.#parts.length === 0) this.#parts.push(part.subarray(0, 64));
+    (this.#size > this.#limit ? this.#skipped : this.#body).append(part);
     return at + part.length;
   }
 
   #finish(): void {
-    const parts = this.#parts;
-    const size = this.#size;
+    const fault =
+      this.#size > this.#limit ? faultOf("oversize", this.#skipped, this.#limit) : undefined;
+    const body = Buffer.from(this.#body.take() ?? []);
     this.#reset();
-    if (size <= this.#limit) {
-      this.#out.frame(Buffer.concat(parts, size));
-    } else {
-      const head = parts[0]?.toString("latin1") ?? "";
-      this.#out.fault({ kind: "oversize", size, limit: this.#limit, head, tail: "" });
-    }
+    if (fault === undefined) this.#out.frame(body);
+    else this.#out.fault(fault);
   }
 
   #reset(): void {
-    this.#parts = [];
+    this.#body.clear();
+    this.#skipped.clear();
     this.#size = 0;
     this.#missing = -1;
-    this.#prefixLength = 0;
   }
 }

@@ -1,5 +1,4 @@
-import { StringDecoder } from "node:string_decoder";
-
+import { ByteQueue } from "./byte-queue.ts";
 import type { TextDecoder, TextFrames, TextFraming } from "./text-framing.ts";
 
 /** One event of a `text/event-stream` (WHATWG HTML, section 9.2). */
@@ -35,116 +34,126 @@ export interface SseEvents {
   fault: TextFrames["fault"];
 }
 
-const HEAD = 4096;
-const TAIL = 256;
+const LF = 0x0a;
+const CR = 0x0d;
+const SPACE = 0x20;
+const COLON = 0x3a;
+const BYTE_ORDER_MARK = Buffer.from("\u{feff}");
+const NEWLINE = Buffer.from("\n");
 /** Room for a field's name beside its value. */
 const FIELD_NAME = 64;
 
 /**
  * Reads an event stream. An event over the limit is counted, dropped and reported at its end; the
  * stream goes on. Invalid UTF-8 becomes U+FFFD, as the standard says.
+ *
+ * Lines and data are collected as bytes: text that grows by pieces takes many times its size.
  */
 export class SseDecoder implements TextDecoder {
   readonly #limit: number;
   readonly #out: SseEvents;
-  readonly #utf8 = new StringDecoder("utf8");
   /** The line that has not ended yet. */
-  #line = "";
-  #data = "";
+  readonly #line: ByteQueue;
+  /** The data of the event that has not ended yet. */
+  readonly #data: ByteQueue;
   #hasData = false;
+  /** Of data lines that were too long to be kept: the bytes that are missing, and the last of them. */
+  #lost = 0;
+  #lostTail: string | undefined;
   #event = "";
   #id = "";
-  /** Characters of the present line and of the present event's data, kept or not. */
-  #lineSize = 0;
-  #size = 0;
   #lastWasCr = false;
   #isFirst = true;
 
   constructor(limit: number, out: SseEvents) {
     this.#limit = limit;
     this.#out = out;
+    this.#line = new ByteQueue(limit + FIELD_NAME);
+    this.#data = new ByteQueue(limit);
   }
 
   push(chunk: Buffer): void {
-    let text = this.#utf8.write(chunk);
-    if (text === "") return;
-    if (this.#isFirst && text.startsWith("\uFEFF")) text = text.slice(1);
-    this.#isFirst = false;
+    if (chunk.length === 0) return;
     // A CR that ended the last chunk may have been the first half of a CRLF.
-    let from = this.#lastWasCr && text.startsWith("\n") ? 1 : 0;
-    this.#lastWasCr = text.endsWith("\r");
-    for (let to = endOfLine(text, from); to >= 0; to = endOfLine(text, from)) {
-      this.#append(text.slice(from, to));
+    let from = this.#lastWasCr && chunk[0] === LF ? 1 : 0;
+    let cr = chunk.indexOf(CR, from);
+    let lf = chunk.indexOf(LF, from);
+    while (cr >= 0 || lf >= 0) {
+      const to = cr < 0 || (lf >= 0 && lf < cr) ? lf : cr;
+      if (to > from) this.#line.append(chunk.subarray(from, to));
       this.#finishLine();
-      from = to + (text.startsWith("\r\n", to) ? 2 : 1);
+      from = to + (to === cr && lf === cr + 1 ? 2 : 1);
+      if (cr >= 0 && cr < from) cr = chunk.indexOf(CR, from);
+      if (lf >= 0 && lf < from) lf = chunk.indexOf(LF, from);
     }
-    this.#append(text.slice(from));
+    this.#line.append(chunk.subarray(from));
+    this.#lastWasCr = chunk.at(-1) === CR;
   }
 
   /** An event without its blank line is incomplete, and the standard drops it. */
   end(): void {
+    this.#line.clear();
     this.#clear();
-    this.#line = "";
-    this.#lineSize = 0;
-  }
-
-  #append(part: string): void {
-    this.#lineSize += part.length;
-    const room = this.#limit + FIELD_NAME - this.#line.length;
-    this.#line += room < part.length ? part.slice(0, Math.max(0, room)) : part;
   }
 
   #finishLine(): void {
-    const line = this.#line;
-    const lost = this.#lineSize - line.length;
-    this.#line = "";
-    this.#lineSize = 0;
-    if (line === "") {
-      this.#dispatch();
-      return;
-    }
-    const colon = line.indexOf(":");
-    if (colon === 0) return;
-    const field = colon < 0 ? line : line.slice(0, colon);
-    const rest = colon < 0 ? "" : line.slice(colon + 1);
-    const value = rest.startsWith(" ") ? rest.slice(1) : rest;
-    if (field === "data") {
-      this.#addData(value, lost);
-    } else if (field === "event") this.#event = value;
-    else if (field === "id" && !value.includes("\0")) this.#id = value;
+    const kept = this.#line.take();
+    const bytes = kept ?? this.#line.head;
+    const hasMark = this.#isFirst && bytes.indexOf(BYTE_ORDER_MARK) === 0;
+    this.#isFirst = false;
+    const line = hasMark ? bytes.subarray(BYTE_ORDER_MARK.length) : bytes;
+    if (line.length === 0) this.#dispatch();
+    else this.#field(line, kept === undefined);
+    this.#line.clear();
   }
 
-  #addData(value: string, lost: number): void {
-    const added = this.#hasData ? `\n${value}` : value;
+  #field(line: Buffer, isCut: boolean): void {
+    const colon = line.indexOf(COLON);
+    const name = line.toString("latin1", 0, colon < 0 ? line.length : colon);
+    const from = colon < 0 ? line.length : colon + (line[colon + 1] === SPACE ? 2 : 1);
+    const value = line.subarray(from);
+    if (name === "data") {
+      this.#addData(value);
+      if (isCut) this.#lose(line.length);
+    } else if (isCut) return;
+    else if (name === "event") this.#event = value.toString();
+    else if (name === "id" && !value.includes(0)) this.#id = value.toString();
+  }
+
+  #addData(value: Buffer): void {
+    if (this.#hasData) this.#data.append(NEWLINE);
     this.#hasData = true;
-    this.#size += added.length + lost;
-    // Past the limit the event is lost; only enough to recover an id is kept.
-    if (this.#size <= this.#limit || this.#data.length < HEAD) this.#data += added;
+    this.#data.append(value);
+    if (this.#lost > 0) this.#lostTail = undefined;
+  }
+
+  #lose(kept: number): void {
+    this.#lost += this.#line.size - kept;
+    this.#lostTail = this.#line.tail.toString();
   }
 
   #dispatch(): void {
-    const data = this.#data;
-    if (this.#size > this.#limit) {
-      const head = data.slice(0, HEAD);
-      const fault = { kind: "oversize", size: this.#size, limit: this.#limit } as const;
-      this.#out.fault({ ...fault, head, tail: data.length > HEAD ? "" : head.slice(-TAIL) });
+    const data = this.#lost > 0 ? undefined : this.#data.take();
+    if (data === undefined) {
+      this.#out.fault({
+        kind: "oversize",
+        size: this.#data.size + this.#lost,
+        limit: this.#limit,
+        head: this.#data.head.toString(),
+        tail: this.#lostTail ?? this.#data.tail.toString(),
+      });
     } else if (this.#hasData) {
-      this.#out.event({ event: this.#event || "message", data, id: this.#id });
+      const event = this.#event || "message";
+      this.#out.event({ event, data: data.toString(), id: this.#id });
     }
     this.#clear();
   }
 
   #clear(): void {
-    this.#data = "";
+    this.#data.clear();
     this.#hasData = false;
+    this.#lost = 0;
+    this.#lostTail = undefined;
     this.#event = "";
-    this.#size = 0;
   }
-}
-
-function endOfLine(text: string, from: number): number {
-  const lf = text.indexOf("\n", from);
-  const cr = text.indexOf("\r", from);
-  if (cr < 0) return lf;
-  return lf < 0 ? cr : Math.min(lf, cr);
 }

@@ -1,0 +1,201 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { mask, maskText } from "./mask.ts";
+
+const MASK = "•••";
+const plain = (value: unknown) => JSON.parse(JSON.stringify(mask(value))) as unknown;
+
+describe("mask", () => {
+  it("masks a field by its name, wherever it stands", () => {
+    const names = [
+      "token",
+      "accessToken",
+      "ACCESS_TOKEN",
+      "GITHUB_TOKEN",
+      "my token\n",
+      "secret",
+      "clientSecret",
+      "password",
+      "PASSWD",
+      "passphrase",
+      "apiKey",
+      "ANTHROPIC_API_KEY",
+      "x-api-key",
+      "privateKey",
+      "credentials",
+      "cookie",
+      "Set-Cookie",
+      "Authorization",
+      "proxy-authorization",
+      "pin",
+      "bearer",
+      "auth",
+    ];
+    for (const name of names) {
+      const masked = plain({ list: [{ [name]: "x1" }], [name]: { deep: "x2" }, n: { [name]: 1234 } });
+      const expected = { list: [{ [name]: MASK }], [name]: MASK, n: { [name]: MASK } };
+      assert.deepEqual(masked, expected, name);
+    }
+  });
+
+  it("leaves alone what only sounds like a secret, and what gives nothing away", () => {
+    const harmless = {
+      maxTokens: 4096,
+      max_tokens: 4096,
+      inputTokens: 12,
+      tokens: 7,
+      progressToken: "p-1",
+      progress_token: 3,
+      nextCursor: "page 2",
+      nextToken: "page 2",
+      tokenType: "oauth",
+      tokenEnvVar: "GITHUB_TOKEN",
+      credentialSource: "keychain",
+      authMethods: [],
+      author: "me",
+      authorizationUrl: "https://example.com",
+      spinner: "on",
+      token: "",
+      password: null,
+      apiKey: true,
+      tokensUsed: { tokens: { input: 5 } },
+    };
+    const { tokensUsed, ...rest } = harmless;
+    assert.deepEqual(plain(rest), rest);
+    assert.deepEqual(plain({ tokens: tokensUsed.tokens }), { tokens: { input: 5 } });
+  });
+
+  it("masks lists of tokens, though a count has the same name", () => {
+    assert.deepEqual(plain({ tokens: ["a1b2"], accessTokens: "a1b2" }), {
+      tokens: MASK,
+      accessTokens: MASK,
+    });
+  });
+
+  it("masks the value of a pair whose name is a secret's", () => {
+    const env = [
+      { name: "API_KEY", value: "k1" },
+      { name: "PATH", value: "/bin" },
+      { name: "Authorization", value: "x" },
+    ];
+    assert.deepEqual(plain({ env }), {
+      env: [
+        { name: "API_KEY", value: MASK },
+        { name: "PATH", value: "/bin" },
+        { name: "Authorization", value: MASK },
+      ],
+    });
+  });
+
+  it("ends circular structures, however wide", () => {
+    const cycle: Record<string, unknown> = { name: "root", list: [] };
+    for (let i = 0; i < 20; i++) cycle[`self${i}`] = cycle;
+    (cycle.list as unknown[]).push(cycle, cycle.list);
+    const masked = plain(cycle) as Record<string, unknown>;
+    assert.equal(masked.name, "root");
+    assert.equal(masked.self0, "(circular)");
+    assert.deepEqual(masked.list, ["(circular)", "(circular)"]);
+  });
+
+  it("shows a value twice that stands in two places", () => {
+    const shared = { a: 1 };
+    assert.deepEqual(plain([shared, shared]), [shared, shared]);
+  });
+
+  it("ends deep and large structures", () => {
+    let deep: unknown = "bottom";
+    for (let i = 0; i < 10_000; i++) deep = [deep];
+    assert.match(JSON.stringify(mask(deep)), /^\[{12}"…"\]{12}$/);
+    let wide: unknown = "leaf";
+    for (let i = 0; i < 11; i++) wide = Array(10).fill(wide);
+    assert.ok(JSON.stringify(mask(wide)).length < 1_000_000);
+    const list = mask(Array(20_000).fill(1)) as unknown[];
+    assert.equal(list.at(-1), "… (20000)");
+    const fields = Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [`k${i}`, i]));
+    assert.ok(Object.keys(mask(fields) as object).length <= 10_001);
+  });
+
+  it("gives what JSON can hold for values that it cannot", () => {
+    const values = {
+      big: 10n,
+      bytes: Buffer.alloc(5000),
+      date: new Date(0),
+      url: new URL("https://me:pw@example.com/"),
+      nothing: undefined,
+      error: new Error("at ghp_0123456789abcdefghij"),
+    };
+    const masked = plain(values) as Record<string, unknown>;
+    assert.match(String(masked.error), /^Error: at •••\n {4}at /);
+    assert.deepEqual(
+      { ...masked, error: "" },
+      {
+        big: "10",
+        bytes: "(5000 bytes)",
+        date: "1970-01-01T00:00:00.000Z",
+        url: "https://me:•••@example.com/",
+        error: "",
+      },
+    );
+  });
+
+  it("does not touch the original, nor any prototype", () => {
+    const original = JSON.parse('{"__proto__":{"token":"x"},"constructor":{"a":1},"token":"y"}');
+    const before = JSON.stringify(original);
+    const masked = mask(original) as Record<string, unknown>;
+    assert.equal(JSON.stringify(original), before);
+    assert.equal(JSON.stringify(masked), before.replace('"x"', `"${MASK}"`).replace('"y"', `"${MASK}"`));
+    assert.equal(({} as Record<string, unknown>).token, undefined);
+  });
+});
+
+describe("maskText", () => {
+  it("masks what has the shape of a secret", () => {
+    const key = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3Blbn\n-----END OPENSSH PRIVATE KEY-----";
+    const table: [text: string, masked: string][] = [
+      ["ghp_0123456789abcdefghij!", "•••!"],
+      ["github_pat_0123456789abcdefghij", MASK],
+      ["glpat-0123456789abcdef", MASK],
+      ["key sk-ant-api03-0123456789abcdef.", "key •••."],
+      ["xoxb-0123456789", MASK],
+      ["AKIAABCDEFGHIJKLMNOP", MASK],
+      ["Authorization: Bearer abc.def-123=", "Authorization: Bearer •••"],
+      ["authorization: bearer abcdefgh", "authorization: bearer •••"],
+      ["Basic dXNlcjpwYXNz", "Basic •••"],
+      ["eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0AAA.c2ln", MASK],
+      ["https://me:pw@example.com/x", "https://me:•••@example.com/x"],
+      ["https://me:p@ss:w0rd@example.com/a@b", "https://me:•••@example.com/a@b"],
+      ["https://x-access-token:abc@host", "https://x-access-token:•••@host"],
+      ["https://h/?access_token=abc&b=1", "https://h/?access_token=•••&b=1"],
+      ["https://h/?a=1&api_key=abc#f", "https://h/?a=1&api_key=•••#f"],
+      [`a\n${key}\nb ${key}`, "a\n•••\nb •••"],
+      ["-----BEGIN PRIVATE KEY-----\nb3Blbn", MASK],
+      ["git@github.com:me/repo.git", "git@github.com:me/repo.git"],
+      ["see https://example.com:8080/path", "see https://example.com:8080/path"],
+      ["task-0123456789abcdefghij", "task-0123456789abcdefghij"],
+    ];
+    for (const [text, masked] of table) assert.equal(maskText(text), masked);
+  });
+
+  it("cuts a long text, and no secret in two", () => {
+    assert.match(maskText("x".repeat(5000)), /^x{3840}… \(5000\)$/);
+    const secret = "ghp_0123456789abcdefghij";
+    for (let at = 4000; at < 4100; at++) {
+      const masked = maskText("x ".repeat(at / 2).slice(0, at) + " " + secret + " y".repeat(500));
+      assert.ok(!masked.includes("ghp"), `a secret at ${at} was cut`);
+      assert.ok(masked.length < 4200);
+    }
+  });
+
+  it("takes no time on hostile text", () => {
+    const units = ["ey-", "ey_ey-", "-----BEGIN ", "-----END ", "://a:", "a:", ":", "@", "Bearer "];
+    const texts = [...units, "?token=", "&api_key", "sk-", "\n", "-----BEGIN PRIVATE KEY-----"].map(
+      (unit) => unit.repeat(Math.ceil(4096 / unit.length)).slice(0, 4096),
+    );
+    const started = process.threadCpuUsage();
+    for (const text of texts) for (let i = 0; i < 20; i++) maskText(text);
+    mask({ [`${"token".repeat(200_000)}\n`]: 1 });
+    const { user, system } = process.threadCpuUsage(started);
+    assert.ok(user + system < 1_000_000, `${user + system} µs`);
+  });
+});

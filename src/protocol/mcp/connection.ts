@@ -1,0 +1,58 @@
+import { type Client, type JsonObject, nameOf } from "./client.ts";
+import type { McpLogLevel } from "./names.ts";
+import { agreeOn, type Revision } from "./revision.ts";
+
+/** What one connection remembers. Before 2026-07-28 that is what `initialize` agreed on. */
+export class Connection implements Disposable {
+  /** Undefined until the handshake. */
+  #client: Client | undefined;
+  readonly #ends: (() => void)[] = [];
+  /** How to stop watching, by URI. */
+  readonly watches = new Map<string, () => void>();
+  /** Ids of the tasks that were begun here. */
+  readonly tasks = new Set<string>();
+  /** Tells who is behind the connection apart from others, where the transport knows. */
+  readonly principal: string;
+
+  constructor(principal = "") {
+    this.principal = principal;
+  }
+
+  get revision(): Revision | undefined {
+    return this.#client?.revision;
+  }
+
+  /** The client of a request that does not speak for itself. */
+  get client(): Client {
+    return this.#client ?? UNKNOWN;
+  }
+
+  agree(requested: string, capabilities: JsonObject, info: unknown): Revision {
+    const revision = agreeOn(requested);
+    this.#client = { revision, capabilities, name: nameOf(info), logLevel: "info" };
+    return revision;
+  }
+
+  set logLevel(logLevel: McpLogLevel) {
+    this.#client = { ...this.client, logLevel };
+  }
+
+  /** Runs when the connection is over. */
+  onEnd(end: () => void): void {
+    this.#ends.push(end);
+  }
+
+  [Symbol.dispose](): void {
+    for (const stop of this.watches.values()) stop();
+    this.watches.clear();
+    for (const end of this.#ends.splice(0)) end();
+  }
+}
+
+/** A client that asks before it has shaken hands is taken for the plainest one. */
+const UNKNOWN: Client = {
+  revision: "2024-11-05",
+  capabilities: {},
+  name: "unknown",
+  logLevel: undefined,
+};

@@ -1,0 +1,84 @@
+import { VERSION } from "../../base/version.ts";
+import type { Peer } from "../../rpc/peer.ts";
+import type { PeerOptions } from "../../rpc/peer-options.ts";
+import { routes } from "../../rpc/route.ts";
+import type { Offer } from "../../tool/offer.ts";
+import type { JsonObject } from "./client.ts";
+import type { Connection } from "./connection.ts";
+import { mcpDialect } from "./dialect.ts";
+import { InputRequired } from "./input-required.ts";
+import { EVENTS } from "./methods.ts";
+import { McpRoutes } from "./request.ts";
+import type { ServerInfo } from "./result.ts";
+import type { Revision } from "./revision.ts";
+import { serveLists } from "./serve-lists.ts";
+import { serveSession } from "./serve-session.ts";
+import { serveTasks } from "./serve-tasks.ts";
+import { serveTools } from "./serve-tools.ts";
+import { serveWatching } from "./serve-watching.ts";
+import { Tasks } from "./tasks.ts";
+
+export interface McpDoorOptions {
+  readonly offer: Offer;
+  readonly info?: ServerInfo;
+  readonly instructions?: string;
+  /** What `initialize` says we can do, where that must be another program's words. */
+  readonly capabilities?: (revision: Revision) => JsonObject;
+}
+
+/** The server's side of MCP, for all connections and all revisions. */
+export class McpDoor {
+  readonly offer: Offer;
+  readonly info: ServerInfo;
+  readonly instructions: string | undefined;
+  readonly capabilities: McpDoorOptions["capabilities"];
+  readonly routes: McpRoutes;
+  readonly inputRequired: InputRequired;
+  readonly tasks = new Tasks();
+  readonly #table;
+
+  constructor(options: McpDoorOptions) {
+    this.offer = options.offer;
+    this.info = options.info ?? { name: "trunkline", version: VERSION };
+    this.instructions = options.instructions;
+    this.capabilities = options.capabilities;
+    this.routes = new McpRoutes(this.info);
+    this.inputRequired = new InputRequired(this.info);
+    this.#table = routes(
+      ...serveSession(this),
+      ...serveTools(this),
+      ...serveLists(this),
+      ...serveWatching(this),
+      ...serveTasks(this),
+    );
+  }
+
+  /** What a peer needs to speak for this door on one connection. */
+  optionsFor(connection: Connection): PeerOptions<Connection> {
+    const dialect = {
+      ...mcpDialect,
+      // Only that revision had batches.
+      get batches() {
+        return connection.revision === "2025-03-26";
+      },
+    };
+    return { dialect, routes: this.#table };
+  }
+
+  /** After a handshake: the client is told of changes without asking. */
+  welcome(connection: Connection, peer: Peer<Connection>): void {
+    const { tools, resources, prompts } = this.offer;
+    const tell = (event: (typeof EVENTS)[keyof typeof EVENTS]) => () => void peer.notify(event, {});
+    connection.onEnd(tools.onChange(tell(EVENTS.toolsChanged)));
+    connection.onEnd(resources.onChange(tell(EVENTS.resourcesChanged)));
+    connection.onEnd(prompts.onChange(tell(EVENTS.promptsChanged)));
+  }
+
+  /** Resolves when a request that lasts is over. */
+  untilEnd(signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return Promise.resolve();
+    return new Promise((resolve) => {
+      signal.addEventListener("abort", () => resolve(), { once: true });
+    });
+  }
+}

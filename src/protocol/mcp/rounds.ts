@@ -1,0 +1,86 @@
+import type { Question } from "../../tool/tool.ts";
+import { isObject, type JsonObject } from "./client.ts";
+
+/** Work went as far as it could: it is done, or it needs answers. */
+export type Pause<T> =
+  | { readonly kind: "done"; readonly result: T }
+  | { readonly kind: "asks"; readonly questions: ReadonlyMap<string, Question> };
+
+interface Open {
+  readonly question: Question;
+  readonly answer: (answer: unknown) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/**
+ * Work that may stop to ask and goes on when it is answered, however many requests that takes. A
+ * question whose answer came before it was asked does not stop anything.
+ */
+export class Rounds<T> {
+  readonly #open = new Map<string, Open>();
+  readonly #given = new Map<string, unknown>();
+  readonly #work: Promise<T>;
+  #lastKey = 0;
+  #asked: (() => void) | undefined;
+
+  constructor(
+    work: (ask: (question: Question) => Promise<unknown>) => Promise<T>,
+    given: JsonObject = {},
+  ) {
+    this.give(given);
+    this.#work = work((question) => this.#ask(question));
+    // Whoever waits for the next pause hears of a failure; until then nobody does.
+    this.#work.catch(() => {});
+  }
+
+  get questions(): ReadonlyMap<string, Question> {
+    return new Map(Array.from(this.#open, ([key, { question }]) => [key, question]));
+  }
+
+  /** Answers questions by their keys. Only objects are answers; keys nobody asked for are kept. */
+  give(answers: JsonObject): void {
+    for (const [key, answer] of Object.entries(answers)) {
+      if (!isObject(answer)) continue;
+      const open = this.#open.get(key);
+      if (open === undefined) {
+        this.#given.set(key, answer);
+      } else {
+        this.#open.delete(key);
+        open.answer(answer);
+      }
+    }
+  }
+
+  /** Waits until the work is done or cannot go on without answers. */
+  async pause(): Promise<Pause<T>> {
+    const asked = Promise.withResolvers<void>();
+    this.#asked = asked.resolve;
+    if (this.#open.size > 0) asked.resolve();
+    const done = this.#work.then((result): Pause<T> => ({ kind: "done", result }));
+    const asks = asked.promise.then(async (): Promise<Pause<T>> => {
+      // Questions that are asked together go out together; answers just given may end the work.
+      await new Promise((resolve) => setImmediate(resolve));
+      return this.#open.size > 0 ? { kind: "asks", questions: this.questions } : this.pause();
+    });
+    return Promise.race([done, asks]);
+  }
+
+  /** Nobody will answer any more. */
+  abandon(error: Error): void {
+    for (const { reject } of this.#open.values()) reject(error);
+    this.#open.clear();
+  }
+
+  #ask(question: Question): Promise<unknown> {
+    const key = question.key ?? `input-${++this.#lastKey}`;
+    if (this.#given.has(key)) {
+      const answer = this.#given.get(key);
+      this.#given.delete(key);
+      return Promise.resolve(answer);
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    this.#open.set(key, { question, answer: resolve, reject });
+    this.#asked?.();
+    return promise;
+  }
+}

@@ -1,0 +1,113 @@
+import { MCP, STANDARD } from "../../rpc/codes.ts";
+import type { Route } from "../../rpc/route.ts";
+import { RpcError } from "../../rpc/rpc-error.ts";
+import type { Completion } from "../../tool/resource.ts";
+import { isModern, type JsonObject } from "./client.ts";
+import type { Connection } from "./connection.ts";
+import type { McpDoor } from "./door.ts";
+import { METHODS } from "./methods.ts";
+import { pageOf } from "./page.ts";
+import type { McpRequest } from "./request.ts";
+import { UNCACHED } from "./result.ts";
+import type { CompleteParams } from "./schema.gen.ts";
+import { type Ask, McpToolContext } from "./tool-context.ts";
+
+/** Resources, prompts and the completion of their arguments. */
+export function serveLists(door: McpDoor): Route<Connection>[] {
+  const { offer, routes } = door;
+  const caching = { caching: UNCACHED };
+  return [
+    routes.serve(
+      METHODS.listResources,
+      async ({ params }) => {
+        const { page, next } = pageOf(await offer.resources.list(), params.cursor);
+        return { resources: page, ...next };
+      },
+      caching,
+    ),
+    routes.serve(
+      METHODS.listTemplates,
+      async ({ params }) => {
+        const { page, next } = pageOf(await offer.resources.templates(), params.cursor);
+        return { resourceTemplates: page, ...next };
+      },
+      caching,
+    ),
+    routes.serve(
+      METHODS.readResource,
+      (request) =>
+        inRounds(door, request, "resources/read", async (context) => {
+          const { uri } = request.params;
+          const result = await offer.resources.read(uri, context);
+          if (result !== undefined) return result;
+          const code = isModern(request.client) ? STANDARD.invalidParams : MCP.resourceNotFound;
+          throw new RpcError(code.code, `Resource not found: ${uri}`, { uri });
+        }),
+      caching,
+    ),
+    routes.serve(
+      METHODS.listPrompts,
+      ({ params }) => {
+        const { page, next } = pageOf(offer.prompts.list(), params.cursor);
+        return { prompts: page.map(({ definition }) => definition), ...next };
+      },
+      caching,
+    ),
+    routes.serve(METHODS.getPrompt, (request) =>
+      inRounds(door, request, "prompts/get", async (context) => {
+        const { name, arguments: args = {} } = request.params;
+        const prompt = offer.prompts.get(name);
+        if (prompt === undefined) {
+          throw RpcError.of(STANDARD.invalidParams, `Unknown prompt: ${name}`);
+        }
+        const missing = prompt.definition.arguments?.find(
+          (argument) => argument.required === true && args[argument.name] === undefined,
+        );
+        if (missing !== undefined) {
+          throw RpcError.of(
+            STANDARD.invalidParams,
+            `'params.arguments.${missing.name}' is missing`,
+          );
+        }
+        return prompt.get(args, context);
+      }),
+    ),
+    routes.serve(METHODS.complete, async ({ params }) => {
+      const completion = (await complete(door, params)) ?? { values: [], total: 0, hasMore: false };
+      return { completion: { ...completion, values: completion.values.slice(0, 100) } };
+    }),
+  ];
+}
+
+/** Runs what may stop to ask its client something. */
+function inRounds<P extends { readonly _meta?: unknown }>(
+  door: McpDoor,
+  { client, params, call }: McpRequest<P>,
+  method: string,
+  work: (context: McpToolContext) => Promise<JsonObject>,
+): Promise<JsonObject> {
+  if (!isModern(client)) return work(new McpToolContext(client, call, params));
+  return door.inputRequired.serve({
+    method,
+    params: params as unknown as JsonObject,
+    principal: call.state.principal,
+    work: (ask: Ask) => work(new McpToolContext(client, call, params, { ask })),
+    abort: () => {},
+  });
+}
+
+async function complete(door: McpDoor, params: CompleteParams): Promise<Completion | undefined> {
+  const { ref, argument, context } = params;
+  const asked = {
+    ...argument,
+    ...(context?.arguments === undefined ? {} : { context: context.arguments }),
+  };
+  if (ref.type === "ref/prompt") {
+    return door.offer.prompts.get(ref.name ?? "")?.complete?.(asked);
+  }
+  for (const provider of door.offer.resources.providers) {
+    const completion = await provider.complete?.(ref.uri ?? "", asked);
+    if (completion !== undefined) return completion;
+  }
+  return undefined;
+}

@@ -1,0 +1,92 @@
+import { STANDARD } from "../../rpc/codes.ts";
+import { method } from "../../rpc/method.ts";
+import type { Route } from "../../rpc/route.ts";
+import { RpcError } from "../../rpc/rpc-error.ts";
+import { type Client, hasTasks, isModern, type JsonObject, missingCapability } from "./client.ts";
+import type { Connection } from "./connection.ts";
+import type { McpDoor } from "./door.ts";
+import { METHODS } from "./methods.ts";
+import { TASKS_EXTENSION } from "./names.ts";
+import { pageOf } from "./page.ts";
+import type { McpRequest } from "./request.ts";
+import { relatedTo } from "./serve-tools.ts";
+import type { TaskParams } from "./schema.gen.ts";
+import type { Task } from "./task.ts";
+import { detailedTask, legacyTask } from "./tasks.ts";
+
+/** Tasks, as 2025-11-25 has them and as the extension of 2026-07-28 does. */
+export function serveTasks(door: McpDoor): Route<Connection>[] {
+  const { routes } = door;
+  return [
+    routes.serve(METHODS.getTask, (request) => {
+      const task = find(door, request);
+      return isModern(request.client) ? detailedTask(task) : legacyTask(task);
+    }),
+    routes.serve(METHODS.cancelTask, (request) => {
+      const task = find(door, request);
+      if (isModern(request.client)) {
+        task.cancel();
+        return {};
+      }
+      if (task.isOver) {
+        const why = `task '${task.id}' is ${task.status} and cannot be cancelled`;
+        throw RpcError.of(STANDARD.invalidParams, why);
+      }
+      task.cancel();
+      return legacyTask(task);
+    }),
+    routes.serve(
+      METHODS.updateTask,
+      (request) => {
+        find(door, request).give(request.params.inputResponses);
+        return {};
+      },
+      { eras: "modern" },
+    ),
+    routes.serve(
+      METHODS.listTasks,
+      ({ params, call }) => {
+        const known = [...call.state.tasks].filter((id) => door.tasks.has(id));
+        const { page, next } = pageOf(known, params.cursor);
+        return { tasks: page.map((id) => legacyTask(door.tasks.get(id))), ...next };
+      },
+      { eras: "legacy" },
+    ),
+    routes.serve(METHODS.taskResult, (request) => result(find(door, request), request), {
+      eras: "legacy",
+    }),
+  ];
+}
+
+function find(door: McpDoor, { client, params, call }: McpRequest<TaskParams>): Task {
+  requireTasks(client);
+  const isTheirs = isModern(client) || call.state.tasks.has(params.taskId);
+  if (!isTheirs) throw RpcError.of(STANDARD.invalidParams, `no task has the id '${params.taskId}'`);
+  return door.tasks.get(params.taskId);
+}
+
+export function requireTasks(client: Client): void {
+  if (!isModern(client) || hasTasks(client)) return;
+  throw missingCapability({ extensions: { [TASKS_EXTENSION]: {} } });
+}
+
+/** Waits for the end. What the task needs to know is asked meanwhile, on the same stream. */
+async function result(task: Task, { call }: McpRequest<TaskParams>): Promise<JsonObject> {
+  const asked = new Set<string>();
+  while (!task.isOver && !call.signal.aborted) {
+    for (const [key, question] of task.questions) {
+      if (asked.has(key)) continue;
+      asked.add(key);
+      const params = { ...question.params, _meta: relatedTo(task.id) };
+      void call
+        .request(method<JsonObject, unknown>(question.method), params)
+        .then((answer) => task.give({ [key]: answer }))
+        .catch(() => task.give({ [key]: { action: "cancel" } }));
+    }
+    await task.next(call.signal);
+  }
+  if (task.status === "cancelled") throw RpcError.of(STANDARD.internal, "the task was cancelled");
+  if (task.error !== undefined) throw new RpcError(task.error.code, task.error.message);
+  const meta = { ...(task.result?._meta as JsonObject | undefined), ...relatedTo(task.id) };
+  return { ...task.result, _meta: meta };
+}

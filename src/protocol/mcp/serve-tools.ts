@@ -1,0 +1,135 @@
+import type { Route } from "../../rpc/route.ts";
+import { RpcError } from "../../rpc/rpc-error.ts";
+import { STANDARD } from "../../rpc/codes.ts";
+import {
+  CannotAsk,
+  errorResult,
+  type Question,
+  type Tool,
+  type ToolResult,
+} from "../../tool/tool.ts";
+import { type Client, hasTasks, isModern, type JsonObject, missingCapability } from "./client.ts";
+import type { Connection } from "./connection.ts";
+import type { McpDoor } from "./door.ts";
+import { METHODS } from "./methods.ts";
+import { META, TASKS_EXTENSION } from "./names.ts";
+import { pageOf } from "./page.ts";
+import type { McpRequest } from "./request.ts";
+import { UNCACHED } from "./result.ts";
+import type { CallToolParams } from "./schema.gen.ts";
+import { legacyTask, modernTask } from "./tasks.ts";
+import { type Ask, McpToolContext } from "./tool-context.ts";
+import { shapeTool, shapeToolResult } from "./tool-shape.ts";
+
+type CallRequest = McpRequest<CallToolParams>;
+
+/** tools/list and tools/call. */
+export function serveTools(door: McpDoor): Route<Connection>[] {
+  const { offer, routes } = door;
+  return [
+    routes.serve(
+      METHODS.listTools,
+      ({ client, params }) => {
+        const { page, next } = pageOf(offer.tools.list(), params.cursor);
+        return { tools: page.map((tool) => shapeTool(client, describe(tool))), ...next };
+      },
+      { caching: UNCACHED },
+    ),
+    routes.serve(METHODS.callTool, (request) => callTool(door, request)),
+  ];
+}
+
+function describe(tool: Tool): Tool["definition"] {
+  if (tool.task === undefined) return tool.definition;
+  return { ...tool.definition, execution: { taskSupport: tool.task } };
+}
+
+function callTool(door: McpDoor, request: CallRequest): JsonObject | Promise<JsonObject> {
+  const { client, params } = request;
+  const tool = door.offer.tools.get(params.name);
+  if (tool?.task !== undefined) {
+    const asTask = callAsTask(door, request, tool);
+    if (asTask !== undefined) return asTask;
+  }
+  if (isModern(client) && mayAsk(client)) return callInRounds(door, request);
+  const result = run(door, request);
+  return result instanceof Promise
+    ? result.then((done) => shapeToolResult(client, done))
+    : shapeToolResult(client, result);
+}
+
+/** A client that can be asked nothing is never made to wait for the machinery of asking. */
+function mayAsk({ capabilities }: Client): boolean {
+  return (
+    capabilities.elicitation !== undefined ||
+    capabilities.sampling !== undefined ||
+    capabilities.roots !== undefined
+  );
+}
+
+function callInRounds(door: McpDoor, request: CallRequest): Promise<JsonObject> {
+  const { client, params, call } = request;
+  const abort = new AbortController();
+  const work = async (ask: Ask): Promise<JsonObject> =>
+    shapeToolResult(client, await run(door, request, { ask, signal: abort.signal }));
+  call.signal.addEventListener("abort", () => abort.abort(call.signal.reason));
+  return door.inputRequired.serve({
+    method: "tools/call",
+    params: params as unknown as JsonObject,
+    principal: call.state.principal,
+    work,
+    abort: (reason) => abort.abort(reason),
+  });
+}
+
+/** Begins a task where both sides want one; undefined where the call is to be answered at once. */
+function callAsTask(
+  door: McpDoor,
+  request: CallRequest,
+  tool: Tool,
+): JsonObject | Promise<JsonObject> | undefined {
+  const { client, params, call } = request;
+  if (isModern(client)) {
+    if (!hasTasks(client)) {
+      if (tool.task === "optional") return undefined;
+      throw missingCapability({ extensions: { [TASKS_EXTENSION]: {} } });
+    }
+    return { ...modernTask(begin(door, request, undefined)), resultType: "task" };
+  }
+  if (params.task === undefined || client.revision < "2025-11-25") {
+    if (tool.task === "optional" || client.revision < "2025-11-25") return undefined;
+    throw new RpcError(STANDARD.methodNotFound.code, `'${params.name}' must be called as a task`);
+  }
+  const task = begin(door, request, params.task.ttl);
+  call.state.tasks.add(task.id);
+  return { task: legacyTask(task) };
+}
+
+function begin(door: McpDoor, request: CallRequest, ttl: unknown) {
+  const { client } = request;
+  return door.tasks.start(
+    async (ask: (question: Question) => Promise<unknown>, signal) =>
+      shapeToolResult(client, await run(door, request, { ask, signal })),
+    ttl,
+  );
+}
+
+function run(
+  door: McpDoor,
+  { client, params, call }: CallRequest,
+  options: { ask?: Ask; signal?: AbortSignal } = {},
+): ToolResult | Promise<ToolResult> {
+  const context = new McpToolContext(client, call, params, options);
+  const result = door.offer.tools.call(params.name, params.arguments ?? {}, context);
+  if (isModern(client) || !(result instanceof Promise)) return result;
+  // Before 2026-07-28 no error says that a client lacks something; the model is told instead.
+  return result.catch((error: unknown) => {
+    if (error instanceof CannotAsk) return errorResult(error.message);
+    throw error;
+  });
+}
+
+/** For tasks/result: the answer of a task says whose it is. */
+export function relatedTo(taskId: string): JsonObject {
+  return { [META.relatedTask]: { taskId } };
+}

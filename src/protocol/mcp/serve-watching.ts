@@ -1,0 +1,94 @@
+import type { Route } from "../../rpc/route.ts";
+import type { JsonObject } from "./client.ts";
+import type { Connection } from "./connection.ts";
+import type { McpDoor } from "./door.ts";
+import { EVENTS, METHODS } from "./methods.ts";
+import { META } from "./names.ts";
+import type { McpRequest } from "./request.ts";
+import type { ListenParams } from "./schema.gen.ts";
+import { requireTasks } from "./serve-tasks.ts";
+import { detailedTask } from "./tasks.ts";
+
+type Filter = ListenParams["notifications"];
+
+/** Being told of changes: by subscription up to 2025-11-25, by listening from 2026-07-28 on. */
+export function serveWatching(door: McpDoor): Route<Connection>[] {
+  const { offer, routes } = door;
+  return [
+    routes.serve(
+      METHODS.subscribe,
+      ({ params: { uri }, call }) => {
+        const { watches } = call.state;
+        if (!watches.has(uri)) {
+          const tell = (): void => void call.peer.notify(EVENTS.resourceUpdated, { uri });
+          watches.set(uri, offer.resources.watch(uri, tell));
+        }
+        return {};
+      },
+      { eras: "legacy" },
+    ),
+    routes.serve(
+      METHODS.unsubscribe,
+      ({ params: { uri }, call }) => {
+        call.state.watches.get(uri)?.();
+        call.state.watches.delete(uri);
+        return {};
+      },
+      { eras: "legacy" },
+    ),
+    routes.serve(METHODS.listen, (request) => listen(door, request), { eras: "modern" }),
+  ];
+}
+
+/** Lasts until the client cancels it, or the connection does. */
+async function listen(
+  door: McpDoor,
+  { client, params, call }: McpRequest<ListenParams>,
+): Promise<JsonObject> {
+  const { offer, tasks } = door;
+  const wanted = params.notifications;
+  if (wanted.taskIds !== undefined) requireTasks(client);
+  const honoured = honour(wanted, (id) => tasks.has(id));
+  const tag = { _meta: { [META.subscriptionId]: JSON.parse(call.idText) as unknown } };
+  const stops: (() => void)[] = [];
+  void call.notify(EVENTS.acknowledged, { notifications: honoured, ...tag });
+  const tellOf = (event: (typeof EVENTS)[keyof typeof EVENTS], about: JsonObject = {}) => {
+    return (): void => void call.notify(event, { ...about, ...tag });
+  };
+  if (honoured.toolsListChanged) stops.push(offer.tools.onChange(tellOf(EVENTS.toolsChanged)));
+  if (honoured.promptsListChanged)
+    stops.push(offer.prompts.onChange(tellOf(EVENTS.promptsChanged)));
+  if (honoured.resourcesListChanged) {
+    stops.push(offer.resources.onChange(tellOf(EVENTS.resourcesChanged)));
+  }
+  for (const uri of honoured.resourceSubscriptions ?? []) {
+    stops.push(offer.resources.watch(uri, tellOf(EVENTS.resourceUpdated, { uri })));
+  }
+  const ids = new Set(honoured.taskIds);
+  if (ids.size > 0) {
+    stops.push(
+      tasks.onChange((task) => {
+        if (ids.has(task.id)) tellOf(EVENTS.task, detailedTask(task))();
+      }),
+    );
+  }
+  try {
+    await door.untilEnd(call.signal);
+  } finally {
+    for (const stop of stops) stop();
+  }
+  return tag;
+}
+
+/** The part of what was wanted that there is. */
+function honour(wanted: Filter, isTask: (id: string) => boolean): Filter {
+  const { toolsListChanged, promptsListChanged, resourcesListChanged } = wanted;
+  const { resourceSubscriptions = [], taskIds = [] } = wanted;
+  return {
+    ...(toolsListChanged === true ? { toolsListChanged } : {}),
+    ...(promptsListChanged === true ? { promptsListChanged } : {}),
+    ...(resourcesListChanged === true ? { resourcesListChanged } : {}),
+    ...(resourceSubscriptions.length > 0 ? { resourceSubscriptions } : {}),
+    ...(taskIds.length > 0 ? { taskIds: taskIds.filter(isTask) } : {}),
+  };
+}

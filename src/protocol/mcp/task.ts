@@ -1,0 +1,107 @@
+import { RpcError } from "../../rpc/rpc-error.ts";
+import { CannotAsk, type Question, ToolFault } from "../../tool/tool.ts";
+import type { JsonObject } from "./client.ts";
+import { Rounds } from "./rounds.ts";
+
+export type TaskStatus = "working" | "input_required" | "completed" | "failed" | "cancelled";
+
+/** A call that was answered with a promise, and goes on. */
+export class Task {
+  readonly id = crypto.randomUUID();
+  readonly createdAt = new Date().toISOString();
+  readonly ttl: number;
+  readonly #abort = new AbortController();
+  readonly #rounds: Rounds<JsonObject>;
+  readonly #changed: (task: Task) => void;
+  readonly #waiters = new Set<() => void>();
+  lastUpdatedAt = this.createdAt;
+  status: TaskStatus = "working";
+  result: JsonObject | undefined;
+  error: { code: number; message: string } | undefined;
+
+  constructor(
+    work: (
+      ask: (question: Question) => Promise<unknown>,
+      signal: AbortSignal,
+    ) => Promise<JsonObject>,
+    ttl: number,
+    changed: (task: Task) => void,
+  ) {
+    this.ttl = ttl;
+    this.#changed = changed;
+    this.#rounds = new Rounds((ask) => work(ask, this.#abort.signal));
+    void this.#follow();
+  }
+
+  get isOver(): boolean {
+    return this.status !== "working" && this.status !== "input_required";
+  }
+
+  /** What it waits to be told, by key. */
+  get questions(): ReadonlyMap<string, Question> {
+    return this.#rounds.questions;
+  }
+
+  give(answers: JsonObject): void {
+    this.#rounds.give(answers);
+    if (this.status === "input_required" && this.questions.size === 0) this.#become("working");
+  }
+
+  cancel(): void {
+    if (this.isOver) return;
+    const reason = new Error("The task was cancelled");
+    this.#become("cancelled");
+    this.#abort.abort(reason);
+    this.#rounds.abandon(reason);
+  }
+
+  /** Resolves at the next change of the status. */
+  next(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        this.#waiters.delete(wake);
+        signal.removeEventListener("abort", wake);
+        resolve();
+      };
+      this.#waiters.add(wake);
+      signal.addEventListener("abort", wake);
+    });
+  }
+
+  async #follow(): Promise<void> {
+    try {
+      for (;;) {
+        const pause = await this.#rounds.pause();
+        if (this.isOver) return;
+        if (pause.kind === "done") {
+          this.result = pause.result;
+          this.#become("completed");
+          return;
+        }
+        this.#become("input_required");
+        await this.next(this.#abort.signal);
+        if (this.isOver) return;
+      }
+    } catch (error) {
+      if (this.isOver) return;
+      this.error = errorOf(error);
+      this.#become("failed");
+    }
+  }
+
+  #become(status: TaskStatus): void {
+    if (this.isOver) return;
+    this.status = status;
+    this.lastUpdatedAt = new Date().toISOString();
+    for (const wake of [...this.#waiters]) wake();
+    this.#changed(this);
+  }
+}
+
+function errorOf(error: unknown): { code: number; message: string } {
+  if (error instanceof RpcError || error instanceof ToolFault) {
+    return { code: error.code, message: error.message };
+  }
+  if (error instanceof CannotAsk) return { code: -32603, message: error.message };
+  return { code: -32603, message: "Internal error" };
+}

@@ -1,0 +1,88 @@
+import { STANDARD } from "../../rpc/codes.ts";
+import { RpcError } from "../../rpc/rpc-error.ts";
+import type { Question } from "../../tool/tool.ts";
+import type { JsonObject } from "./client.ts";
+import { Task } from "./task.ts";
+
+/** How long a task is kept when nobody says. */
+const TTL = 5 * 60_000;
+const LONGEST_TTL = 24 * 60 * 60_000;
+const POLL_INTERVAL = 500;
+const MOST = 10_000;
+
+/** The tasks of a door: one store, told in two ways. */
+export class Tasks {
+  readonly #tasks = new Map<string, Task>();
+  readonly #listeners = new Set<(task: Task) => void>();
+
+  start(
+    work: (
+      ask: (question: Question) => Promise<unknown>,
+      signal: AbortSignal,
+    ) => Promise<JsonObject>,
+    ttl: unknown,
+  ): Task {
+    if (this.#tasks.size >= MOST) throw RpcError.of(STANDARD.internal, "too many tasks");
+    const kept = typeof ttl === "number" && ttl > 0 ? Math.min(ttl, LONGEST_TTL) : TTL;
+    const task = new Task(work, kept, (changed) => {
+      for (const listener of this.#listeners) listener(changed);
+    });
+    this.#tasks.set(task.id, task);
+    setTimeout(() => {
+      task.cancel();
+      this.#tasks.delete(task.id);
+    }, kept).unref();
+    return task;
+  }
+
+  get(id: string): Task {
+    const task = this.#tasks.get(id);
+    if (task === undefined) throw RpcError.of(STANDARD.invalidParams, `no task has the id '${id}'`);
+    return task;
+  }
+
+  has(id: string): boolean {
+    return this.#tasks.has(id);
+  }
+
+  onChange(listener: (task: Task) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+}
+
+/** A task as 2025-11-25 tells it: there a failed tool is a failed task. */
+export function legacyTask(task: Task): JsonObject {
+  const status =
+    task.status === "completed" && task.result?.isError === true ? "failed" : task.status;
+  return { ...times(task), status, ttl: task.ttl, pollInterval: POLL_INTERVAL };
+}
+
+/** A task as the extension of 2026-07-28 tells it when it is begun. */
+export function modernTask(task: Task): JsonObject {
+  return { ...times(task), status: task.status, ttlMs: task.ttl, pollIntervalMs: POLL_INTERVAL };
+}
+
+/** The same with what has become of it. */
+export function detailedTask(task: Task): JsonObject {
+  const base = modernTask(task);
+  switch (task.status) {
+    case "completed":
+      return { ...base, result: { resultType: "complete", ...task.result } };
+    case "failed":
+      return { ...base, error: task.error };
+    case "input_required": {
+      const questions = Array.from(task.questions, ([key, { method, params = {} }]) => [
+        key,
+        { method, params },
+      ]);
+      return { ...base, inputRequests: Object.fromEntries(questions) as JsonObject };
+    }
+    default:
+      return base;
+  }
+}
+
+function times({ id, createdAt, lastUpdatedAt }: Task): JsonObject {
+  return { taskId: id, createdAt, lastUpdatedAt };
+}

@@ -1,0 +1,19 @@
+/** One call that was made or refused. Arguments are masked before they get here. */
+export interface AuditEntry {
+  readonly time: string;
+  readonly door: string;
+  readonly caller: string;
+  readonly session?: string | undefined;
+  readonly project?: string | undefined;
+  readonly tool: string;
+  readonly arguments: unknown;
+  readonly outcome: "ok" | "error" | "refused" | "cancelled";
+  /** Why, when it is not ok. */
+  readonly reason?: string | undefined;
+  readonly milliseconds: number;
+}
+
+/** Where the record of calls is kept: append-only, in the order of their ends. */
+export interface Audit {
+  record(entry: AuditEntry): void;
+}

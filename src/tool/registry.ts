@@ -1,0 +1,53 @@
+/**
+ * Things by name, in the order they were added, and a word to whoever wants to know when that
+ * changes. The list is made once for each change, since it is asked for far more often.
+ */
+export class Registry<T> {
+  readonly #kind: string;
+  readonly #entries = new Map<string, T>();
+  readonly #listeners = new Set<() => void>();
+  #list: readonly T[] | undefined;
+  #announced = false;
+
+  /** `kind` is for errors: "tool". */
+  constructor(kind: string) {
+    this.#kind = kind;
+  }
+
+  get(name: string): T | undefined {
+    return this.#entries.get(name);
+  }
+
+  list(): readonly T[] {
+    this.#list ??= [...this.#entries.values()];
+    return this.#list;
+  }
+
+  /** Adds under a name that is free. Returns how to take it out again. */
+  add(name: string, entry: T): () => void {
+    if (this.#entries.has(name)) throw new Error(`There is a ${this.#kind} '${name}' already`);
+    this.#entries.set(name, entry);
+    this.#changed();
+    return () => {
+      if (this.#entries.get(name) !== entry) return;
+      this.#entries.delete(name);
+      this.#changed();
+    };
+  }
+
+  /** Calls back after changes: once for all that were made in one turn. Returns how to stop it. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  #changed(): void {
+    this.#list = undefined;
+    if (this.#announced) return;
+    this.#announced = true;
+    queueMicrotask(() => {
+      this.#announced = false;
+      for (const listener of this.#listeners) listener();
+    });
+  }
+}

@@ -1,0 +1,110 @@
+import type { LogLevel } from "../base/log.ts";
+
+/** JSON Schema as a tool declares it, of any draft; kept as it came. */
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+/** One piece of what a tool answers: text, image, audio, resource or a link to one. */
+export type Content = { readonly type: string } & Readonly<Record<string, unknown>>;
+
+/** What a tool is, to whoever may call it. Members nobody here knows are kept. */
+export interface ToolDefinition {
+  readonly name: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly inputSchema: JsonSchema;
+  readonly outputSchema?: JsonSchema;
+  readonly annotations?: Readonly<Record<string, unknown>>;
+  readonly [member: string]: unknown;
+}
+
+export interface ToolResult {
+  readonly content: readonly Content[];
+  readonly structuredContent?: unknown;
+  /** The tool could not do it; the content tells a model what to do about that. */
+  readonly isError?: boolean;
+  readonly _meta?: Readonly<Record<string, unknown>>;
+  readonly [member: string]: unknown;
+}
+
+export type Arguments = Readonly<Record<string, unknown>>;
+
+/** Something that is called once and answers. */
+export interface Tool {
+  readonly definition: ToolDefinition;
+  /** Whether it may, or must, go on as a task after its call has been answered. */
+  readonly task?: "optional" | "required";
+  readonly limits?: ToolLimits;
+  call(args: Arguments, context: ToolContext): ToolResult | Promise<ToolResult>;
+}
+
+export interface ToolLimits {
+  /** Milliseconds without progress. */
+  readonly timeout?: number;
+  /** Calls of one caller in a window. */
+  readonly rate?: { readonly limit: number; readonly windowMs: number };
+}
+
+/** Who calls: a door, and the program behind it as far as it gave a name. */
+export interface Caller {
+  readonly door: string;
+  readonly name: string;
+}
+
+/** A question to the side that called: a form for its user, a completion of its model, its roots. */
+export interface Question {
+  /** Names the question among others of the same call; chosen by the door when left out. */
+  readonly key?: string;
+  readonly method: string;
+  readonly params?: Readonly<Record<string, unknown>>;
+}
+
+/** What a tool may do while it runs. */
+export interface ToolContext {
+  readonly caller: Caller;
+  readonly session?: string;
+  readonly projectPath?: string;
+  /** Aborted when the caller cancels, the time is up or the connection dies. */
+  readonly signal: AbortSignal;
+  /** What came beside the arguments, as it came. */
+  readonly meta: Readonly<Record<string, unknown>>;
+  progress(done: number, total?: number, message?: string): void;
+  log(level: LogLevel, data: unknown, logger?: string): void;
+  /** Whether the caller's side can be asked this. */
+  canAsk(question: Question): boolean;
+  /** Asks the caller's side and waits. Rejects with `CannotAsk` when it cannot be asked. */
+  ask(question: Question): Promise<unknown>;
+}
+
+/** The caller's side does not take such questions. A door says so in its own way. */
+export class CannotAsk extends Error {
+  override readonly name = "CannotAsk";
+  readonly question: Question;
+
+  constructor(question: Question) {
+    super(`The client cannot be asked: it does not support ${question.method}`);
+    this.question = question;
+  }
+}
+
+/** A failure that is not the tool's result but the protocol's, such as another server's error. */
+export class ToolFault extends Error {
+  override readonly name = "ToolFault";
+  readonly code: number;
+  readonly data: unknown;
+
+  constructor(code: number, message: string, data?: unknown) {
+    super(message);
+    this.code = code;
+    this.data = data;
+  }
+}
+
+/** An answer of one text. */
+export function textResult(text: string): ToolResult {
+  return { content: [{ type: "text", text }] };
+}
+
+/** A failure that the model can act on. */
+export function errorResult(text: string): ToolResult {
+  return { content: [{ type: "text", text }], isError: true };
+}

@@ -1,0 +1,124 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { everyCut } from "../../../test/fuzz/decode.ts";
+import { bytesInUse } from "../../../test/fuzz/memory.ts";
+import { SeededRandom } from "../../../test/support/seeded-random.ts";
+import { encodeFrame, type Frames, LengthPrefixedDecoder, MAX_FRAME } from "./length-prefixed.ts";
+
+const KEPT = 5 * 1024 * 1024;
+
+class Recorded implements Frames {
+  readonly found: string[] = [];
+  readonly bodies: Buffer[] = [];
+
+  frame(body: Buffer): void {
+    this.bodies.push(body);
+    this.found.push(body.toString("latin1"));
+  }
+
+  fault(fault: { kind: string; size: number; limit: number; head: string }): void {
+    this.found.push(`${fault.kind} ${fault.size} of ${fault.limit}: ${fault.head}`);
+  }
+
+  truncated(missing: number): void {
+    this.found.push(`truncated ${missing}`);
+  }
+}
+
+function decodeFrames(limit: number, chunks: Iterable<Buffer>): Recorded {
+  const out = new Recorded();
+  const decoder = new LengthPrefixedDecoder(limit, out);
+  for (const chunk of chunks) decoder.push(chunk);
+  decoder.end();
+  return out;
+}
+
+const frames = (...bodies: string[]) =>
+  Buffer.concat(bodies.map((body) => encodeFrame(Buffer.from(body, "latin1"))));
+
+describe("LengthPrefixedDecoder", () => {
+  it("finds the same frames however the bytes are cut", () => {
+    const bytes = frames("abc", "", "\0\xff", "far too long", "x");
+    const expected = ["abc", "", "\0\xff", "oversize 12 of 8: far too long", "x"];
+    for (const chunks of everyCut(bytes)) {
+      assert.deepEqual(decodeFrames(8, chunks).found, expected);
+    }
+  });
+
+  it("finds random frames, cut at random", () => {
+    const random = new SeededRandom(0xf4a);
+    for (let round = 0; round < 200; round++) {
+      const bodies = Array.from({ length: random.below(20) }, () =>
+        random.bytes(random.below(40)).toString("latin1"),
+      );
+      const chunks = random.cut(frames(...bodies), 1 + random.below(50));
+      assert.deepEqual(decodeFrames(40, chunks).found, bodies);
+    }
+  });
+
+  it("takes a frame of exactly the limit, and skips one byte more", () => {
+    const found = ["12345678", "oversize 9 of 8: 123456789", "after"];
+    assert.deepEqual(decodeFrames(8, [frames("12345678", "123456789", "after")]).found, found);
+  });
+
+  it("says how much was missing when the stream ends inside a frame", () => {
+    const bytes = frames("abcdef");
+    const missing = ["truncated 3", "truncated 2", "truncated 1"];
+    for (const [at, expected] of missing.entries()) {
+      assert.deepEqual(decodeFrames(8, [bytes.subarray(0, at + 1)]).found, [expected]);
+    }
+    assert.deepEqual(decodeFrames(8, [bytes.subarray(0, 4)]).found, ["truncated 6"]);
+    assert.deepEqual(decodeFrames(8, [bytes.subarray(0, 9)]).found, ["truncated 1"]);
+    assert.deepEqual(decodeFrames(8, [bytes]).found, ["abcdef"]);
+  });
+
+  it("gives bodies that are the receiver's to keep", () => {
+    const bytes = frames("first", "second");
+    const out = new Recorded();
+    const decoder = new LengthPrefixedDecoder(8, out);
+    for (const chunk of [bytes.subarray(0, 12), bytes.subarray(12)]) decoder.push(chunk);
+    bytes.fill(0);
+    decoder.push(frames("third"));
+    assert.deepEqual(out.bodies.map(String), ["first", "second", "third"]);
+  });
+
+  it("spends nothing on a prefix that lies", () => {
+    const before = bytesInUse();
+    const decoders = Array.from({ length: 1000 }, () => {
+      const decoder = new LengthPrefixedDecoder(MAX_FRAME, new Recorded());
+      // 16 MiB are announced and three bytes come.
+      decoder.push(Buffer.of(1, 0, 0, 0, 1, 2, 3));
+      return decoder;
+    });
+    assert.ok(bytesInUse() - before < KEPT);
+    assert.equal(decoders.length, 1000);
+  });
+
+  it("collects a frame that comes byte by byte in memory of its own size", () => {
+    const out = new Recorded();
+    const decoder = new LengthPrefixedDecoder(MAX_FRAME, out);
+    decoder.push(Buffer.of(0, 0x10, 0, 0));
+    const before = bytesInUse();
+    // Each byte is a view of a read buffer of its own, as a socket gives them.
+    for (let i = 0; i < 300_000; i++) decoder.push(Buffer.allocUnsafeSlow(64).subarray(0, 1));
+    assert.ok(bytesInUse() - before < KEPT);
+    decoder.push(Buffer.alloc(0x100000 - 300_000));
+    assert.equal(out.bodies[0]?.length, 0x100000);
+  });
+
+  it("skips a frame of 200 MiB in bounded memory", () => {
+    const out = new Recorded();
+    const decoder = new LengthPrefixedDecoder(MAX_FRAME, out);
+    const chunk = Buffer.alloc(64 * 1024);
+    const prefix = Buffer.alloc(4);
+    prefix.writeUInt32BE(3200 * chunk.length);
+    const before = bytesInUse();
+    decoder.push(prefix);
+    for (let i = 0; i < 3200; i++) decoder.push(chunk);
+    assert.ok(bytesInUse() - before < KEPT);
+    decoder.push(frames("after"));
+    assert.match(out.found[0] ?? "", /^oversize 209715200 of 16777216/);
+    assert.deepEqual(out.found.slice(1), ["after"]);
+  });
+});
