@@ -16,7 +16,9 @@
   } catch {
     // Without the cache the program starts more slowly. That is no reason not to start.
   }
-  void import("./MAIN");
+  const starts = "STARTS";
+  const asked = String(process.argv[2]).replace(/^--mode=/, "");
+  void import(`./${Object.hasOwn(starts, asked) ? starts[asked] : starts.main}`);
 })();
 
 /** What is in the cache is run, so its folder must be one that nobody else can write to. */

@@ -17,7 +17,7 @@ console.log(getCompileCacheDir() ?? "none");
 async function installed() {
   const folder = await mkdtempDisposable(join(tmpdir(), "trunkline-launcher-"));
   const { path } = folder;
-  await writeFile(join(path, "start.mjs"), LAUNCHER.replace("./MAIN", "./main.mjs"));
+  await writeFile(join(path, "start.mjs"), LAUNCHER.replace(`"STARTS"`, `{ main: "main.mjs" }`));
   await writeFile(join(path, "main.mjs"), MAIN);
   const start = async (env: NodeJS.ProcessEnv): Promise<string> => {
     const run = promisify(execFile);

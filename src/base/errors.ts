@@ -1,3 +1,5 @@
+import { hasBrand } from "./brand.ts";
+
 /** Every way Trunkline itself can fail, by a stable name. A name is one cause, wherever it arises. */
 export type ErrorCode =
   | "usage"
@@ -15,11 +17,17 @@ export type ErrorCode =
  * value, what to do next. It stays inside the process; `toRpcError` is the only way out.
  */
 export class TrunklineError extends Error {
+  static readonly #brand = Symbol.for("trunkline.TrunklineError");
   override readonly name = "TrunklineError";
   readonly code: ErrorCode;
 
   constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
     super(message, options);
+    Object.defineProperty(this, TrunklineError.#brand, {});
     this.code = code;
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return hasBrand(value, TrunklineError.#brand);
   }
 }

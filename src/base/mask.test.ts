@@ -33,7 +33,11 @@ describe("mask", () => {
       "auth",
     ];
     for (const name of names) {
-      const masked = plain({ list: [{ [name]: "x1" }], [name]: { deep: "x2" }, n: { [name]: 1234 } });
+      const masked = plain({
+        list: [{ [name]: "x1" }],
+        [name]: { deep: "x2" },
+        n: { [name]: 1234 },
+      });
       const expected = { list: [{ [name]: MASK }], [name]: MASK, n: { [name]: MASK } };
       assert.deepEqual(masked, expected, name);
     }
@@ -144,7 +148,10 @@ describe("mask", () => {
     const before = JSON.stringify(original);
     const masked = mask(original) as Record<string, unknown>;
     assert.equal(JSON.stringify(original), before);
-    assert.equal(JSON.stringify(masked), before.replace('"x"', `"${MASK}"`).replace('"y"', `"${MASK}"`));
+    assert.equal(
+      JSON.stringify(masked),
+      before.replace('"x"', `"${MASK}"`).replace('"y"', `"${MASK}"`),
+    );
     assert.equal(({} as Record<string, unknown>).token, undefined);
   });
 });

@@ -88,7 +88,8 @@ function copyContainer(value: object, walk: Walk): unknown {
 
 function copyFields(value: object, walk: Walk): unknown {
   // Environments and headers are often lists of `{ name, value }`.
-  const isSecretPair = "name" in value && typeof value.name === "string" && isSecretName(value.name);
+  const isSecretPair =
+    "name" in value && typeof value.name === "string" && isSecretName(value.name);
   const masked: Record<string, unknown> = Object.create(null);
   for (const [key, item] of Object.entries(value)) {
     if (walk.left <= 0) {

@@ -1,10 +1,9 @@
+import type { parseArgs } from "node:util";
+
 import type { Command, Options, OptionSpec, OptionValue, Values } from "./command.ts";
 import { optionsOf } from "./global-options.ts";
 import type { Misuse } from "./misuse.ts";
 import { last, type Path } from "./path.ts";
-
-// An import of node:util evaluates all that is in it, at 3 ms a start; this takes the one function.
-const { parseArgs } = process.getBuiltinModule("node:util");
 
 export type Parsed =
   | { kind: "run"; path: Path; values: Values; positionals: string[] }
@@ -25,9 +24,7 @@ export function parse(args: readonly string[], program: Command): Parsed {
 function descend(path: Path, args: readonly string[]): Parsed {
   const command = last(path);
   const options = optionsOf(command);
-  // Not strict: it is we who say what is wrong, in our words.
-  const lexer = { args: [...args], options, strict: false, allowPositionals: true, tokens: true };
-  const tokens: Token[] = parseArgs(lexer as object).tokens ?? [];
+  const tokens = lex(args, options);
   if (command.commands === undefined) return finish(path, options, tokens, args);
 
   const at = tokens.findIndex((token) => isCommandWord(token, options));
@@ -47,6 +44,17 @@ function descend(path: Path, args: readonly string[]): Parsed {
   }
   const width = word.kind === "option" && !word.inlineValue ? 2 : 1;
   return descend([...path, child], args.toSpliced(word.index, width));
+}
+
+function lex(args: readonly string[], options: Options): Token[] {
+  if (!args.some((arg) => arg.startsWith("-"))) {
+    return args.map((value, index) => ({ kind: "positional", index, value }));
+  }
+  // Only where there are options to find: it costs a start 4 ms, most of it when imported as usual.
+  const util = process.getBuiltinModule("node:util");
+  // Not strict: it is we who say what is wrong, in our words.
+  const lexer = { args: [...args], options, strict: false, allowPositionals: true, tokens: true };
+  return util.parseArgs(lexer as object).tokens ?? [];
 }
 
 function finish(path: Path, options: Options, tokens: Token[], args: readonly string[]): Parsed {

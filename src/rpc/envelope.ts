@@ -66,6 +66,21 @@ export function readEnvelope(text: string): Envelope {
   };
 }
 
+/** The texts of a JSON array's elements, as they stand. */
+export function readElements(text: string): string[] {
+  const elements: string[] = [];
+  let at = skipSpace(text, 0);
+  if (text.charCodeAt(at) !== OPEN_BRACKET) return elements;
+  do {
+    const from = skipSpace(text, at + 1);
+    const to = text.charCodeAt(from) === CLOSE_BRACKET ? -1 : skipValue(text, from);
+    if (to < 0) break;
+    elements.push(text.slice(from, to));
+    at = skipSpace(text, to);
+  } while (text.charCodeAt(at) === COMMA);
+  return elements;
+}
+
 function skipSpace(text: string, from: number): number {
   let at = from;
   let c = text.charCodeAt(at);
@@ -100,7 +115,7 @@ function skipNested(text: string, from: number): number {
 function skipScalar(text: string, from: number): number {
   for (let at = from; at < text.length; at++) {
     const c = text.charCodeAt(at);
-    if (c === COMMA || c === CLOSE_BRACE || c <= 0x20) return at;
+    if (c === COMMA || c === CLOSE_BRACE || c === CLOSE_BRACKET || c <= 0x20) return at;
   }
   return text.length + 1;
 }

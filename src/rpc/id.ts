@@ -8,8 +8,9 @@ import { readEnvelope } from "./envelope.ts";
 export function idText(id: string | number, message: string): string {
   if (typeof id === "string") return JSON.stringify(id);
   if (Number.isSafeInteger(id)) return String(id);
-  const span = readEnvelope(message).id;
-  return span === undefined ? JSON.stringify(id) : message.slice(span.from, span.to);
+  const { id: span, isAmbiguous } = readEnvelope(message);
+  if (span === undefined || isAmbiguous) return JSON.stringify(id);
+  return message.slice(span.from, span.to);
 }
 
 /** What could be recovered of a message that was not read whole. */
@@ -20,19 +21,36 @@ export interface LostMessage {
   readonly isResponse: boolean;
 }
 
-const ID = /^(?:-?\d+|"(?:[^"\\\n]|\\.){0,512}")$/;
-/** An object whose last member is its id: one brace follows, so the id is at the first level. */
-const ID_AT_END = /,\s*"id"\s*:\s*(-?\d+|"(?:[^"\\\n]|\\.){0,512}")\s*\}\s*$/;
+/** How much of a text's ends is looked at. */
+const HEAD = 4096;
+const TAIL = 256;
 
-export function recoverMessage(fault: FrameFault): LostMessage {
-  if (fault.kind === "encoding") return { idText: "null", isResponse: false };
-  const envelope = readEnvelope(fault.head);
+const ID = String.raw`-?(?:0|[1-9]\d*)|"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[\dA-Fa-f]{4})){0,512}"`;
+const WHOLE_ID = new RegExp(`^(?:${ID})$`);
+/** An object whose last member is its id: one brace follows, so the id is at the first level. */
+const ID_AT_END = new RegExp(String.raw`,\s*"id"\s*:\s*(${ID})\s*\}\s*$`);
+
+/** From what a channel kept of a message that it could not deliver. */
+export function recoverMessage({ kind, head, tail }: FrameFault): LostMessage {
+  const lost = recoverFromEnds(head, tail);
+  if (kind === "oversize") return lost;
+  // Where the bytes are no text the id may not be what was sent. An answer's id is one of ours.
+  return lost.isResponse ? lost : { idText: "null", isResponse: false };
+}
+
+/** From a text that is not parsed, because that would cost too much. */
+export function recoverUnparsed(text: string): LostMessage {
+  return recoverFromEnds(text.slice(0, HEAD), text.slice(-TAIL));
+}
+
+function recoverFromEnds(head: string, tail: string): LostMessage {
+  const envelope = readEnvelope(head);
   const found =
     envelope.id === undefined
-      ? ID_AT_END.exec(fault.tail)?.[1]
-      : fault.head.slice(envelope.id.from, envelope.id.to);
+      ? ID_AT_END.exec(tail)?.[1]
+      : head.slice(envelope.id.from, envelope.id.to);
   const isResponse =
-    envelope.isResponse ||
-    (envelope.method === undefined && /^\s*\{[^{}]{0,80}"(?:result|error)"\s*:/.test(fault.head));
-  return { idText: found !== undefined && ID.test(found) ? found : "null", isResponse };
+    envelope.method === undefined &&
+    (envelope.isResponse || /^\s*\{[^{}]{0,80}"(?:result|error)"\s*:/.test(head));
+  return { idText: found !== undefined && WHOLE_ID.test(found) ? found : "null", isResponse };
 }

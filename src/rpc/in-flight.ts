@@ -3,7 +3,7 @@ import type { Call } from "./call.ts";
 /** The other side's requests that have no answer yet. */
 export class InFlight<S> {
   readonly #calls = new Map<string, Call<S>>();
-  #whenIdle: (() => void) | undefined;
+  #idle: PromiseWithResolvers<void> | undefined;
 
   get size(): number {
     return this.#calls.size;
@@ -17,6 +17,14 @@ export class InFlight<S> {
     return this.#calls.get(idText);
   }
 
+  /** The call that a parsed id names; none where a number beyond JavaScript's may be several. */
+  named(id: string | number): Call<S> | undefined {
+    const exact = this.find(JSON.stringify(id));
+    if (exact !== undefined || typeof id === "string" || Number.isSafeInteger(id)) return exact;
+    const alike = this.all.filter(({ idText }) => Number(idText) === id);
+    return alike.length === 1 ? alike[0] : undefined;
+  }
+
   add(call: Call<S>): void {
     this.#calls.set(call.idText, call);
   }
@@ -26,17 +34,21 @@ export class InFlight<S> {
     if (call.isSettled) return false;
     call.settle();
     this.#calls.delete(call.idText);
-    if (this.#calls.size === 0) this.#whenIdle?.();
+    if (this.#calls.size === 0) {
+      this.#idle?.resolve();
+      this.#idle = undefined;
+    }
     return true;
   }
 
   /** Waits until all have their answers, at most `grace` milliseconds. */
   async drain(grace: number): Promise<void> {
     if (this.#calls.size === 0 || grace <= 0) return;
-    const idle = Promise.withResolvers<void>();
-    const timer = Number.isFinite(grace) ? setTimeout(idle.resolve, grace) : undefined;
-    this.#whenIdle = idle.resolve;
-    await idle.promise;
+    // Several may wait, each as long as it likes.
+    this.#idle ??= Promise.withResolvers<void>();
+    const timeUp = Promise.withResolvers<void>();
+    const timer = Number.isFinite(grace) ? setTimeout(timeUp.resolve, grace) : undefined;
+    await Promise.race([this.#idle.promise, timeUp.promise]);
     clearTimeout(timer);
   }
 }

@@ -27,7 +27,9 @@ export function classify(
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     return { kind: "invalid", idText: "null", why: "message must be an object" };
   }
-  const { jsonrpc, id, method, params = NO_PARAMS } = value as Record<string, unknown>;
+  const { jsonrpc, id, method } = value as Record<string, unknown>;
+  // Some send null for none.
+  const params = (value as { params?: unknown }).params ?? NO_PARAMS;
   const hasId = typeof id === "string" || typeof id === "number";
   if (typeof method !== "string" && ("result" in value || "error" in value)) {
     return { kind: "answer", id, body: value };

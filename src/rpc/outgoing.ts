@@ -56,6 +56,8 @@ export class Outgoing {
     if (this.#over !== undefined) return Promise.reject(this.#over);
     if (signal?.aborted === true) return Promise.reject(reasonOf(signal));
     const id = ++this.#lastId;
+    // Before anything is remembered: it throws for parameters that JSON cannot hold.
+    const text = JSON.stringify({ jsonrpc: "2.0", id, method: method.name, params });
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const pending: Pending = { method, resolve, reject };
     this.#pending.set(id, pending);
@@ -70,8 +72,7 @@ export class Outgoing {
       signal.addEventListener("abort", give, { once: true });
       pending.forget = () => signal.removeEventListener("abort", give);
     }
-    const message = { jsonrpc: "2.0", id, method: method.name, params };
-    this.#link.send(JSON.stringify(message), options.topic);
+    this.#link.send(text, options.topic);
     return promise;
   }
 

@@ -5,7 +5,8 @@ import { Batch } from "./batch.ts";
 import { Call } from "./call.ts";
 import { ACP, STANDARD, TRUNKLINE } from "./codes.ts";
 import type { Dialect } from "./dialect.ts";
-import { recoverMessage } from "./id.ts";
+import { readElements } from "./envelope.ts";
+import { type LostMessage, recoverMessage, recoverUnparsed } from "./id.ts";
 import { InFlight } from "./in-flight.ts";
 import { classify } from "./message.ts";
 import type { Method } from "./method.ts";
@@ -20,6 +21,8 @@ import {
 import { refuse } from "./refuse.ts";
 import type { Route, Routes } from "./route.ts";
 import { errorText, RpcError, toRpcError } from "./rpc-error.ts";
+
+const LONGEST_NAME = 256;
 
 /**
  * One side of a JSON-RPC 2.0 conversation; both sides are the same class. It answers what its
@@ -91,9 +94,13 @@ export class Peer<S = undefined> implements Sink<string> {
 
   /** Called by the channel. */
   message(text: string): void | Promise<void> {
-    const message = parseMessage(text, this.#limits);
+    return this.accept(parseMessage(text, this.#limits), text);
+  }
+
+  /** A message that its channel had to parse, or the error that it is answered with. */
+  accept(message: unknown, text: string): void | Promise<void> {
     this.#trace?.received(message);
-    if (message instanceof RpcError) this.#fail("null", message);
+    if (message instanceof RpcError) this.#unread(text, message);
     else if (Array.isArray(message)) this.#batch(message, text);
     else this.#receive(message, text);
     const full = this.#full;
@@ -103,20 +110,13 @@ export class Peer<S = undefined> implements Sink<string> {
 
   /** Called by the channel: a message that was not read whole. */
   fault(fault: FrameFault): void {
-    const lost = recoverMessage(fault);
-    const tooLarge = `message of ${fault.size} bytes is over the limit of ${fault.limit}`;
-    if (fault.kind === "encoding") {
-      this.#fail("null", RpcError.of(STANDARD.parse, "message is not valid UTF-8"));
-    } else if (lost.isResponse) {
-      const known = this.#outgoing.fail(
-        JSON.parse(lost.idText),
-        new TrunklineError("limit", tooLarge),
-      );
-      if (!known) this.#report("rpc.unknown-response", { id: lost.idText, size: fault.size });
-    } else {
-      const data = { size: fault.size, limit: fault.limit };
-      this.#fail(lost.idText, RpcError.of(STANDARD.invalidRequest, tooLarge, data));
-    }
+    const { kind, size, limit } = fault;
+    const tooLarge = `message of ${size} bytes is over the limit of ${limit}`;
+    const error =
+      kind === "encoding"
+        ? RpcError.of(STANDARD.parse, "message is not valid UTF-8")
+        : RpcError.of(STANDARD.invalidRequest, tooLarge, { size, limit });
+    this.#lost(recoverMessage(fault), error);
   }
 
   /** Called by the channel. */
@@ -131,15 +131,42 @@ export class Peer<S = undefined> implements Sink<string> {
     this.#ended.resolve();
   }
 
+  /** A text that is not JSON says nothing for certain; one that is too much to parse has an id. */
+  #unread(text: string, error: RpcError): void {
+    if (error.code === STANDARD.parse.code) this.#fail("null", error);
+    else this.#lost(recoverUnparsed(text), error);
+  }
+
+  #lost({ idText, isResponse }: LostMessage, error: RpcError): void {
+    if (!isResponse) {
+      this.#fail(idText, error);
+    } else if (
+      !this.#outgoing.fail(JSON.parse(idText), new TrunklineError("limit", error.message))
+    ) {
+      this.#report("rpc.unknown-response", { id: idText, error: error.message });
+    }
+  }
+
   #batch(messages: unknown[], text: string): void {
-    if (!this.#dialect.batches || messages.length === 0) {
-      const why = messages.length === 0 ? "batch is empty" : "batches are not supported";
-      this.#fail("null", RpcError.of(STANDARD.invalidRequest, why));
+    const refusal = this.#refuseBatch(messages.length);
+    if (refusal !== undefined) {
+      this.#fail("null", RpcError.of(STANDARD.invalidRequest, refusal));
       return;
     }
     const batch = new Batch((answers, topic) => void this.#send(answers, topic));
-    for (const message of messages) this.#receive(message, text, batch);
+    const texts = readElements(text);
+    for (const [index, message] of messages.entries()) {
+      this.#receive(message, texts[index] ?? "", batch);
+    }
     batch.seal();
+  }
+
+  #refuseBatch(size: number): string | undefined {
+    const { maxInFlight } = this.#limits;
+    if (size === 0) return "batch is empty";
+    if (!this.#dialect.batches) return "batches are not supported";
+    // More than may be in flight could not all be served, and answering them takes time.
+    return size > maxInFlight ? `batch of ${size} messages is over ${maxInFlight}` : undefined;
   }
 
   #receive(value: unknown, text: string, batch?: Batch): void {
@@ -165,15 +192,11 @@ export class Peer<S = undefined> implements Sink<string> {
   }
 
   #requested(name: string, params: unknown, id: string, text: string, batch?: Batch): void {
-    const route = this.#routes.get(name);
-    const refusal = this.#refuse(route, name, params, id, batch === undefined ? text : "");
-    if (refusal !== undefined || route === undefined) {
-      this.#fail(id, refusal ?? RpcError.of(STANDARD.internal), batch);
-      return;
-    }
     const call = new Call<S>(this, name, id, batch);
     let result: unknown;
+    let route: Route<S>;
     try {
+      route = this.#routeFor(name, params, id, text);
       result = this.#run(route, params, call);
     } catch (error) {
       this.#fail(id, this.#toRpcError(error, name), batch);
@@ -183,20 +206,25 @@ export class Peer<S = undefined> implements Sink<string> {
     else this.#answer(call, result);
   }
 
-  /** Why a request is not handled at all. */
-  #refuse(route: Route<S> | undefined, name: string, params: unknown, id: string, text: string) {
+  /** Who handles a request; throws why nobody does. */
+  #routeFor(name: string, params: unknown, id: string, text: string): Route<S> {
+    const route = this.#routes.get(name);
     if (route === undefined) {
       const { code } = STANDARD.methodNotFound;
-      return new RpcError(code, this.#dialect.methodNotFound(name), { method: name });
+      const shown = shorten(name);
+      throw new RpcError(code, this.#dialect.methodNotFound(shown), { method: shown });
     }
-    if (this.#closing) return RpcError.of(STANDARD.internal, "shutting down");
+    if (this.#closing) throw RpcError.of(STANDARD.internal, "shutting down");
     if (this.#inFlight.size > 0) {
-      if (this.#inFlight.size >= this.#limits.maxInFlight) return RpcError.of(TRUNKLINE.busy);
+      if (this.#inFlight.size >= this.#limits.maxInFlight) throw RpcError.of(TRUNKLINE.busy);
       if (this.#inFlight.find(id) !== undefined) {
-        return RpcError.of(STANDARD.invalidRequest, `id ${id} belongs to a request in flight`);
+        const why = `id ${shorten(id)} belongs to a request in flight`;
+        throw RpcError.of(STANDARD.invalidRequest, why);
       }
     }
-    return refuse(route, params, text);
+    const refusal = refuse(route, params, text);
+    if (refusal !== undefined) throw refusal;
+    return route;
   }
 
   #run(route: Route<S>, params: unknown, call: Call<S>): unknown {
@@ -243,12 +271,9 @@ export class Peer<S = undefined> implements Sink<string> {
         error: this.#toRpcError(error, name).message,
       });
     };
-    const refusal = refuse(route, params, text);
-    if (refusal !== undefined) {
-      dropped(refusal);
-      return;
-    }
     try {
+      const refusal = refuse(route, params, text);
+      if (refusal !== undefined) throw refusal;
       const result = this.#run(route, params, new Call<S>(this, name, ""));
       if (result instanceof Promise) result.catch(dropped);
     } catch (error) {
@@ -259,7 +284,7 @@ export class Peer<S = undefined> implements Sink<string> {
   #cancelled(params: unknown): void {
     const { requestId, reason } = params as { requestId?: unknown; reason?: unknown };
     if (typeof requestId !== "string" && typeof requestId !== "number") return;
-    const call = this.#inFlight.find(JSON.stringify(requestId));
+    const call = this.#inFlight.named(requestId);
     if (call === undefined) return;
     const { answer } = this.#dialect.cancel;
     const why = typeof reason === "string" ? reason : "The caller cancelled the request";
@@ -308,4 +333,9 @@ export class Peer<S = undefined> implements Sink<string> {
       this.#report("rpc.internal-error", { correlationId, method, error: cause });
     });
   }
+}
+
+/** What a caller made up, cut to what is worth repeating to it. */
+function shorten(text: string): string {
+  return text.length > LONGEST_NAME ? `${text.slice(0, LONGEST_NAME)}…` : text;
 }

@@ -1,16 +1,23 @@
+import { hasBrand } from "../base/brand.ts";
 import { type ErrorCode, TrunklineError } from "../base/errors.ts";
 import { ACP, type Code, STANDARD, TRUNKLINE } from "./codes.ts";
 
 /** An error that crosses the wire. */
 export class RpcError extends Error {
+  static readonly #brand = Symbol.for("trunkline.RpcError");
   override readonly name = "RpcError";
   readonly code: number;
   readonly data: unknown;
 
   constructor(code: number, message: string, data?: unknown) {
     super(message);
+    Object.defineProperty(this, RpcError.#brand, {});
     this.code = code;
     this.data = data;
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return hasBrand(value, RpcError.#brand);
   }
 
   /** The code's own words, and where given what is the matter: `Invalid params: 'x' is missing`. */
@@ -23,7 +30,12 @@ export class RpcError extends Error {
 /** The body of an error response. */
 export function errorText(error: RpcError): string {
   const { code, message, data } = error;
-  return JSON.stringify(data === undefined ? { code, message } : { code, message, data });
+  try {
+    return JSON.stringify({ code, message, data });
+  } catch {
+    // Data that JSON cannot hold must not cost the caller its answer.
+    return JSON.stringify({ code, message });
+  }
 }
 
 const CODE_OF: Record<ErrorCode, Code> = {

@@ -1,0 +1,140 @@
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import type { Readable, Writable } from "node:stream";
+
+import { TrunklineError } from "./errors.ts";
+import { killGroup, watchGroup } from "./watchdog.ts";
+
+export interface ChildOptions {
+  readonly command: string;
+  readonly args?: readonly string[];
+  /** The whole environment. */
+  readonly env: NodeJS.ProcessEnv;
+  readonly cwd?: string;
+  /** Milliseconds between asking it to stop, telling it to, and making it. */
+  readonly grace?: number;
+  /** Each line it writes to stderr, cut to a bounded length. */
+  readonly stderr?: (line: string) => void;
+}
+
+/** How a child ended: its exit code, or the signal that ended it. */
+export type ChildExit = number | NodeJS.Signals;
+
+const GRACE = 1_000;
+const LONGEST_LINE = 4_096;
+
+/**
+ * A process that belongs to this one: in a group of its own, so that what it starts ends with it,
+ * and never alive after its owner (see watchdog.ts).
+ */
+export class OwnedChild implements AsyncDisposable {
+  readonly pid: number;
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  /** Resolves when it is over. */
+  readonly exit: Promise<ChildExit>;
+  readonly #grace: number;
+  #ending: Promise<void> | undefined;
+  #isOver = false;
+
+  private constructor(child: ChildProcessWithoutNullStreams, pid: number, options: ChildOptions) {
+    this.pid = pid;
+    this.stdin = child.stdin;
+    this.stdout = child.stdout;
+    this.#grace = options.grace ?? GRACE;
+    const release = watchGroup(pid);
+    const exit = Promise.withResolvers<ChildExit>();
+    this.exit = exit.promise;
+    child.on("exit", (code, signal) => {
+      this.#isOver = true;
+      // Whatever it started and left behind.
+      killGroup(pid, "SIGKILL");
+      release();
+      exit.resolve(code ?? signal ?? 0);
+    });
+    // A child that is gone does not read; that it is gone is told by its exit.
+    child.stdin.on("error", () => {});
+    const tell = options.stderr ?? (() => {});
+    readLines(child.stderr, tell);
+  }
+
+  /** Starts it. Throws "unavailable" when that cannot be done. */
+  static async start(options: ChildOptions): Promise<OwnedChild> {
+    const { command, args = [], env, cwd } = options;
+    const child = spawn(command, [...args], {
+      stdio: "pipe",
+      detached: true,
+      env,
+      ...(cwd === undefined ? {} : { cwd }),
+    });
+    const { pid } = child;
+    if (pid !== undefined) return new OwnedChild(child, pid, options);
+    const error = await new Promise<NodeJS.ErrnoException>((resolve) => child.on("error", resolve));
+    throw new TrunklineError("unavailable", `Cannot start '${command}': ${explain(error, cwd)}`, {
+      cause: error,
+    });
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** Closes its input; if it is still there after the grace, terminates and then kills its group. */
+  end(): Promise<void> {
+    this.#ending ??= this.#end();
+    return this.#ending;
+  }
+
+  /** Ends the group at once. */
+  kill(): void {
+    if (!this.#isOver) killGroup(this.pid, "SIGKILL");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.end();
+  }
+
+  async #end(): Promise<void> {
+    this.stdin.end();
+    // Nobody reads what it still says, and a full pipe must not keep it from ending.
+    this.stdout.resume();
+    if (await this.#exits()) return;
+    killGroup(this.pid, "SIGTERM");
+    if (await this.#exits()) return;
+    killGroup(this.pid, "SIGKILL");
+    await this.exit;
+  }
+
+  async #exits(): Promise<boolean> {
+    if (this.#isOver) return true;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<false>((resolve) => {
+      timer = setTimeout(resolve, this.#grace, false);
+    });
+    const hasExited = await Promise.race([this.exit.then(() => true), late]);
+    clearTimeout(timer);
+    return hasExited;
+  }
+}
+
+function explain(error: NodeJS.ErrnoException, cwd: string | undefined): string {
+  if (error.code === "ENOENT") {
+    const folder = cwd === undefined ? "" : `, or no folder '${cwd}'`;
+    return `no such program${folder}. Check the command, or install it.`;
+  }
+  if (error.code === "EACCES") return "it may not be executed";
+  return error.message;
+}
+
+/** Lines of a stream; of one that does not end, the beginning. */
+function readLines(stream: Readable, tell: (line: string) => void): void {
+  let rest = "";
+  stream.setEncoding("utf8").on("data", (text: string) => {
+    const lines = (rest + text).split("\n");
+    rest = (lines.pop() ?? "").slice(0, LONGEST_LINE);
+    for (const line of lines) if (line !== "") tell(line.slice(0, LONGEST_LINE).trimEnd());
+  });
+  stream.on("end", () => {
+    if (rest !== "") tell(rest);
+  });
+  stream.on("error", () => {});
+}

@@ -1,0 +1,37 @@
+/** Slots for the shapes that were met; two that share one are taken for the same. */
+const SLOTS = 2 ** 16;
+/** A longer key always counts as new: reading it would take as long. */
+const LONGEST_KEY = 64;
+const QUOTE = 0x22;
+const PRIME = 0x01000193;
+/** Differs in every process, so that nobody can choose keys that share a slot. */
+const SEED = Math.floor(Math.random() * 2 ** 32);
+
+/**
+ * Remembers which keys objects had, in their order. A parser describes each such sequence once, and
+ * that costs more than all else in an object; lists of like objects are cheap, a list of objects
+ * with keys of their own is not.
+ */
+export class ObjectShapes {
+  readonly #seen = new Uint8Array(SLOTS);
+  /** The keys so far of the object at each level, as a hash. */
+  readonly #keys: number[] = [];
+
+  open(level: number): void {
+    this.#keys[level] = SEED;
+  }
+
+  /** Adds the key that stands in `text[from..to)`. Returns true when no object had the same before. */
+  addKey(level: number, text: string, from: number, to: number): boolean {
+    if (to - from > LONGEST_KEY) return true;
+    let hash = this.#keys[level] ?? SEED;
+    for (let at = from; at < to; at++) hash = Math.imul(hash ^ text.charCodeAt(at), PRIME);
+    // The end of the key counts too, or `ab, c` would be `a, bc`.
+    hash = Math.imul(hash ^ QUOTE, PRIME);
+    this.#keys[level] = hash;
+    const slot = hash >>> 16;
+    const isNew = this.#seen[slot] === 0;
+    this.#seen[slot] = 1;
+    return isNew;
+  }
+}
