@@ -1,0 +1,96 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import {
+  chmodSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, it } from "node:test";
+
+import { PROGRAM } from "../../src/cli/commands.ts";
+import { parse } from "../../src/cli/parse.ts";
+import { allPaths, last } from "../../src/cli/path.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+
+/** A project of its own to stand in, and `trunkline` on the path. */
+const home = mkdtempSync(join(tmpdir(), "trunkline-docs-"));
+const project = join(home, "project");
+mkdirSync(join(project, ".git"), { recursive: true });
+for (const folder of ["bin", ".zfunc", ".config/fish/completions"]) {
+  mkdirSync(join(home, folder), { recursive: true });
+}
+for (const file of [".trunkline.jsonc", "team.jsonc"]) {
+  writeFileSync(join(project, file), '{ "log": { "level": "warn" } }\n');
+}
+const program = join(home, "bin/trunkline");
+writeFileSync(program, `#!/bin/sh\nexec "${process.execPath}" "${ROOT}/dist/trunkline.js" "$@"\n`);
+chmodSync(program, 0o755);
+after(() => rmSync(home, { recursive: true }));
+
+describe("every command in the documents", { timeout: 60_000 }, () => {
+  const commands = [...new Set([...mentioned(), ...examples()])].filter(isComplete);
+
+  it("is there to be run", () => {
+    assert.ok(commands.length >= 15, `only found: ${commands.join("; ")}`);
+  });
+
+  for (const command of commands) {
+    it(`does what it is shown for: ${command}`, async () => {
+      const { code, err } = await run(command);
+      assert.equal(code, 0, err);
+    });
+  }
+});
+
+/** What stands in backticks in README.md and docs/. */
+function mentioned(): string[] {
+  const files = ["README.md", "CONTRIBUTING.md", ...globSync("docs/*.md", { cwd: ROOT })];
+  return files.flatMap((file) => {
+    const text = readFileSync(join(ROOT, file), "utf8");
+    const found = text.matchAll(/`((?:[A-Z_]+=\S+ )*trunkline [^`]+)`/g);
+    return Array.from(found, ([, command = ""]) => command);
+  });
+}
+
+/** What the help shows. Lines that begin with another program's name are that program's. */
+function examples(): string[] {
+  const all = [...allPaths([PROGRAM])].flatMap((path) => last(path).examples.map(({ run }) => run));
+  return all.filter((line) => /^(?:[A-Z_]+=\S+ )*trunkline /.test(line));
+}
+
+/** A name in capitals stands for something; the name of a group alone is only spoken of. */
+function isComplete(command: string): boolean {
+  const words = command
+    .replace(/^(?:[A-Z_]+=\S+ )*trunkline /, "")
+    .replace(/ (?:\d?>|\||&&).*$/, "");
+  if (/\[|\$\(|(?:^|[\s=])[A-Z]{3,}\b|…|'|~/.test(words)) return false;
+  const { kind } = parse(words.split(" "), PROGRAM);
+  return kind !== "no-command" && kind !== "misuse";
+}
+
+async function run(command: string): Promise<{ code: unknown; err: string }> {
+  const env = {
+    PATH: `${join(home, "bin")}:${process.env.PATH ?? ""}`,
+    HOME: home,
+    TRUNKLINE_SERVER_PORT: "0",
+  };
+  const child = spawn("bash", ["-c", command], { env, cwd: project });
+  let err = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (err += text));
+  // A gateway runs until it is stopped, and has said something by then.
+  child.stdout.once("data", () => {
+    if (/\bserve\b/.test(command) && !command.includes("help")) child.kill("SIGINT");
+  });
+  child.stdout.resume();
+  child.stdin.end();
+  const [code] = (await once(child, "close")) as [unknown];
+  return { code, err };
+}
