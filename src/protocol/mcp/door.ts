@@ -24,6 +24,8 @@ export interface McpDoorOptions {
   readonly instructions?: string;
   /** What `initialize` says we can do, where that must be another program's words. */
   readonly capabilities?: (revision: Revision) => JsonObject;
+  /** The same of a method that there is not. */
+  readonly methodNotFound?: (method: string) => string;
 }
 
 /** The server's side of MCP, for all connections and all revisions. */
@@ -35,6 +37,7 @@ export class McpDoor {
   readonly routes: McpRoutes;
   readonly inputRequired: InputRequired;
   readonly tasks = new Tasks();
+  readonly #methodNotFound: ((method: string) => string) | undefined;
   readonly #table;
 
   constructor(options: McpDoorOptions) {
@@ -42,6 +45,7 @@ export class McpDoor {
     this.info = options.info ?? { name: "trunkline", version: VERSION };
     this.instructions = options.instructions;
     this.capabilities = options.capabilities;
+    this.#methodNotFound = options.methodNotFound;
     this.routes = new McpRoutes(this.info);
     this.inputRequired = new InputRequired(this.info);
     this.#table = routes(
@@ -57,6 +61,7 @@ export class McpDoor {
   optionsFor(connection: Connection): PeerOptions<Connection> {
     const dialect = {
       ...mcpDialect,
+      ...(this.#methodNotFound === undefined ? {} : { methodNotFound: this.#methodNotFound }),
       // Only that revision had batches.
       get batches() {
         return connection.revision === "2025-03-26";

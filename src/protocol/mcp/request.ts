@@ -47,7 +47,7 @@ export class McpRoutes {
       const client = claimsModern(params) ? modernClient(params) : call.state.client;
       if (options.eras !== undefined && (options.eras === "modern") !== isModern(client)) {
         const { code, message } = STANDARD.methodNotFound;
-        throw new RpcError(code, message, { method: asked.name });
+        throw new RpcError(code, message);
       }
       const shape = (body: JsonObject): JsonObject =>
         shapeResult(client, body, this.#server, options.caching);
