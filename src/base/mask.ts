@@ -76,7 +76,7 @@ function copy(value: unknown, walk: Walk): unknown {
 }
 
 function copyContainer(value: object, walk: Walk): unknown {
-  if ("toJSON" in value && typeof value.toJSON === "function") return copy(value.toJSON(), walk);
+  if (hasToJson(value)) return copy(value.toJSON(), walk);
   if (!Array.isArray(value)) return copyFields(value, walk);
   const items: unknown[] = [];
   for (const item of value as unknown[]) {
@@ -84,6 +84,10 @@ function copyContainer(value: object, walk: Walk): unknown {
     items.push(copy(item, walk));
   }
   return items;
+}
+
+function hasToJson(value: object): value is { toJSON(): unknown } {
+  return "toJSON" in value && typeof value.toJSON === "function";
 }
 
 function copyFields(value: object, walk: Walk): unknown {

@@ -15,9 +15,9 @@ while read -r sign group; do
   [ "$sign" = + ] && live="$live $group"
 done
 [ -z "$live" ] && exit 0
-for each in $live; do kill -TERM -- "-$each"; done
+for each in $live; do kill -s TERM -- "-$each"; done
 sleep 1
-for each in $live; do kill -KILL -- "-$each"; done
+for each in $live; do kill -s KILL -- "-$each"; done
 `;
 
 let running: ChildProcess | undefined;

@@ -2,10 +2,15 @@
 const SLOTS = 2 ** 16;
 /** A longer key always counts as new: reading it would take as long. */
 const LONGEST_KEY = 64;
+/** An object of more keys is kept as a table, and has no shape. */
+const LARGEST_SHAPE = 128;
 const QUOTE = 0x22;
 const PRIME = 0x01000193;
 /** Differs in every process, so that nobody can choose keys that share a slot. */
 const SEED = Math.floor(Math.random() * 2 ** 32);
+
+/** Whether an object had the same keys before, up to this one; "table" where that does not matter. */
+export type KeyKind = "new" | "known" | "table";
 
 /**
  * Remembers which keys objects had, in their order. A parser describes each such sequence once, and
@@ -14,16 +19,21 @@ const SEED = Math.floor(Math.random() * 2 ** 32);
  */
 export class ObjectShapes {
   readonly #seen = new Uint8Array(SLOTS);
-  /** The keys so far of the object at each level, as a hash. */
+  /** The keys so far of the object at each level, as a hash, and how many they are. */
   readonly #keys: number[] = [];
+  readonly #counts: number[] = [];
 
   open(level: number): void {
     this.#keys[level] = SEED;
+    this.#counts[level] = 0;
   }
 
-  /** Adds the key that stands in `text[from..to)`. Returns true when no object had the same before. */
-  addKey(level: number, text: string, from: number, to: number): boolean {
-    if (to - from > LONGEST_KEY) return true;
+  /** Adds the key that stands in `text[from..to)`. */
+  addKey(level: number, text: string, from: number, to: number): KeyKind {
+    const count = (this.#counts[level] ?? 0) + 1;
+    this.#counts[level] = count;
+    if (count > LARGEST_SHAPE) return "table";
+    if (to - from > LONGEST_KEY) return "new";
     let hash = this.#keys[level] ?? SEED;
     for (let at = from; at < to; at++) hash = Math.imul(hash ^ text.charCodeAt(at), PRIME);
     // The end of the key counts too, or `ab, c` would be `a, bc`.
@@ -32,6 +42,6 @@ export class ObjectShapes {
     const slot = hash >>> 16;
     const isNew = this.#seen[slot] === 0;
     this.#seen[slot] = 1;
-    return isNew;
+    return isNew ? "new" : "known";
   }
 }

@@ -39,7 +39,7 @@ describe("Peer", { timeout: 20_000 }, () => {
       // The standard errors.
       [
         `{"jsonrpc":"2.0","id":1,"method":"nope"}`,
-        `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found","data":{"method":"nope"}}}`,
+        `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found"}}`,
       ],
       [
         `{"jsonrpc":"2.0","id":1,"method":"echo","params":{}}`,

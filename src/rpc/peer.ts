@@ -140,11 +140,12 @@ export class Peer<S = undefined> implements Sink<string> {
   #lost({ idText, isResponse }: LostMessage, error: RpcError): void {
     if (!isResponse) {
       this.#fail(idText, error);
-    } else if (
-      !this.#outgoing.fail(JSON.parse(idText), new TrunklineError("limit", error.message))
-    ) {
-      this.#report("rpc.unknown-response", { id: idText, error: error.message });
+      return;
     }
+    const isMalformed = error.code === STANDARD.parse.code;
+    const failure = isMalformed ? error : new TrunklineError("limit", error.message);
+    if (this.#outgoing.fail(JSON.parse(idText), failure)) return;
+    this.#report("rpc.unknown-response", { id: idText, error: error.message });
   }
 
   #batch(messages: unknown[], text: string): void {
@@ -211,8 +212,7 @@ export class Peer<S = undefined> implements Sink<string> {
     const route = this.#routes.get(name);
     if (route === undefined) {
       const { code } = STANDARD.methodNotFound;
-      const shown = shorten(name);
-      throw new RpcError(code, this.#dialect.methodNotFound(shown), { method: shown });
+      throw new RpcError(code, this.#dialect.methodNotFound(shorten(name)));
     }
     if (this.#closing) throw RpcError.of(STANDARD.internal, "shutting down");
     if (this.#inFlight.size > 0) {

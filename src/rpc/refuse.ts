@@ -1,4 +1,4 @@
-import { describeProblem } from "../base/check.ts";
+import { describeProblem, type Problem } from "../base/check.ts";
 import { STANDARD, TRUNKLINE } from "./codes.ts";
 import type { RouteLimits } from "./route.ts";
 import type { Check } from "../base/check.ts";
@@ -9,6 +9,9 @@ interface Refusing extends RouteLimits {
   readonly check?: Check;
 }
 
+/** JSON-RPC 2.0, section 4.2: where a method has no check of its own, this much it can rely on. */
+const UNSTRUCTURED: Problem = { path: [], says: "must be an object or an array" };
+
 /** Why a message may not reach its handler: too large, wrong parameters, too often; or nothing. */
 export function refuse(route: Refusing, params: unknown, text: string): RpcError | undefined {
   const { maxSize, check, rate } = route;
@@ -17,7 +20,7 @@ export function refuse(route: Refusing, params: unknown, text: string): RpcError
     const detail = `'${route.name}' may be at most ${maxSize} bytes, this is ${data.size}`;
     return RpcError.of(STANDARD.invalidRequest, detail, data);
   }
-  const problem = check?.(params);
+  const problem = check?.(params) ?? (typeof params === "object" ? undefined : UNSTRUCTURED);
   if (problem !== undefined) {
     return RpcError.of(STANDARD.invalidParams, describeProblem("params", problem));
   }

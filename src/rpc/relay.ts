@@ -1,7 +1,7 @@
 import { type Channel, type FrameFault, ROOM, type Sink } from "../wire/channel.ts";
-import { STANDARD } from "./codes.ts";
+import { STANDARD, TRUNKLINE } from "./codes.ts";
 import { readEnvelope } from "./envelope.ts";
-import { idText, recoverMessage } from "./id.ts";
+import { idText, type LostMessage, recoverMessage, recoverUnparsed } from "./id.ts";
 import { parseMessage } from "./parse-message.ts";
 import { DEFAULT_PEER_LIMITS, type PeerLimits } from "./peer-options.ts";
 import { errorText, RpcError } from "./rpc-error.ts";
@@ -15,9 +15,11 @@ export interface RelayOptions {
 /**
  * Joins two channels. A request gets an id of the relay's own on its way out and its first id back
  * on the answer; everything else in a message passes byte for byte, so that fields nobody here knows
- * and numbers that JavaScript cannot hold arrive as they were sent.
+ * and numbers that JavaScript cannot hold arrive as they were sent. When one side has finished, the
+ * other is closed as soon as the answers that are still due have passed. Resolves when both are
+ * closed.
  */
-export function relay(
+export async function relay(
   left: Channel<string>,
   right: Channel<string>,
   options: RelayOptions,
@@ -28,7 +30,8 @@ export function relay(
   back.answers = forth;
   left.receive(forth);
   right.receive(back);
-  return Promise.all([forth.over.promise, back.over.promise]).then(() => {});
+  await Promise.all([forth.over.promise, back.over.promise]);
+  await Promise.all([left[Symbol.asyncDispose](), right[Symbol.asyncDispose]()]);
 }
 
 /** One way through the relay: takes from `source`, passes to `target`. */
@@ -44,6 +47,7 @@ class Direction implements Sink<string> {
   readonly #pending = new Map<number, string>();
   readonly #ours = new Map<string, number>();
   #lastId = 0;
+  #sourceEnded = false;
 
   constructor(source: Channel<string>, target: Channel<string>, options: RelayOptions) {
     this.#source = source;
@@ -54,7 +58,7 @@ class Direction implements Sink<string> {
 
   message(text: string): void | Promise<void> {
     const message = parseMessage(text, this.#limits);
-    if (message instanceof RpcError) return this.#refuse("null", message);
+    if (message instanceof RpcError) return this.#unread(text, message);
     if (typeof message !== "object" || message === null || Array.isArray(message)) {
       return this.#refuse(
         "null",
@@ -66,23 +70,47 @@ class Direction implements Sink<string> {
     if (typeof method !== "string") return hasId ? this.#passAnswer(text, message, id) : undefined;
     if (hasId) return this.#passRequest(text, message, id);
     if (this.#cancelMethods.has(method)) return this.#passCancel(message, params);
-    return this.#pass(text);
+    return this.#pass(readEnvelope(text).isAmbiguous ? JSON.stringify(message) : text);
   }
 
   fault(fault: FrameFault): void {
-    const lost = recoverMessage(fault);
-    const why = fault.kind === "oversize" ? `message is over ${fault.limit} bytes` : "not UTF-8";
-    const error = RpcError.of(STANDARD.invalidRequest, why);
-    if (lost.isResponse) this.answers.#fail(Number(lost.idText), error);
-    else void this.#refuse(lost.idText, error);
+    const { kind, size, limit } = fault;
+    const tooLarge = `message of ${size} bytes is over the limit of ${limit}`;
+    const error =
+      kind === "encoding"
+        ? RpcError.of(STANDARD.parse, "message is not valid UTF-8")
+        : RpcError.of(STANDARD.invalidRequest, tooLarge, { size, limit });
+    void this.#lost(recoverMessage(fault), error);
   }
 
   end(error?: Error): void {
     // Nobody will answer what went the other way and waits for this side.
     const gone = RpcError.of(STANDARD.internal, "the other side closed the connection");
     for (const ours of [...this.answers.#pending.keys()]) this.answers.#fail(ours, gone);
-    if (error !== undefined) this.#target.abort(error);
+    this.#sourceEnded = true;
+    // Whoever only finished sending still reads; whoever died waits for no answer.
+    if (error !== undefined) this.#closeTarget();
+    else this.#closeIfAnswered();
     this.over.resolve();
+  }
+
+  #closeIfAnswered(): void {
+    if (this.#sourceEnded && this.#pending.size === 0) this.#closeTarget();
+  }
+
+  #closeTarget(): void {
+    const finish = (): void => this.answers.over.resolve();
+    this.#target[Symbol.asyncDispose]().then(finish, finish);
+  }
+
+  #unread(text: string, error: RpcError): void | Promise<void> {
+    if (error.code === STANDARD.parse.code) return this.#refuse("null", error);
+    return this.#lost(recoverUnparsed(text), error);
+  }
+
+  #lost(lost: LostMessage, error: RpcError): void | Promise<void> {
+    if (lost.isResponse) this.answers.#fail(Number(lost.idText), error);
+    else return this.#refuse(lost.idText, error);
   }
 
   #passRequest(text: string, message: object, id: string | number): void | Promise<void> {
@@ -90,6 +118,9 @@ class Direction implements Sink<string> {
     if (this.#ours.has(theirs)) {
       const why = `id ${theirs} belongs to a request in flight`;
       return this.#refuse(theirs, RpcError.of(STANDARD.invalidRequest, why));
+    }
+    if (this.#pending.size >= this.#limits.maxInFlight) {
+      return this.#refuse(theirs, RpcError.of(TRUNKLINE.busy));
     }
     const ours = ++this.#lastId;
     this.#pending.set(ours, theirs);
@@ -100,16 +131,29 @@ class Direction implements Sink<string> {
   #passAnswer(text: string, message: object, id: string | number): void | Promise<void> {
     const theirs = typeof id === "number" ? this.answers.#take(id) : undefined;
     // Nobody asked, or was answered already.
-    return theirs === undefined ? undefined : this.#pass(withId(text, message, theirs));
+    if (theirs === undefined) return undefined;
+    const room = this.#pass(withId(text, message, theirs));
+    this.answers.#closeIfAnswered();
+    return room;
   }
 
   #passCancel(message: object, params: unknown): void | Promise<void> {
     const requestId = (params as { requestId?: unknown } | undefined)?.requestId;
-    const ours = this.#ours.get(JSON.stringify(requestId));
+    const ours = this.#named(requestId);
     if (ours === undefined) return undefined;
     return this.#pass(
       JSON.stringify({ ...message, params: { ...(params as object), requestId: ours } }),
     );
+  }
+
+  /** Our id for the request that the sender names; none where a large number may be several. */
+  #named(theirs: unknown): number | undefined {
+    const exact = this.#ours.get(JSON.stringify(theirs));
+    if (exact !== undefined || typeof theirs !== "number" || Number.isSafeInteger(theirs)) {
+      return exact;
+    }
+    const alike = [...this.#ours].filter(([text]) => Number(text) === theirs);
+    return alike.length === 1 ? alike[0]?.[1] : undefined;
   }
 
   #take(ours: number): string | undefined {
@@ -123,7 +167,9 @@ class Direction implements Sink<string> {
   /** Answers a request of this way in the other side's stead. */
   #fail(ours: number, error: RpcError): void {
     const theirs = this.#take(ours);
-    if (theirs !== undefined) void this.#refuse(theirs, error);
+    if (theirs === undefined) return;
+    void this.#refuse(theirs, error);
+    this.#closeIfAnswered();
   }
 
   #refuse(id: string, error: RpcError): void | Promise<void> {

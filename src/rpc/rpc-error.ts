@@ -10,7 +10,11 @@ export class RpcError extends Error {
   readonly data: unknown;
 
   constructor(code: number, message: string, data?: unknown) {
+    // An answer needs no stack, and taking one costs more than all else in a refusal.
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
     super(message);
+    Error.stackTraceLimit = stackTraceLimit;
     Object.defineProperty(this, RpcError.#brand, {});
     this.code = code;
     this.data = data;

@@ -59,7 +59,11 @@ export class Outbox {
   }
 
   async #end(): Promise<void> {
-    if (this.#closed) return;
+    if (!this.#closed && !this.#writable.destroyed) await this.#endStream();
+    this.stop();
+  }
+
+  async #endStream(): Promise<void> {
     this.#flush();
     this.#closed = true;
     const ended = Promise.withResolvers<void>();
@@ -68,7 +72,6 @@ export class Outbox {
     this.#writable.end(ended.resolve);
     await ended.promise;
     clearTimeout(timer);
-    this.stop();
   }
 
   readonly #flush = (): void => {

@@ -193,9 +193,9 @@ describe("streamChannel", { timeout: 30_000 }, () => {
       room = channel.send("x".repeat(1000));
       await turn();
     }
-    let isFree = false;
-    void room.then(() => (isFree = true));
-    while (!isFree) {
+    const sender = { waits: true };
+    void room.then(() => (sender.waits = false));
+    while (sender.waits) {
       assert.ok(output.writableLength > 0, "all is written, and the sender still waits");
       output.takeOne();
       await turn();
