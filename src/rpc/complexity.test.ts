@@ -1,12 +1,21 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { measureComplexity } from "./complexity.ts";
+import { isDeeper, measureComplexity } from "./complexity.ts";
 
 const NO_LIMITS = { maxWork: Infinity, maxDepth: Infinity };
 const work = (text: string) => measureComplexity(text, NO_LIMITS).work;
 const list = (count: number, item: (index: number) => string) =>
   `[${Array.from({ length: count }, (_, index) => item(index)).join(",")}]`;
+
+describe("isDeeper", () => {
+  it("tells whether a text is nested deeper than so many levels, and text does not count", () => {
+    const text = `{"a":[{}],"b":"[[[[","c\\"[[":[[]]}`;
+    assert.equal(isDeeper(text, 2), true);
+    assert.equal(isDeeper(text, 3), false);
+    assert.equal(isDeeper("[]".repeat(100), 1), false);
+  });
+});
 
 describe("measureComplexity", () => {
   it("counts the levels of nesting, not of text", () => {

@@ -1,6 +1,13 @@
 import type { FrameFault } from "../wire/channel.ts";
 import { readEnvelope } from "./envelope.ts";
 
+/** Characters of an id: it is kept while its request is in flight, and repeated in the answer. */
+export const LONGEST_ID = 512;
+
+export function isId(id: unknown): id is string | number {
+  return typeof id === "number" || (typeof id === "string" && id.length <= LONGEST_ID);
+}
+
 /**
  * A message's id as JSON text: kept exactly, never coerced, so `1` and `"1"` differ. A number that
  * JavaScript cannot hold is copied from the message as it was written.
@@ -25,7 +32,7 @@ export interface LostMessage {
 const HEAD = 4096;
 const TAIL = 256;
 
-const ID = String.raw`-?(?:0|[1-9]\d*)|"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[\dA-Fa-f]{4})){0,512}"`;
+const ID = String.raw`-?(?:0|[1-9]\d*)|"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[\dA-Fa-f]{4})){0,${LONGEST_ID}}"`;
 const WHOLE_ID = new RegExp(`^(?:${ID})$`);
 /** An object whose last member is its id: one brace follows, so the id is at the first level. */
 const ID_AT_END = new RegExp(String.raw`,\s*"id"\s*:\s*(${ID})\s*\}\s*$`);

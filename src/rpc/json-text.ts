@@ -37,12 +37,12 @@ function skipTo(text: string, from: number, to: number): number {
 /** Differs in every process: nobody can put escapes just where no one looks. */
 const SEED = Math.floor(Math.random() * 2 ** 32);
 
-/** About how many escapes stand in a text, from a look at one in 32 of its characters. */
+/** About how many escapes stand in a text, from a look at one in 128 of its characters. */
 export function estimateEscapes(text: string): number {
   let chance = SEED;
   let looks = 0;
   let backslashes = 0;
-  for (let at = 0; at < text.length; at += 1 + (chance >>> 26)) {
+  for (let at = 0; at < text.length; at += 1 + (chance >>> 24)) {
     chance = (Math.imul(chance, 1_664_525) + 1_013_904_223) | 0;
     if (text.charCodeAt(at) === BACKSLASH) backslashes++;
     looks++;

@@ -1,4 +1,4 @@
-import { idText } from "./id.ts";
+import { idText, isId, LONGEST_ID } from "./id.ts";
 
 /** What a parsed text turns out to be. */
 export type Message =
@@ -30,7 +30,7 @@ export function classify(
   const { jsonrpc, id, method } = value as Record<string, unknown>;
   // Some send null for none.
   const params = (value as { params?: unknown }).params ?? NO_PARAMS;
-  const hasId = typeof id === "string" || typeof id === "number";
+  const hasId = isId(id);
   if (typeof method !== "string" && ("result" in value || "error" in value)) {
     return { kind: "answer", id, body: value };
   }
@@ -41,11 +41,17 @@ export function classify(
       : jsonrpc !== "2.0"
         ? `'jsonrpc' must be "2.0"`
         : !hasId && !isNotification
-          ? "'id' must be a string or a number"
+          ? badId(id)
           : undefined;
   const exactId = hasId ? idText(id, text) : "null";
   if (why !== undefined) return { kind: "invalid", idText: exactId, why };
   return isNotification
     ? { kind: "notification", method: method as string, params }
     : { kind: "request", idText: exactId, method: method as string, params };
+}
+
+function badId(id: unknown): string {
+  return typeof id === "string"
+    ? `'id' is longer than ${LONGEST_ID} characters`
+    : "'id' must be a string or a number";
 }

@@ -9,8 +9,18 @@ const PRIME = 0x01000193;
 /** Differs in every process, so that nobody can choose keys that share a slot. */
 const SEED = Math.floor(Math.random() * 2 ** 32);
 
-/** Whether an object had the same keys before, up to this one; "table" where that does not matter. */
-export type KeyKind = "new" | "known" | "table";
+/** One table for all texts, which are measured one after another: each marks it in its own way. */
+const SEEN = new Uint32Array(SLOTS);
+let lastMark = 0;
+
+/** What a key costs. */
+export interface KeyCosts {
+  /** No object had the same keys before, up to this one. */
+  readonly new: number;
+  readonly known: number;
+  /** Of an object with so many keys that it has no shape. */
+  readonly table: number;
+}
 
 /**
  * Remembers which keys objects had, in their order. A parser describes each such sequence once, and
@@ -18,30 +28,42 @@ export type KeyKind = "new" | "known" | "table";
  * with keys of their own is not.
  */
 export class ObjectShapes {
-  readonly #seen = new Uint8Array(SLOTS);
+  readonly #costs: KeyCosts;
+  readonly #mark = nextMark();
   /** The keys so far of the object at each level, as a hash, and how many they are. */
   readonly #keys: number[] = [];
   readonly #counts: number[] = [];
+
+  constructor(costs: KeyCosts) {
+    this.#costs = costs;
+  }
 
   open(level: number): void {
     this.#keys[level] = SEED;
     this.#counts[level] = 0;
   }
 
-  /** Adds the key that stands in `text[from..to)`. */
-  addKey(level: number, text: string, from: number, to: number): KeyKind {
+  /** Adds the key that stands in `text[from..to)`. Returns what it costs. */
+  addKey(level: number, text: string, from: number, to: number): number {
     const count = (this.#counts[level] ?? 0) + 1;
     this.#counts[level] = count;
-    if (count > LARGEST_SHAPE) return "table";
-    if (to - from > LONGEST_KEY) return "new";
+    if (count > LARGEST_SHAPE) return this.#costs.table;
+    if (to - from > LONGEST_KEY) return this.#costs.new;
     let hash = this.#keys[level] ?? SEED;
     for (let at = from; at < to; at++) hash = Math.imul(hash ^ text.charCodeAt(at), PRIME);
     // The end of the key counts too, or `ab, c` would be `a, bc`.
     hash = Math.imul(hash ^ QUOTE, PRIME);
     this.#keys[level] = hash;
     const slot = hash >>> 16;
-    const isNew = this.#seen[slot] === 0;
-    this.#seen[slot] = 1;
-    return isNew ? "new" : "known";
+    const isKnown = SEEN[slot] === this.#mark;
+    SEEN[slot] = this.#mark;
+    return isKnown ? this.#costs.known : this.#costs.new;
   }
+}
+
+function nextMark(): number {
+  lastMark = (lastMark + 1) >>> 0;
+  // After four billion texts the marks begin again.
+  if (lastMark === 0) SEEN.fill(0);
+  return lastMark === 0 ? ++lastMark : lastMark;
 }

@@ -1,6 +1,6 @@
 import type { Deadline, Deadlines } from "../base/deadlines.ts";
 import { TrunklineError } from "../base/errors.ts";
-import { describeProblem } from "../base/check.ts";
+import { describeProblem, type Problem } from "../base/check.ts";
 import type { Topic } from "../wire/channel.ts";
 import { STANDARD } from "./codes.ts";
 import type { Method } from "./method.ts";
@@ -86,7 +86,7 @@ export class Outgoing {
     } else if (error !== undefined) {
       pending.reject(toError(error) ?? malformed(pending, "has an error without code or message"));
     } else {
-      const problem = pending.method.checkResult?.(result);
+      const problem = findProblem(pending.method, result);
       if (problem === undefined) pending.resolve(result);
       else pending.reject(malformed(pending, describeProblem("result", problem)));
     }
@@ -118,6 +118,15 @@ export class Outgoing {
     if (pending.deadline !== undefined) this.#link.deadlines.stop(pending.deadline);
     pending.forget?.();
     return pending;
+  }
+}
+
+/** A check that stumbles over what it is given ends this request, not the conversation. */
+function findProblem(method: Method<unknown, unknown>, result: unknown): Problem | undefined {
+  try {
+    return method.checkResult?.(result);
+  } catch (error) {
+    return { path: [], says: `cannot be checked: ${String(error)}` };
   }
 }
 

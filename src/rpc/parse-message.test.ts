@@ -5,7 +5,8 @@ import { parseMessage } from "./parse-message.ts";
 import { RpcError } from "./rpc-error.ts";
 
 const LIMITS = { maxDepth: 10, maxWork: 5000, maxInFlight: 1 };
-const long = "x".repeat(8192);
+const long = "x".repeat(8 * 1024);
+const longer = "x".repeat(64 * 1024);
 
 describe("parseMessage", () => {
   it("gives the value of a text, with keys of any name as its own", () => {
@@ -19,7 +20,18 @@ describe("parseMessage", () => {
   });
 
   it("refuses what is not JSON, in few words however long it is", () => {
-    for (const text of ["", " ", "{", "nope", "[1,]", "{'a':1}", `{"a":"\n"}`, `"${long}`, "NaN"]) {
+    for (const text of [
+      "",
+      " ",
+      "{",
+      "nope",
+      "[1,]",
+      "{'a':1}",
+      `{"a":"\n"}`,
+      `"${long}`,
+      `"${longer}`,
+      "NaN",
+    ]) {
       const error = parseMessage(text, LIMITS);
       assert.ok(error instanceof RpcError);
       assert.equal(error.code, -32700);
@@ -32,14 +44,16 @@ describe("parseMessage", () => {
     const many = `[${"0,".repeat(4000)}0]`;
     for (const [text, says] of [
       [`["${long}",${deep}]`, /deeper than 10/],
-      [`["${long}",${many}]`, /too many values/],
+      [`["${longer}",${deep}]`, /deeper than 10/],
+      [`["${longer}",${many}]`, /too many values/],
     ] as const) {
       const error = parseMessage(text, LIMITS);
       assert.ok(error instanceof RpcError);
       assert.equal(error.code, -32600);
       assert.match(error.message, says);
     }
-    for (const text of [deep, many]) assert.ok(Array.isArray(parseMessage(text, LIMITS)));
+    for (const text of [deep, many, `["${long}",${many}]`])
+      assert.ok(Array.isArray(parseMessage(text, LIMITS)));
     assert.ok(Array.isArray(parseMessage(`["${long}",[[[[[[[[[]]]]]]]]]]`, LIMITS)));
   });
 });

@@ -78,7 +78,7 @@ describe("Peer, against a hostile other side", { timeout: 20_000 }, () => {
 
   it("answers a request that is too complex under its own id", async () => {
     await using tap = new WireTap(routes(echoRoute), { limits: { maxWork: 10_000, maxDepth: 50 } });
-    const [wide, deep] = [Array(20_000).fill(0), JSON.parse("[".repeat(60) + "]".repeat(60))];
+    const [wide, deep] = [Array(40_000).fill(0), JSON.parse("[".repeat(60) + "]".repeat(60))];
     const padding = "x".repeat(8192);
     const answers = await tap.exchange([
       ask("wide", "echo", wide),
@@ -98,11 +98,11 @@ describe("Peer, against a hostile other side", { timeout: 20_000 }, () => {
   it("fails its own request whose answer is too complex, too large or not UTF-8", async () => {
     await using tap = new WireTap(routes(), {
       limits: { maxWork: 10_000 },
-      channel: { maxMessage: 60_000 },
+      channel: { maxMessage: 90_000 },
     });
     const asked = [1, 2, 3].map(() => tap.peer.request(echo, { text: "" }));
-    tap.write({ jsonrpc: "2.0", id: 1, result: Array(20_000).fill(0) });
-    tap.write({ jsonrpc: "2.0", id: 2, result: "x".repeat(70_000) });
+    tap.write({ jsonrpc: "2.0", id: 1, result: Array(40_000).fill(0) });
+    tap.write({ jsonrpc: "2.0", id: 2, result: "x".repeat(100_000) });
     const head = `{"jsonrpc":"2.0","id":3,"result":"\u{fffd}"}`;
     tap.peer.fault({ kind: "encoding", size: 40, limit: 100, head, tail: head });
     const failures = await Promise.allSettled(asked);
@@ -111,6 +111,16 @@ describe("Peer, against a hostile other side", { timeout: 20_000 }, () => {
     }
     await tap.exchange(["oops"], 4);
     assert.equal(tap.messages.length, 4, "nothing was sent but three requests and one answer");
+  });
+
+  it("fails its own request whose answer makes the method's check stumble", async () => {
+    await using tap = new WireTap(routes());
+    const checked = method<unknown, unknown>("checked", {
+      checkResult: (value) => assert.fail(`cannot look into ${String(value)}`),
+    });
+    const asked = tap.peer.request(checked, {});
+    tap.write({ jsonrpc: "2.0", id: 1, result: null });
+    await assert.rejects(asked, /'checked' is malformed: 'result' cannot be checked/);
   });
 
   it("holds a batch to the limits of its messages, one by one", async () => {
@@ -136,9 +146,13 @@ describe("Peer, against a hostile other side", { timeout: 20_000 }, () => {
     const long = "x".repeat(100_000);
     const [unknown] = await tap.exchange([ask(1, long)]);
     assert.ok((unknown?.length ?? 0) < 1000);
-    const [taken] = await tap.exchange([ask(long, "held"), ask(long, "held")], 1);
-    assert.ok((taken?.length ?? 0) < long.length + 1000);
-    assert.equal(parse(taken).id, long);
+    const [refused] = await tap.exchange([ask(long, "held")]);
+    assert.ok((refused?.length ?? 0) < 1000);
+    assert.deepEqual([parse(refused).id, parse(refused).error?.code], [null, -32600]);
+    const id = "x".repeat(512);
+    const [taken] = await tap.exchange([ask(id, "held"), ask(id, "held")], 1);
+    assert.equal(parse(taken).id, id);
+    assert.ok((parse(taken).error?.message.length ?? 0) < 400);
   });
 
   it("knows no methods but its own", async () => {

@@ -17,7 +17,7 @@ export interface PeerLimits extends ComplexityLimits {
 export const DEFAULT_PEER_LIMITS: PeerLimits = {
   maxInFlight: 1024,
   maxDepth: 256,
-  maxWork: 600_000,
+  maxWork: 480_000,
 };
 
 export interface PeerOptions<S> {

@@ -245,7 +245,7 @@ describe("relay", { timeout: 30_000 }, () => {
 
   it("answers for messages that are too complex, whichever way they went", async () => {
     await using line = new Line({ limits: { maxWork: 10_000 } });
-    const many = Array(20_000).fill(0);
+    const many = Array(40_000).fill(0);
     line.left.send({ jsonrpc: "2.0", id: "big", method: "m", params: many });
     assert.match(await line.left.received(1), /"id":"big","error":\{"code":-32600/);
     line.left.send({ jsonrpc: "2.0", id: "ask", method: "m" });

@@ -1,7 +1,14 @@
 import { type Channel, type FrameFault, ROOM, type Sink } from "../wire/channel.ts";
 import { STANDARD, TRUNKLINE } from "./codes.ts";
 import { readEnvelope } from "./envelope.ts";
-import { idText, type LostMessage, recoverMessage, recoverUnparsed } from "./id.ts";
+import {
+  idText,
+  isId,
+  LONGEST_ID,
+  type LostMessage,
+  recoverMessage,
+  recoverUnparsed,
+} from "./id.ts";
 import { parseMessage } from "./parse-message.ts";
 import { DEFAULT_PEER_LIMITS, type PeerLimits } from "./peer-options.ts";
 import { errorText, RpcError } from "./rpc-error.ts";
@@ -66,9 +73,14 @@ class Direction implements Sink<string> {
       );
     }
     const { id, method, params } = message as Record<string, unknown>;
-    const hasId = typeof id === "string" || typeof id === "number";
-    if (typeof method !== "string") return hasId ? this.#passAnswer(text, message, id) : undefined;
-    if (hasId) return this.#passRequest(text, message, id);
+    if (typeof method !== "string") {
+      return isId(id) ? this.#passAnswer(text, message, id) : undefined;
+    }
+    if (isId(id)) return this.#passRequest(text, message, id);
+    if (typeof id === "string") {
+      const why = `'id' is longer than ${LONGEST_ID} characters`;
+      return this.#refuse("null", RpcError.of(STANDARD.invalidRequest, why));
+    }
     if (this.#cancelMethods.has(method)) return this.#passCancel(message, params);
     return this.#pass(readEnvelope(text).isAmbiguous ? JSON.stringify(message) : text);
   }

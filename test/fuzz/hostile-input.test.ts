@@ -12,7 +12,7 @@ const MiB = 1024 * 1024;
 /** No message may hold the thread for longer. */
 const MAX_CPU = 50;
 /** The machine is shared; a slow run is repeated before it counts. */
-const ATTEMPTS = 5;
+const ATTEMPTS = 8;
 
 function seeded(t: TestContext): SeededRandom {
   const seed = Number(process.env.TRUNKLINE_FUZZ_SEED ?? 20_260_728);

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer, type Server } from "node:http";
+import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
 import { McpDoor } from "../../src/protocol/mcp/door.ts";
@@ -37,10 +37,13 @@ export class McpHttpServer implements AsyncDisposable {
   readonly offer = fixtureOffer();
   readonly http: McpHttp;
   readonly #server: Server;
+  readonly #open = new Set<ServerResponse>();
 
   private constructor(options: Omit<McpHttpOptions, "door">) {
     this.http = new McpHttp({ ...options, door: new McpDoor({ offer: this.offer }) });
     this.#server = createServer((request, response) => {
+      this.#open.add(response);
+      response.on("close", () => this.#open.delete(response));
       this.http.handle(request.url?.split("?")[0] ?? "", request, response);
     });
   }
@@ -54,6 +57,11 @@ export class McpHttpServer implements AsyncDisposable {
 
   get url(): string {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** Waits until nobody is connected who waits for anything. */
+  async idle(): Promise<void> {
+    for (const response of this.#open) if (!response.closed) await once(response, "close");
   }
 
   fetch(method: string, headers: Headers = {}, body?: unknown, path = "/mcp"): Promise<Response> {
