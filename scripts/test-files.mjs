@@ -4,11 +4,14 @@ import { join, sep } from "node:path";
 /** Tests against other people's programs: apart, since those have to be fetched first. */
 const INTEROP = join("test", "interop") + sep;
 
+/** What some tests install for themselves. */
+const INSTALLED = sep + join("node_modules", sep);
+
 /** The project's test files, relative to its root. */
 export function testFiles(root, kind = "own") {
   const files = ["src", "test", "scripts"].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true }).map((file) => join(folder, file)),
   );
-  const tests = files.filter((file) => file.endsWith(".test.ts"));
+  const tests = files.filter((file) => file.endsWith(".test.ts") && !file.includes(INSTALLED));
   return tests.filter((file) => file.startsWith(INTEROP) === (kind === "interop"));
 }

@@ -5,32 +5,48 @@ import type { Duplex } from "node:stream";
 import { TrunklineError } from "../base/errors.ts";
 import { VERSION } from "../base/version.ts";
 import { acpServer } from "../protocol/acp/serve.ts";
-import { Connection } from "../protocol/mcp/connection.ts";
 import { McpDoor } from "../protocol/mcp/door.ts";
+import { McpHttp } from "../protocol/mcp/http/mcp-http.ts";
+import type { McpHttpOptions } from "../protocol/mcp/http/options.ts";
+import { refuse, transportError } from "../protocol/mcp/http/reply.ts";
 import { Peer } from "../rpc/peer.ts";
 import type { PeerOptions } from "../rpc/peer-options.ts";
 import { Offer } from "../tool/offer.ts";
 import type { Channel } from "../wire/channel.ts";
-import { httpExchange } from "../wire/channel/http.ts";
 import { WebSocketAcceptor } from "../wire/channel/websocket-acceptor.ts";
 import type { House } from "./house.ts";
 import { isLoopbackAddress, refuseForeign } from "./loopback.ts";
 import { Metrics } from "./metrics.ts";
 import { statusPage } from "./status-page.ts";
 
+export interface HttpServerOptions {
+  /** What is offered on /mcp. */
+  readonly offer?: Offer;
+  /** How /mcp is served. */
+  readonly mcp?: Omit<McpHttpOptions, "door" | "furnish" | "channelLimits" | "onSession">;
+}
+
 /** The gateway on HTTP: every door, and how it is. */
 export class HttpServer {
-  readonly #house: House;
   readonly #server: Server;
   readonly #sockets: WebSocketAcceptor;
-  readonly #peers = new Set<Peer<unknown>>();
+  readonly #peers = new Set<Peer>();
   readonly #metrics = new Metrics();
-  readonly #mcp = new McpDoor({ offer: new Offer() });
+  readonly #mcp: McpHttp;
   readonly #acp: PeerOptions<undefined>;
 
-  private constructor(house: House) {
+  private constructor(house: House, options: HttpServerOptions) {
     const { limits } = house.config;
-    this.#house = house;
+    this.#mcp = new McpHttp({
+      ...options.mcp,
+      door: new McpDoor({ offer: options.offer ?? new Offer() }),
+      channelLimits: limits,
+      furnish: (door) => house.furnish(door),
+      onSession: (change) => {
+        if (change === "opened") this.#metrics.connectionOpened("mcp");
+        else this.#metrics.connectionClosed("mcp");
+      },
+    });
     this.#acp = house.furnish(acpServer(limits.messages));
     this.#sockets = new WebSocketAcceptor(limits);
     this.#server = createServer((request, response) => this.#handle(request, response));
@@ -40,7 +56,7 @@ export class HttpServer {
   }
 
   /** Listens where the configuration says. */
-  static async open(house: House): Promise<HttpServer> {
+  static async open(house: House, options: HttpServerOptions = {}): Promise<HttpServer> {
     const { host, port } = house.config.server;
     if (!isLoopbackAddress(host)) {
       throw new TrunklineError(
@@ -48,7 +64,7 @@ export class HttpServer {
         `Cannot listen on '${host}': only this machine may connect. Use 127.0.0.1, ::1 or localhost.`,
       );
     }
-    const server = new HttpServer(house);
+    const server = new HttpServer(house, options);
     await server.#listen(host, port);
     return server;
   }
@@ -62,7 +78,8 @@ export class HttpServer {
   /** Takes no more, answers what is in flight for at most `grace` milliseconds, and ends. */
   async close(grace: number): Promise<void> {
     const closed = new Promise((resolve) => this.#server.close(resolve));
-    await Promise.all(Array.from(this.#peers, (peer) => peer.close(grace)));
+    const peers = Array.from(this.#peers, (peer) => peer.close(grace));
+    await Promise.all([this.#mcp.close(grace), ...peers]);
     this.#sockets[Symbol.dispose]();
     this.#server.closeAllConnections();
     await closed;
@@ -82,10 +99,12 @@ export class HttpServer {
     const route = `${request.method} ${path}`;
     response.on("finish", () => this.#metrics.httpRequest(knownPath(path), response.statusCode));
     const refusal = refuseForeign(request.headers);
+    if (this.#mcp.has(path)) {
+      if (refusal !== undefined) return refuse(response, 403, transportError(refusal));
+      return this.#mcp.handle(path, request, response);
+    }
     if (refusal !== undefined) return fail(response, 403, refusal);
     switch (route) {
-      case "POST /mcp":
-        return this.#exchange(request, response);
       case "GET /healthz":
         return send(response, 200, "application/json", JSON.stringify(this.#health()));
       case "GET /metrics":
@@ -106,29 +125,9 @@ export class HttpServer {
   }
 
   #unknown(path: string, response: ServerResponse): void {
-    const allowed = {
-      "/mcp": "POST",
-      "/acp": "GET",
-      "/healthz": "GET",
-      "/metrics": "GET",
-      "/": "GET",
-    };
-    if (!Object.hasOwn(allowed, path)) {
-      return fail(response, 404, "Nothing is here. See / for what is.");
-    }
-    response.setHeader("allow", allowed[path as keyof typeof allowed]);
+    if (!PATHS.has(path)) return fail(response, 404, "Nothing is here. See / for what is.");
+    response.setHeader("allow", "GET");
     return fail(response, 405, `${path} does not take this method`);
-  }
-
-  /** One POST is one conversation: its messages are answered in the response. */
-  #exchange(request: IncomingMessage, response: ServerResponse): void {
-    const type = request.headers["content-type"]?.split(";")[0]?.trim();
-    if (type !== "application/json") return fail(response, 415, "Send application/json");
-    const { limits } = this.#house.config;
-    const connection = new Connection();
-    const options = this.#house.furnish(this.#mcp.optionsFor(connection));
-    const exchange = httpExchange(request, response, { reply: "json", limits });
-    void this.#converse("mcp", exchange, connection, options);
   }
 
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
@@ -137,33 +136,27 @@ export class HttpServer {
     if (refusal !== undefined) return refuseUpgrade(socket, "403 Forbidden", refusal);
     if (pathOf(request) !== "/acp")
       return refuseUpgrade(socket, "404 Not Found", "Connect to /acp");
-    void this.#sockets
-      .accept(request, socket, head)
-      .then((channel) => this.#converse("acp", channel, undefined, this.#acp));
+    void this.#sockets.accept(request, socket, head).then((channel) => this.#converse(channel));
   }
 
-  async #converse<S>(
-    door: string,
-    channel: Channel<string>,
-    state: S,
-    options: PeerOptions<S>,
-  ): Promise<void> {
-    const peer = new Peer<S>(channel, state, options);
+  async #converse(channel: Channel<string>): Promise<void> {
+    const peer = new Peer(channel, undefined, this.#acp);
     this.#peers.add(peer);
-    this.#metrics.connectionOpened(door);
+    this.#metrics.connectionOpened("acp");
     await peer.ended;
     await peer.close(Infinity);
-    this.#metrics.connectionClosed(door);
+    this.#metrics.connectionClosed("acp");
     this.#peers.delete(peer);
   }
 
   #health(): { status: "ok"; version: string; uptimeSeconds: number; connections: number } {
     const { uptimeSeconds } = this.#metrics;
-    return { status: "ok", version: VERSION, uptimeSeconds, connections: this.#peers.size };
+    const connections = this.#peers.size + this.#mcp.size;
+    return { status: "ok", version: VERSION, uptimeSeconds, connections };
   }
 }
 
-const PATHS = new Set(["/mcp", "/acp", "/healthz", "/metrics", "/"]);
+const PATHS = new Set(["/mcp", "/sse", "/messages", "/acp", "/healthz", "/metrics", "/"]);
 
 /** A label for a counter: what strangers make up must not become one each. */
 function knownPath(path: string): string {

@@ -50,19 +50,29 @@ describe("trunkline serve", { timeout: 30_000 }, () => {
     assert.ok(page.includes(gateway.ready.mcp) && page.includes(gateway.ready.acp));
   });
 
-  it("answers MCP on /mcp, one message a POST", async () => {
+  it("answers MCP on /mcp, in a session", async () => {
     await using gateway = await Gateway.start();
-    const answer = await gateway.post({ jsonrpc: "2.0", id: 1, method: "ping" });
-    assert.equal(answer.status, 200);
-    assert.deepEqual(await answer.json(), { jsonrpc: "2.0", id: 1, result: {} });
-    const silent = await gateway.post({ jsonrpc: "2.0", method: "notifications/initialized" });
+    const params = { protocolVersion: "2025-11-25", capabilities: {} };
+    const begun = await gateway.post({ jsonrpc: "2.0", id: 0, method: "initialize", params });
+    assert.equal(begun.status, 200);
+    const session = { "mcp-session-id": begun.headers.get("mcp-session-id") ?? "" };
+    const silent = await gateway.post(
+      { jsonrpc: "2.0", method: "notifications/initialized" },
+      session,
+    );
     assert.equal(silent.status, 202);
     assert.equal(await silent.text(), "");
+    const answer = await gateway.post({ jsonrpc: "2.0", id: 1, method: "ping" }, session);
+    assert.equal(answer.status, 200);
+    assert.deepEqual(await answer.json(), { jsonrpc: "2.0", id: 1, result: {} });
+    const metrics = await (await fetch(`${gateway.ready.url}/metrics`)).text();
+    assert.match(metrics, /trunkline_connections_open{door="mcp"} 1/);
     const bad = await fetch(gateway.ready.mcp, {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: "{oops",
     });
+    assert.equal(bad.status, 400);
     assert.equal(((await bad.json()) as { error: { code: number } }).error.code, -32700);
   });
 
@@ -105,9 +115,11 @@ describe("trunkline serve", { timeout: 30_000 }, () => {
     assert.equal(await statusOf(`${url}/healthz`, { origin: "https://evil.example" }), 403);
     assert.equal(await statusOf(`${url}/healthz`, { origin: "http://localhost:5173" }), 200);
     assert.equal((await fetch(`${url}/nope`)).status, 404);
-    const wrongMethod = await fetch(mcp);
+    assert.equal(await statusOf(mcp, { host: "evil.example" }), 403);
+    assert.equal(await statusOf(mcp, { origin: "null" }), 403);
+    const wrongMethod = await fetch(mcp, { method: "PUT" });
     assert.equal(wrongMethod.status, 405);
-    assert.equal(wrongMethod.headers.get("allow"), "POST");
+    assert.equal(wrongMethod.headers.get("allow"), "POST, GET, DELETE");
     const wrongType = await fetch(mcp, { method: "POST", body: "{}" });
     assert.equal(wrongType.status, 415);
     const noUpgrade = await fetch(acp.replace("ws", "http"));

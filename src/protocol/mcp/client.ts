@@ -34,23 +34,34 @@ export function claimsModern(params: unknown): boolean {
   return metaOf(params)[META.protocolVersion] !== undefined;
 }
 
-/** The client as a request of 2026-07-28 describes it. Throws the error that the request deserves. */
-export function modernClient(params: unknown): Client {
+/** What a request of 2026-07-28 says of itself and of who sent it. */
+export interface Claim extends Omit<Client, "revision"> {
+  readonly version: string;
+}
+
+/** Throws the error that a request deserves which does not say all of it. */
+export function claimOf(params: unknown): Claim {
   const meta = metaOf(params);
   const version = meta[META.protocolVersion];
   const capabilities = meta[META.clientCapabilities];
   const logLevel = meta[META.logLevel];
-  const info = meta[META.clientInfo];
   if (typeof version !== "string") throw missing(META.protocolVersion, "a string");
   if (!isObject(capabilities)) throw missing(META.clientCapabilities, "an object");
   if (logLevel !== undefined && !isLogLevel(logLevel)) {
     throw missing(META.logLevel, `one of: ${LOG_LEVELS.join(", ")}`);
   }
-  if (version !== MODERN) {
-    const data = { supported: REVISIONS, requested: version };
-    throw RpcError.of(MCP.unsupportedVersion, undefined, data);
-  }
-  return { revision: MODERN, capabilities, name: nameOf(info), logLevel };
+  return { version, capabilities, name: nameOf(meta[META.clientInfo]), logLevel };
+}
+
+/** The client as a request of 2026-07-28 describes it. Throws the error that the request deserves. */
+export function modernClient(params: unknown): Client {
+  const { version, capabilities, name, logLevel } = claimOf(params);
+  if (version !== MODERN) throw unsupportedVersion(version);
+  return { revision: MODERN, capabilities, name, logLevel };
+}
+
+export function unsupportedVersion(requested: string): RpcError {
+  return RpcError.of(MCP.unsupportedVersion, undefined, { supported: REVISIONS, requested });
 }
 
 export function nameOf(info: unknown): string {

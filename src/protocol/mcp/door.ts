@@ -1,4 +1,5 @@
 import { VERSION } from "../../base/version.ts";
+import type { Call } from "../../rpc/call.ts";
 import type { Peer } from "../../rpc/peer.ts";
 import type { PeerOptions } from "../../rpc/peer-options.ts";
 import { routes } from "../../rpc/route.ts";
@@ -39,6 +40,8 @@ export class McpDoor {
   readonly tasks = new Tasks();
   readonly #methodNotFound: ((method: string) => string) | undefined;
   readonly #table;
+  /** How to end the requests that last. */
+  readonly #lasting = new Set<() => void>();
 
   constructor(options: McpDoorOptions) {
     this.offer = options.offer;
@@ -79,11 +82,22 @@ export class McpDoor {
     connection.onEnd(prompts.onChange(tell(EVENTS.promptsChanged)));
   }
 
-  /** Resolves when a request that lasts is over. */
-  untilEnd(signal: AbortSignal): Promise<void> {
+  /** Resolves when a call that lasts is over: its client is done, or has gone, or the door closes. */
+  untilEnd({ signal, peer }: Call<Connection>): Promise<void> {
     if (signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
-      signal.addEventListener("abort", () => resolve(), { once: true });
+      const end = (): void => {
+        this.#lasting.delete(end);
+        resolve();
+      };
+      this.#lasting.add(end);
+      signal.addEventListener("abort", end, { once: true });
+      void peer.ended.then(end);
     });
+  }
+
+  /** Ends what lasts, so that its clients get their answers. */
+  close(): void {
+    for (const end of [...this.#lasting]) end();
   }
 }

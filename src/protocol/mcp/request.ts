@@ -1,3 +1,4 @@
+import { describeProblem } from "../../base/check.ts";
 import type { Call } from "../../rpc/call.ts";
 import { STANDARD } from "../../rpc/codes.ts";
 import type { Method } from "../../rpc/method.ts";
@@ -43,11 +44,18 @@ export class McpRoutes {
     handle: (request: McpRequest<P>) => JsonObject | Promise<JsonObject>,
     options: ServeOptions = {},
   ): Route<Connection> {
-    return route<P, JsonObject, Connection>(asked, (params, call) => {
-      const client = claimsModern(params) ? modernClient(params) : call.state.client;
+    const { name, check } = asked;
+    // Whether there is such a method comes before what is wrong with its parameters.
+    return route<P, JsonObject, Connection>({ name }, (params, call) => {
+      const isStranger = options.eras === "modern" && call.state.revision === undefined;
+      const client = isStranger || claimsModern(params) ? modernClient(params) : call.state.client;
       if (options.eras !== undefined && (options.eras === "modern") !== isModern(client)) {
         const { code, message } = STANDARD.methodNotFound;
         throw new RpcError(code, message);
+      }
+      const problem = check?.(params);
+      if (problem !== undefined) {
+        throw RpcError.of(STANDARD.invalidParams, describeProblem("params", problem));
       }
       const shape = (body: JsonObject): JsonObject =>
         shapeResult(client, body, this.#server, options.caching);

@@ -20,17 +20,28 @@ export class Rounds<T> {
   readonly #open = new Map<string, Open>();
   readonly #given = new Map<string, unknown>();
   readonly #work: Promise<T>;
+  readonly #begun = Promise.withResolvers<void>();
+  /** What the work came to, where it did not have to wait for anything. */
+  readonly atOnce: { readonly result: T } | undefined;
   #lastKey = 0;
   #asked: (() => void) | undefined;
 
   constructor(
-    work: (ask: (question: Question) => Promise<unknown>) => Promise<T>,
+    work: (ask: (question: Question) => Promise<unknown>) => T | Promise<T>,
     given: JsonObject = {},
   ) {
     this.give(given);
-    this.#work = work((question) => this.#ask(question));
+    const result = work((question) => this.#ask(question));
+    this.atOnce = result instanceof Promise ? undefined : { result };
+    this.#work = Promise.resolve(result);
     // Whoever waits for the next pause hears of a failure; until then nobody does.
-    this.#work.catch(() => {});
+    const begun = (): void => this.#begun.resolve();
+    this.#work.then(begun, begun);
+  }
+
+  /** Resolves when the work has asked its first question, or is over without one. */
+  get begun(): Promise<void> {
+    return this.#begun.promise;
   }
 
   get questions(): ReadonlyMap<string, Question> {
@@ -58,8 +69,7 @@ export class Rounds<T> {
     if (this.#open.size > 0) asked.resolve();
     const done = this.#work.then((result): Pause<T> => ({ kind: "done", result }));
     const asks = asked.promise.then(async (): Promise<Pause<T>> => {
-      // Questions that are asked together go out together; answers just given may end the work.
-      await new Promise((resolve) => setImmediate(resolve));
+      await turn();
       return this.#open.size > 0 ? { kind: "asks", questions: this.questions } : this.pause();
     });
     return Promise.race([done, asks]);
@@ -73,6 +83,7 @@ export class Rounds<T> {
 
   #ask(question: Question): Promise<unknown> {
     const key = question.key ?? `input-${++this.#lastKey}`;
+    this.#begun.resolve();
     if (this.#given.has(key)) {
       const answer = this.#given.get(key);
       this.#given.delete(key);
@@ -83,4 +94,9 @@ export class Rounds<T> {
     this.#asked?.();
     return promise;
   }
+}
+
+/** Questions that are asked together go out together; answers just given may end the work. */
+export function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }

@@ -10,7 +10,7 @@ import { pageOf } from "./page.ts";
 import type { McpRequest } from "./request.ts";
 import { UNCACHED } from "./result.ts";
 import type { CompleteParams } from "./schema.gen.ts";
-import { type Ask, McpToolContext } from "./tool-context.ts";
+import { McpToolContext } from "./tool-context.ts";
 
 /** Resources, prompts and the completion of their arguments. */
 export function serveLists(door: McpDoor): Route<Connection>[] {
@@ -47,7 +47,8 @@ export function serveLists(door: McpDoor): Route<Connection>[] {
     ),
     routes.serve(
       METHODS.listPrompts,
-      ({ params }) => {
+      async ({ params }) => {
+        await offer.known();
         const { page, next } = pageOf(offer.prompts.list(), params.cursor);
         return { prompts: page.map(({ definition }) => definition), ...next };
       },
@@ -85,14 +86,15 @@ function inRounds<P extends { readonly _meta?: unknown }>(
   { client, params, call }: McpRequest<P>,
   method: string,
   work: (context: McpToolContext) => Promise<JsonObject>,
-): Promise<JsonObject> {
-  if (!isModern(client)) return work(new McpToolContext(client, call, params));
+): JsonObject | Promise<JsonObject> {
+  const context = new McpToolContext(client, call, params);
+  if (!isModern(client)) return work(context);
   return door.inputRequired.serve({
     method,
-    params: params as unknown as JsonObject,
+    params,
     principal: call.state.principal,
-    work: (ask: Ask) => work(new McpToolContext(client, call, params, { ask })),
-    abort: () => {},
+    context,
+    work,
   });
 }
 

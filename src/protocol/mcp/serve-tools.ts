@@ -1,22 +1,19 @@
 import type { Route } from "../../rpc/route.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import { STANDARD } from "../../rpc/codes.ts";
-import {
-  CannotAsk,
-  errorResult,
-  type Question,
-  type Tool,
-  type ToolResult,
-} from "../../tool/tool.ts";
+import { CannotAsk, errorResult, type Tool, type ToolResult } from "../../tool/tool.ts";
 import { type Client, hasTasks, isModern, type JsonObject, missingCapability } from "./client.ts";
 import type { Connection } from "./connection.ts";
 import type { McpDoor } from "./door.ts";
 import { METHODS } from "./methods.ts";
+import type { Asking } from "./input-required.ts";
 import { META, TASKS_EXTENSION } from "./names.ts";
 import { pageOf } from "./page.ts";
 import type { McpRequest } from "./request.ts";
 import { UNCACHED } from "./result.ts";
 import type { CallToolParams } from "./schema.gen.ts";
+import { Rounds, turn } from "./rounds.ts";
+import type { Task } from "./task.ts";
 import { legacyTask, modernTask } from "./tasks.ts";
 import { type Ask, McpToolContext } from "./tool-context.ts";
 import { shapeTool, shapeToolResult } from "./tool-shape.ts";
@@ -30,8 +27,11 @@ export function serveTools(door: McpDoor): Route<Connection>[] {
     routes.serve(
       METHODS.listTools,
       ({ client, params }) => {
-        const { page, next } = pageOf(offer.tools.list(), params.cursor);
-        return { tools: page.map((tool) => shapeTool(client, describe(tool))), ...next };
+        const list = (): JsonObject => {
+          const { page, next } = pageOf(offer.tools.list(), params.cursor);
+          return { tools: page.map((tool) => shapeTool(client, describe(tool))), ...next };
+        };
+        return offer.known()?.then(list) ?? list();
       },
       { caching: UNCACHED },
     ),
@@ -52,10 +52,8 @@ function callTool(door: McpDoor, request: CallRequest): JsonObject | Promise<Jso
     if (asTask !== undefined) return asTask;
   }
   if (isModern(client) && mayAsk(client)) return callInRounds(door, request);
-  const result = run(door, request);
-  return result instanceof Promise
-    ? result.then((done) => shapeToolResult(client, done))
-    : shapeToolResult(client, result);
+  const context = new McpToolContext(client, request.call, params);
+  return shaped(client, run(door, request, context), context);
 }
 
 /** A client that can be asked nothing is never made to wait for the machinery of asking. */
@@ -67,18 +65,19 @@ function mayAsk({ capabilities }: Client): boolean {
   );
 }
 
-function callInRounds(door: McpDoor, request: CallRequest): Promise<JsonObject> {
+function callInRounds(
+  door: McpDoor,
+  request: CallRequest,
+  goOn?: Asking["goOn"],
+): JsonObject | Promise<JsonObject> {
   const { client, params, call } = request;
-  const abort = new AbortController();
-  const work = async (ask: Ask): Promise<JsonObject> =>
-    shapeToolResult(client, await run(door, request, { ask, signal: abort.signal }));
-  call.signal.addEventListener("abort", () => abort.abort(call.signal.reason));
   return door.inputRequired.serve({
     method: "tools/call",
     params: params as unknown as JsonObject,
     principal: call.state.principal,
-    work,
-    abort: (reason) => abort.abort(reason),
+    context: new McpToolContext(client, call, params),
+    work: (context) => shaped(client, run(door, request, context), context),
+    ...(goOn === undefined ? {} : { goOn }),
   });
 }
 
@@ -94,7 +93,13 @@ function callAsTask(
       if (tool.task === "optional") return undefined;
       throw missingCapability({ extensions: { [TASKS_EXTENSION]: {} } });
     }
-    return { ...modernTask(begin(door, request, undefined)), resultType: "task" };
+    if (tool.asksFirst === true && mayAsk(client)) {
+      return callInRounds(door, request, (rounds, context) => {
+        context.becomeTask();
+        return promised(door.tasks.start(rounds, (reason) => context.abort(reason)));
+      });
+    }
+    return promised(begin(door, request, undefined));
   }
   if (params.task === undefined || client.revision < "2025-11-25") {
     if (tool.task === "optional" || client.revision < "2025-11-25") return undefined;
@@ -105,21 +110,26 @@ function callAsTask(
   return { task: legacyTask(task) };
 }
 
-function begin(door: McpDoor, request: CallRequest, ttl: unknown) {
-  const { client } = request;
-  return door.tasks.start(
-    async (ask: (question: Question) => Promise<unknown>, signal) =>
-      shapeToolResult(client, await run(door, request, { ask, signal })),
-    ttl,
-  );
+function promised(task: Task): JsonObject {
+  return { ...modernTask(task), resultType: "task" };
+}
+
+function begin(door: McpDoor, request: CallRequest, ttl: unknown): Task {
+  const { client, params, call } = request;
+  const context = new McpToolContext(client, call, params);
+  context.becomeTask();
+  const rounds = new Rounds((ask: Ask) => {
+    context.askThrough(ask);
+    return shaped(client, run(door, request, context), context);
+  });
+  return door.tasks.start(rounds, (reason) => context.abort(reason), ttl);
 }
 
 function run(
   door: McpDoor,
-  { client, params, call }: CallRequest,
-  options: { ask?: Ask; signal?: AbortSignal } = {},
+  { client, params }: CallRequest,
+  context: McpToolContext,
 ): ToolResult | Promise<ToolResult> {
-  const context = new McpToolContext(client, call, params, options);
   const result = door.offer.tools.call(params.name, params.arguments ?? {}, context);
   if (isModern(client) || !(result instanceof Promise)) return result;
   // Before 2026-07-28 no error says that a client lacks something; the model is told instead.
@@ -127,6 +137,18 @@ function run(
     if (error instanceof CannotAsk) return errorResult(error.message);
     throw error;
   });
+}
+
+/** What was answered, in the client's revision. */
+function shaped(
+  client: Client,
+  result: ToolResult | Promise<ToolResult>,
+  context: McpToolContext,
+): JsonObject | Promise<JsonObject> {
+  if (result instanceof Promise) return result.then((done) => shaped(client, done, context));
+  const answer = shapeToolResult(client, result);
+  // Clients that read an answer together with the progress before it lose the progress.
+  return context.hasProgressed ? turn().then(() => answer) : answer;
 }
 
 /** For tasks/result: the answer of a task says whose it is. */

@@ -73,7 +73,7 @@ async function listen(
     );
   }
   try {
-    await door.untilEnd(call.signal);
+    await door.untilEnd(call);
   } finally {
     for (const stop of stops) stop();
   }

@@ -1,7 +1,7 @@
 import { RpcError } from "../../rpc/rpc-error.ts";
 import { CannotAsk, type Question, ToolFault } from "../../tool/tool.ts";
 import type { JsonObject } from "./client.ts";
-import { Rounds } from "./rounds.ts";
+import type { Rounds } from "./rounds.ts";
 
 export type TaskStatus = "working" | "input_required" | "completed" | "failed" | "cancelled";
 
@@ -10,7 +10,7 @@ export class Task {
   readonly id = crypto.randomUUID();
   readonly createdAt = new Date().toISOString();
   readonly ttl: number;
-  readonly #abort = new AbortController();
+  readonly #stop: (reason: Error) => void;
   readonly #rounds: Rounds<JsonObject>;
   readonly #changed: (task: Task) => void;
   readonly #waiters = new Set<() => void>();
@@ -19,17 +19,17 @@ export class Task {
   result: JsonObject | undefined;
   error: { code: number; message: string } | undefined;
 
+  /** `stop` ends the work where nothing else does. */
   constructor(
-    work: (
-      ask: (question: Question) => Promise<unknown>,
-      signal: AbortSignal,
-    ) => Promise<JsonObject>,
+    rounds: Rounds<JsonObject>,
+    stop: (reason: Error) => void,
     ttl: number,
     changed: (task: Task) => void,
   ) {
     this.ttl = ttl;
+    this.#rounds = rounds;
+    this.#stop = stop;
     this.#changed = changed;
-    this.#rounds = new Rounds((ask) => work(ask, this.#abort.signal));
     void this.#follow();
   }
 
@@ -51,20 +51,20 @@ export class Task {
     if (this.isOver) return;
     const reason = new Error("The task was cancelled");
     this.#become("cancelled");
-    this.#abort.abort(reason);
+    this.#stop(reason);
     this.#rounds.abandon(reason);
   }
 
   /** Resolves at the next change of the status. */
-  next(signal: AbortSignal): Promise<void> {
+  next(signal?: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const wake = (): void => {
         this.#waiters.delete(wake);
-        signal.removeEventListener("abort", wake);
+        signal?.removeEventListener("abort", wake);
         resolve();
       };
       this.#waiters.add(wake);
-      signal.addEventListener("abort", wake);
+      signal?.addEventListener("abort", wake);
     });
   }
 
@@ -79,7 +79,7 @@ export class Task {
           return;
         }
         this.#become("input_required");
-        await this.next(this.#abort.signal);
+        await this.next();
         if (this.isOver) return;
       }
     } catch (error) {

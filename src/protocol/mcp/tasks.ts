@@ -1,7 +1,7 @@
 import { STANDARD } from "../../rpc/codes.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
-import type { Question } from "../../tool/tool.ts";
 import type { JsonObject } from "./client.ts";
+import type { Rounds } from "./rounds.ts";
 import { Task } from "./task.ts";
 
 /** How long a task is kept when nobody says. */
@@ -15,16 +15,11 @@ export class Tasks {
   readonly #tasks = new Map<string, Task>();
   readonly #listeners = new Set<(task: Task) => void>();
 
-  start(
-    work: (
-      ask: (question: Question) => Promise<unknown>,
-      signal: AbortSignal,
-    ) => Promise<JsonObject>,
-    ttl: unknown,
-  ): Task {
+  /** Takes work in as a task. `stop` ends it before its time. */
+  start(rounds: Rounds<JsonObject>, stop: (reason: Error) => void, ttl?: unknown): Task {
     if (this.#tasks.size >= MOST) throw RpcError.of(STANDARD.internal, "too many tasks");
     const kept = typeof ttl === "number" && ttl > 0 ? Math.min(ttl, LONGEST_TTL) : TTL;
-    const task = new Task(work, kept, (changed) => {
+    const task = new Task(rounds, stop, kept, (changed) => {
       for (const listener of this.#listeners) listener(changed);
     });
     this.#tasks.set(task.id, task);
@@ -78,7 +73,8 @@ export function detailedTask(task: Task): JsonObject {
       ]);
       return { ...base, inputRequests: Object.fromEntries(questions) as JsonObject };
     }
-    default:
+    case "working":
+    case "cancelled":
       return base;
   }
 }

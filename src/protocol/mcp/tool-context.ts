@@ -1,6 +1,6 @@
 import type { LogLevel } from "../../base/log.ts";
 import type { Call } from "../../rpc/call.ts";
-import { method } from "../../rpc/method.ts";
+import { type Method, method } from "../../rpc/method.ts";
 import { type Caller, CannotAsk, type Question, type ToolContext } from "../../tool/tool.ts";
 import { type Client, isModern, type JsonObject, metaOf } from "./client.ts";
 import type { Connection } from "./connection.ts";
@@ -22,29 +22,60 @@ export type Ask = (question: Question) => Promise<unknown>;
 
 /** What a tool may do while it runs, towards one MCP client. */
 export class McpToolContext implements ToolContext {
-  readonly meta: JsonObject;
   readonly caller: Caller;
   readonly #client: Client;
-  readonly #call: Call<Connection>;
-  readonly #ask: Ask | undefined;
-  readonly #signal: AbortSignal | undefined;
+  #meta: JsonObject;
+  #call: Call<Connection>;
+  #ask: Ask | undefined;
+  #abort: AbortController | undefined;
+  #isTask = false;
+  #hasProgressed = false;
 
-  constructor(
-    client: Client,
-    call: Call<Connection>,
-    params: unknown,
-    options: { readonly ask?: Ask; readonly signal?: AbortSignal } = {},
-  ) {
-    this.meta = metaOf(params);
+  constructor(client: Client, call: Call<Connection>, params: unknown) {
     this.caller = { door: "mcp", name: client.name };
     this.#client = client;
+    this.#meta = metaOf(params);
     this.#call = call;
-    this.#ask = options.ask;
-    this.#signal = options.signal;
+  }
+
+  get meta(): JsonObject {
+    return this.#meta;
+  }
+
+  /** Whether the client was told how far the work is. */
+  get hasProgressed(): boolean {
+    return this.#hasProgressed;
   }
 
   get signal(): AbortSignal {
-    return this.#signal ?? this.#call.signal;
+    if (this.#ask === undefined) return this.#call.signal;
+    if (this.#abort === undefined) {
+      this.#abort = new AbortController();
+      this.#abortWith(this.#call);
+    }
+    return this.#abort.signal;
+  }
+
+  /** The work may take several requests: its questions go this way, and it ends by `abort`. */
+  askThrough(ask: Ask): void {
+    this.#ask = ask;
+  }
+
+  /** Goes on under another request, whose context has been made for nothing else. */
+  follow(next: McpToolContext): void {
+    this.#call = next.#call;
+    this.#meta = next.#meta;
+    if (this.#abort !== undefined) this.#abortWith(next.#call);
+  }
+
+  /** Goes on as a task, which has no request to tell anything to. */
+  becomeTask(): void {
+    this.#isTask = true;
+  }
+
+  abort(reason: Error): void {
+    this.#abort ??= new AbortController();
+    this.#abort.abort(reason);
   }
 
   progress(progress: number, total?: number, message?: string): void {
@@ -53,7 +84,8 @@ export class McpToolContext implements ToolContext {
     if (progressToken === undefined) return;
     const told =
       this.#client.revision >= "2025-03-26" ? { progress, total, message } : { progress, total };
-    void this.#call.notify(progressed, { progressToken, ...told });
+    this.#hasProgressed = true;
+    this.#tell(progressed, { progressToken, ...told });
   }
 
   log(level: LogLevel, data: unknown, logger = "trunkline"): void {
@@ -61,7 +93,7 @@ export class McpToolContext implements ToolContext {
     if (least === undefined) return;
     const named = LEVELS[level];
     if (LOG_LEVELS.indexOf(named) < LOG_LEVELS.indexOf(least)) return;
-    void this.#call.notify(logged, { level: named, logger, data });
+    this.#tell(logged, { level: named, logger, data });
   }
 
   canAsk(question: Question): boolean {
@@ -75,5 +107,15 @@ export class McpToolContext implements ToolContext {
     return this.#call.request(method<JsonObject, unknown>(question.method), params, {
       signal: this.signal,
     });
+  }
+
+  /** From 2026-07-28 on nothing may be said for a request that has its answer. */
+  #tell(event: Method<JsonObject, void>, params: JsonObject): void {
+    if (isModern(this.#client) && (this.#isTask || this.#call.isSettled)) return;
+    void this.#call.notify(event, params);
+  }
+
+  #abortWith({ signal }: Call<Connection>): void {
+    signal.addEventListener("abort", () => this.#abort?.abort(signal.reason), { once: true });
   }
 }

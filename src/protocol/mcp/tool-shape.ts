@@ -42,7 +42,8 @@ export function shapeContent(client: Client, content: Content): Content {
     return { type: "text", text: `[audio, ${String(content.mimeType)}]` };
   }
   if (content.type === "resource_link" && revision < "2025-06-18") {
-    return { type: "text", text: `${String(content.name ?? "resource")}: ${String(content.uri)}` };
+    const name = typeof content.name === "string" ? content.name : "resource";
+    return { type: "text", text: `${name}: ${String(content.uri)}` };
   }
   return content;
 }

@@ -1,0 +1,65 @@
+import { MCP, STANDARD } from "../../rpc/codes.ts";
+import { RpcError } from "../../rpc/rpc-error.ts";
+import { CannotAsk, type Question, type ToolContext } from "../../tool/tool.ts";
+import { isObject, type JsonObject } from "./client.ts";
+import { META } from "./names.ts";
+
+/** 2025-11-25: the person has to visit a page before the call can be made. */
+export const URL_ELICITATION_REQUIRED = -32042;
+
+/** Puts a server's question to the caller's side, in the words of that side's era. */
+export function putQuestion(context: ToolContext, question: Question): Promise<unknown> {
+  const { method, params = {} } = question;
+  const { task: _, _meta, ...asked } = params;
+  if (method !== "elicitation/create" || params.mode !== "url") {
+    return context.ask({ ...question, params: asked });
+  }
+  // Only up to 2025-11-25 does such a question have an id.
+  const { elicitationId = crypto.randomUUID(), ...rest } = asked;
+  return context.ask({
+    ...question,
+    params: isModernCaller(context) ? rest : { ...rest, elicitationId },
+  });
+}
+
+export function isModernCaller({ meta }: ToolContext): boolean {
+  return meta[META.protocolVersion] !== undefined;
+}
+
+/** What an answered question says when it could not be put to anybody. */
+export function refusalOf(error: unknown): RpcError {
+  if (error instanceof RpcError) return error;
+  const why = error instanceof Error ? error.message : String(error);
+  return new RpcError(STANDARD.internal.code, why);
+}
+
+/**
+ * Does what -32042 asks for, for callers whose revision has no such error: the person is shown each
+ * page. False when that is not possible, or the person refused.
+ */
+export async function visitPages(error: RpcError, context: ToolContext): Promise<boolean> {
+  const pages = isObject(error.data) ? error.data.elicitations : undefined;
+  if (!Array.isArray(pages) || !isModernCaller(context)) return false;
+  for (const page of pages.filter(isObject)) {
+    const question = { method: "elicitation/create", params: { ...page, mode: "url" } };
+    const answer = (await putQuestion(context, question)) as JsonObject;
+    if (answer.action !== "accept") return false;
+  }
+  return pages.length > 0;
+}
+
+/** The server needs what the caller's side has not: said so that each era hears it in its way. */
+export function asCannotAsk(error: RpcError): CannotAsk | undefined {
+  if (error.code !== MCP.missingCapability.code || !isObject(error.data)) return undefined;
+  const needed = error.data.requiredCapabilities;
+  if (!isObject(needed)) return undefined;
+  if (isObject(needed.elicitation)) {
+    const mode = "url" in needed.elicitation ? "url" : "form";
+    return new CannotAsk({ method: "elicitation/create", params: { mode } });
+  }
+  if (isObject(needed.sampling)) {
+    const params = "tools" in needed.sampling ? { tools: [] } : {};
+    return new CannotAsk({ method: "sampling/createMessage", params });
+  }
+  return isObject(needed.roots) ? new CannotAsk({ method: "roots/list" }) : undefined;
+}

@@ -1,0 +1,76 @@
+import type { IncomingHttpHeaders } from "node:http";
+
+import { MCP } from "../../../rpc/codes.ts";
+import { RpcError } from "../../../rpc/rpc-error.ts";
+import type { Toolbox } from "../../../tool/toolbox.ts";
+import { isObject } from "../client.ts";
+import { headerParams, saysTheSame, valueAt } from "./header-params.ts";
+import { decodeHeader } from "./header-value.ts";
+
+/** Where a method's name of a thing stands, which `Mcp-Name` repeats. */
+const NAME_OF: Readonly<Record<string, string>> = {
+  "tools/call": "name",
+  "prompts/get": "name",
+  "resources/read": "uri",
+  "tasks/get": "taskId",
+  "tasks/update": "taskId",
+  "tasks/cancel": "taskId",
+};
+
+/**
+ * What is wrong between a request of 2026-07-28 and the headers that repeat parts of it: whoever
+ * stands between client and server decides by the headers, so they must be true.
+ */
+export function headerProblem(
+  headers: IncomingHttpHeaders,
+  method: string,
+  params: unknown,
+): RpcError | undefined {
+  const said = single(headers["mcp-method"]);
+  if (said !== method) return mismatch("Mcp-Method", said, method);
+  const member = Object.hasOwn(NAME_OF, method) ? NAME_OF[method] : undefined;
+  if (member === undefined || !isObject(params)) return undefined;
+  const name = params[member];
+  if (typeof name !== "string") return undefined;
+  const header = single(headers["mcp-name"]);
+  // Nearly always the same text, with nothing to decode.
+  if (header === name && !name.startsWith("=?")) return undefined;
+  if (header === undefined || decodeHeader(header) !== name) {
+    return mismatch("Mcp-Name", header, name);
+  }
+  return undefined;
+}
+
+/** The same for the arguments of a tool that its schema wants in headers. */
+export function paramHeaderProblem(
+  headers: IncomingHttpHeaders,
+  tools: Toolbox,
+  params: unknown,
+): RpcError | undefined {
+  if (!isObject(params) || typeof params.name !== "string") return undefined;
+  const tool = tools.get(params.name);
+  if (tool === undefined) return undefined;
+  for (const { header, path } of headerParams(tool.definition.inputSchema)) {
+    const value = valueAt(params.arguments, path);
+    if (value === undefined || value === null) continue;
+    const said = single(headers[header]);
+    const text = said === undefined ? undefined : decodeHeader(said);
+    if (text === undefined || !saysTheSame(text, value)) {
+      return mismatch(header, said, JSON.stringify(value));
+    }
+  }
+  return undefined;
+}
+
+export function versionMismatch(header: string | undefined, version: string): RpcError {
+  return mismatch("MCP-Protocol-Version", header, version);
+}
+
+function mismatch(name: string, header: string | undefined, value: string): RpcError {
+  const says = header === undefined ? "is missing" : `'${header}' does not match`;
+  return RpcError.of(MCP.headerMismatch, `${name} header ${says}; the body says '${value}'`);
+}
+
+function single(header: string | string[] | undefined): string | undefined {
+  return Array.isArray(header) ? header.join(", ") : header;
+}

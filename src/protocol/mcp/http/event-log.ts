@@ -1,0 +1,63 @@
+import { encodeSse } from "../../../wire/framing/sse.ts";
+
+interface Logged<S> {
+  readonly stream: S;
+  readonly number: number;
+  readonly event: string;
+}
+
+export interface EventLogLimits {
+  readonly maxLoggedEvents: number;
+  readonly maxLoggedBytes: number;
+}
+
+/**
+ * The latest events of one session, kept for clients that lost their connection. Events are
+ * numbered through the session; an event's id names its stream and its number.
+ */
+export class EventLog<S extends { readonly id: number }> {
+  readonly #limits: EventLogLimits;
+  readonly #events: Logged<S>[] = [];
+  #size = 0;
+  #last = 0;
+
+  constructor(limits: EventLogLimits) {
+    this.#limits = limits;
+  }
+
+  /** The number of the latest event. */
+  get last(): number {
+    return this.#last;
+  }
+
+  /** Keeps a message as an event, and forgets the oldest where there are too many. */
+  add(stream: S, message: string): string {
+    const number = ++this.#last;
+    const event = encodeSse(message, { event: "message", id: `${stream.id}-${number}` });
+    this.#events.push({ stream, number, event });
+    this.#size += event.length;
+    const { maxLoggedEvents, maxLoggedBytes } = this.#limits;
+    while (this.#events.length > maxLoggedEvents || this.#size > maxLoggedBytes) {
+      this.#size -= this.#events.shift()?.event.length ?? 0;
+    }
+    return event;
+  }
+
+  /** What is left of a stream's events after one of them. */
+  after(stream: S, number: number): string[] {
+    return this.#events
+      .filter((logged) => logged.stream === stream && logged.number > number)
+      .map(({ event }) => event);
+  }
+
+  /** The stream that an event id names, where anything is left of it. */
+  streamOf(id: number): S | undefined {
+    return this.#events.find(({ stream }) => stream.id === id)?.stream;
+  }
+}
+
+/** Reads an event id: which stream, and which event of it. */
+export function parseEventId(id: string): { stream: number; number: number } | undefined {
+  const match = /^(\d{1,15})-(\d{1,15})$/.exec(id);
+  return match === null ? undefined : { stream: Number(match[1]), number: Number(match[2]) };
+}

@@ -1,0 +1,197 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+
+import { STANDARD } from "../../../rpc/codes.ts";
+import { classify, type Message } from "../../../rpc/message.ts";
+import { RpcError } from "../../../rpc/rpc-error.ts";
+import { mcpDialect } from "../dialect.ts";
+import { LEGACY } from "../revision.ts";
+import { accepts } from "./accepts.ts";
+import type { ResolvedMcpHttpOptions } from "./options.ts";
+import { accepted, refuse, transportError } from "./reply.ts";
+import type { ResumeProblem, Session } from "./session.ts";
+import { Sessions } from "./sessions.ts";
+
+const JSON_TYPE = "application/json";
+const EVENTS_TYPE = "text/event-stream";
+
+/** Streamable HTTP with sessions, as it was from 2025-03-26 to 2025-11-25. */
+export class LegacyRequests {
+  readonly #sessions: Sessions;
+
+  constructor(options: ResolvedMcpHttpOptions) {
+    this.#sessions = new Sessions(options);
+  }
+
+  get size(): number {
+    return this.#sessions.size;
+  }
+
+  post(
+    value: unknown,
+    text: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+    principal: string,
+  ): void {
+    const { accept } = request.headers;
+    if (!accepts(accept, JSON_TYPE) || !accepts(accept, EVENTS_TYPE)) {
+      const why = `Accept must list ${JSON_TYPE} and ${EVENTS_TYPE}`;
+      return refuse(response, 406, transportError(why));
+    }
+    const messages = (Array.isArray(value) ? value : [value]).map((one) =>
+      classify(one, text, mcpDialect),
+    );
+    const [first] = messages;
+    if (!Array.isArray(value) && first?.kind === "invalid") {
+      return refuse(response, 400, invalid(first.why), { id: first.idText });
+    }
+    if (messages.some(isInitialize)) {
+      return this.#initialize(value, text, messages, request, response, principal);
+    }
+    const session = this.#find(request, response, principal);
+    if (session === undefined) return undefined;
+    if (
+      Array.isArray(value) &&
+      (session.connection.revision !== "2025-03-26" || first === undefined)
+    ) {
+      const why = first === undefined ? "batch is empty" : "batches are not supported";
+      return refuse(response, 400, invalid(why));
+    }
+    return this.#take(session, value, text, messages, response);
+  }
+
+  /** GET: the stream of what belongs to no request, or a stream that was lost. */
+  get(request: IncomingMessage, response: ServerResponse, principal: string): void {
+    const { headers } = request;
+    if (!accepts(headers.accept, EVENTS_TYPE)) {
+      return refuse(response, 406, transportError(`Accept must list ${EVENTS_TYPE}`));
+    }
+    const session = this.#find(request, response, principal);
+    if (session === undefined) return undefined;
+    const lastEventId = headers["last-event-id"];
+    if (typeof lastEventId === "string") {
+      const problem = session.resume(lastEventId, response);
+      return problem === undefined ? undefined : refuseResume(problem, response);
+    }
+    if (session.listen(response)) return undefined;
+    return refuse(response, 409, transportError("This session has a GET stream already"));
+  }
+
+  /** DELETE: the client is done. */
+  delete(request: IncomingMessage, response: ServerResponse, principal: string): void {
+    const session = this.#find(request, response, principal);
+    if (session === undefined) return undefined;
+    void this.#sessions.end(session);
+    response.writeHead(200, { "content-length": 0 });
+    response.end();
+    return undefined;
+  }
+
+  keepAlive(): void {
+    this.#sessions.keepAlive();
+  }
+
+  async close(grace: number): Promise<void> {
+    await this.#sessions.close(grace);
+  }
+
+  #initialize(
+    value: unknown,
+    text: string,
+    messages: readonly Message[],
+    request: IncomingMessage,
+    response: ServerResponse,
+    principal: string,
+  ): void {
+    const id = request.headers["mcp-session-id"];
+    if (Array.isArray(value)) {
+      return refuse(response, 400, invalid("'initialize' must be sent alone"));
+    }
+    if (typeof id === "string") {
+      if (this.#sessions.find(id, principal) === undefined) return refuseUnknown(response);
+      return refuse(response, 400, invalid("this session is initialized already"));
+    }
+    const session = this.#sessions.open(principal);
+    if (session === undefined) {
+      const why = transportError("Too many sessions are open: end one, or try again later");
+      return refuse(response, 503, why, { headers: { "retry-after": "30" } });
+    }
+    this.#take(session, value, text, messages, response);
+    // The handshake failed, and its answer says why.
+    if (session.connection.revision === undefined) void this.#sessions.end(session);
+    return undefined;
+  }
+
+  #take(
+    session: Session,
+    value: unknown,
+    text: string,
+    messages: readonly Message[],
+    response: ServerResponse,
+  ): void {
+    const ids = new Set<string>();
+    for (const message of messages) {
+      if (message.kind === "request" || message.kind === "invalid") ids.add(message.idText);
+    }
+    const clash = session.clash(ids);
+    if (clash !== undefined) {
+      return refuse(response, 400, invalid(`id ${clash} belongs to a request in flight`));
+    }
+    if (ids.size > 0) {
+      session.exchange(value, text, ids, response);
+      return undefined;
+    }
+    session.accept(value, text);
+    return accepted(response);
+  }
+
+  /** The session that a request belongs to; where there is none, the request is answered. */
+  #find(
+    { headers }: IncomingMessage,
+    response: ServerResponse,
+    principal: string,
+  ): Session | undefined {
+    const id = headers["mcp-session-id"];
+    const version = headers["mcp-protocol-version"];
+    if (typeof id !== "string") {
+      refuse(response, 400, transportError("Mcp-Session-Id is missing: send 'initialize' first"));
+      return undefined;
+    }
+    if (version !== undefined && !(LEGACY as readonly unknown[]).includes(version)) {
+      const known = LEGACY.join(", ");
+      const why = `MCP-Protocol-Version '${String(version)}' is not supported here: ${known} are`;
+      refuse(response, 400, transportError(why));
+      return undefined;
+    }
+    const session = this.#sessions.find(id, principal);
+    if (session === undefined) refuseUnknown(response);
+    return session;
+  }
+}
+
+function isInitialize(message: Message): boolean {
+  return message.kind === "request" && message.method === "initialize";
+}
+
+function refuseUnknown(response: ServerResponse): void {
+  const why = "No session has this id: begin one with 'initialize'";
+  refuse(response, 404, transportError(why, -32001));
+}
+
+function refuseResume(problem: ResumeProblem, response: ServerResponse): void {
+  switch (problem) {
+    case "unknown":
+      return refuse(response, 400, transportError("Last-Event-ID is not one of this session"));
+    case "connected":
+      return refuse(response, 409, transportError("This stream is connected already"));
+    case "finished":
+      // Clients take this, and no other refusal, for the end of the matter.
+      return refuse(response, 405, transportError("This stream has ended"), {
+        headers: { allow: "POST, DELETE" },
+      });
+  }
+}
+
+function invalid(why: string): RpcError {
+  return RpcError.of(STANDARD.invalidRequest, why);
+}

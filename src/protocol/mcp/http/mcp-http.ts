@@ -1,0 +1,174 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+
+import { STANDARD } from "../../../rpc/codes.ts";
+import { parseMessage } from "../../../rpc/parse-message.ts";
+import { type PeerLimits, resolvePeerOptions } from "../../../rpc/peer-options.ts";
+import { RpcError } from "../../../rpc/rpc-error.ts";
+import { readHttpBody } from "../../../wire/channel/http-body.ts";
+import { claimsModern, isObject } from "../client.ts";
+import { Connection } from "../connection.ts";
+import { MODERN } from "../revision.ts";
+import { LegacyRequests } from "./legacy-requests.ts";
+import { ModernRequests } from "./modern-requests.ts";
+import {
+  type Authorization,
+  type McpHttpOptions,
+  type ResolvedMcpHttpOptions,
+  resolveMcpHttpOptions,
+} from "./options.ts";
+import { refuse, reply, transportError } from "./reply.ts";
+import { SseSessions } from "./sse-sessions.ts";
+
+const METADATA = "/.well-known/oauth-protected-resource";
+
+/** Takes a message that was read and parsed. */
+type Receive = (
+  value: unknown,
+  text: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+  principal: string,
+) => void;
+
+type Handle = (request: IncomingMessage, response: ServerResponse, principal: string) => void;
+
+/** MCP on HTTP: every revision on /mcp, and the transport of 2024-11-05 on /sse and /messages. */
+export class McpHttp {
+  readonly #options: ResolvedMcpHttpOptions;
+  readonly #peerLimits: PeerLimits;
+  readonly #modern: ModernRequests;
+  readonly #legacy: LegacyRequests;
+  readonly #sse: SseSessions;
+  readonly #timer: NodeJS.Timeout;
+  readonly #routes: Readonly<Record<string, Readonly<Record<string, Handle>>>>;
+
+  constructor(options: McpHttpOptions) {
+    this.#options = resolveMcpHttpOptions(options);
+    const { door, furnish, limits, resourceMetadata } = this.#options;
+    this.#peerLimits = resolvePeerOptions(furnish(door.optionsFor(new Connection()))).limits;
+    this.#modern = new ModernRequests(this.#options);
+    this.#legacy = new LegacyRequests(this.#options);
+    this.#sse = new SseSessions(this.#options);
+    this.#timer = setInterval(() => this.#keepAlive(), limits.keepAlive).unref();
+    const mcp: Record<string, Handle> = {
+      POST: (...exchange) => this.#read(this.#receive, ...exchange),
+      GET: (...exchange) => this.#legacy.get(...exchange),
+      DELETE: (...exchange) => this.#legacy.delete(...exchange),
+    };
+    const metadata: Record<string, Handle> = {
+      GET: (_, response) => reply(response, 200, JSON.stringify(resourceMetadata)),
+    };
+    this.#routes = {
+      "/mcp": mcp,
+      "/sse": { GET: (...exchange) => this.#sse.open(...exchange) },
+      "/messages": { POST: (...exchange) => this.#read(this.#receiveSse, ...exchange) },
+      ...(resourceMetadata === undefined
+        ? {}
+        : { [METADATA]: metadata, [`${METADATA}/mcp`]: metadata }),
+    };
+  }
+
+  /** Conversations that are going on: sessions, and requests that wait for their answers. */
+  get size(): number {
+    return this.#modern.size + this.#legacy.size + this.#sse.size;
+  }
+
+  /** Whether the path is one of this door's. */
+  has(path: string): boolean {
+    return Object.hasOwn(this.#routes, path);
+  }
+
+  /** Answers a request to one of this door's paths. */
+  handle(path: string, request: IncomingMessage, response: ServerResponse): void {
+    const methods = this.#routes[path] ?? {};
+    const isModern = request.headers["mcp-protocol-version"] === MODERN;
+    const method = request.method ?? "";
+    const handle = Object.hasOwn(methods, method) ? methods[method] : undefined;
+    if (handle === undefined || (isModern && path === "/mcp" && method !== "POST")) {
+      const allow = isModern && path === "/mcp" ? "POST" : Object.keys(methods).join(", ");
+      const why = transportError(`${path} does not take ${method}`);
+      return refuse(response, 405, why, { headers: { allow } });
+    }
+    const { authorize } = this.#options;
+    if (authorize === undefined || path.startsWith(METADATA)) return handle(request, response, "");
+    void this.#admit(authorize, handle, request, response);
+    return undefined;
+  }
+
+  /** Answers what is in flight for at most `grace` milliseconds, and ends every conversation. */
+  async close(grace: number): Promise<void> {
+    clearInterval(this.#timer);
+    this.#options.door.close();
+    // What lasted has its answers by the next turn.
+    await new Promise((resolve) => setImmediate(resolve));
+    await Promise.all([
+      this.#modern.close(grace),
+      this.#legacy.close(grace),
+      this.#sse.close(grace),
+    ]);
+  }
+
+  async #admit(
+    authorize: NonNullable<McpHttpOptions["authorize"]>,
+    handle: Handle,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
+    let found: Authorization;
+    try {
+      found = await authorize(request);
+    } catch {
+      return refuse(response, 503, transportError("Cannot tell who you are: try again later"));
+    }
+    if ("principal" in found) return handle(request, response, found.principal);
+    const { status, message, headers = {} } = found;
+    return refuse(response, status, transportError(message), { headers });
+  }
+
+  #read(
+    receive: Receive,
+    request: IncomingMessage,
+    response: ServerResponse,
+    principal: string,
+  ): void {
+    const type = request.headers["content-type"]?.split(";", 1)[0]?.trim().toLowerCase();
+    if (type !== "application/json") {
+      return refuse(response, 415, transportError("Content-Type must be application/json"));
+    }
+    const { maxMessage } = this.#options.channelLimits;
+    readHttpBody(request, maxMessage, (body) => {
+      if (typeof body !== "string") {
+        if (body.kind === "encoding") {
+          return refuse(response, 400, RpcError.of(STANDARD.parse, "body is not valid UTF-8"));
+        }
+        const why = `The body of ${body.size} bytes is over the limit of ${body.limit}`;
+        return refuse(response, 413, transportError(why));
+      }
+      const value = parseMessage(body, this.#peerLimits);
+      if (value instanceof RpcError) return refuse(response, 400, value);
+      return receive(value, body, request, response, principal);
+    });
+    return undefined;
+  }
+
+  readonly #receive: Receive = (value, text, request, response, principal) => {
+    const isModern =
+      request.headers["mcp-protocol-version"] === MODERN ||
+      (Array.isArray(value) ? value.some(isClaim) : isClaim(value));
+    if (isModern) this.#modern.serve(value, text, request, response, principal);
+    else this.#legacy.post(value, text, request, response, principal);
+  };
+
+  readonly #receiveSse: Receive = (...message) => this.#sse.post(...message);
+
+  #keepAlive(): void {
+    this.#modern.keepAlive();
+    this.#legacy.keepAlive();
+    this.#sse.keepAlive();
+  }
+}
+
+/** Whether a message speaks for itself, as all do from 2026-07-28 on. */
+function isClaim(message: unknown): boolean {
+  return isObject(message) && claimsModern(message.params);
+}

@@ -1,0 +1,110 @@
+import type { ServerResponse } from "node:http";
+
+import {
+  type Channel,
+  type ChannelLimits,
+  ROOM,
+  type Sink,
+  type Topic,
+} from "../../../wire/channel.ts";
+import { EventResponse } from "../../../wire/channel/event-response.ts";
+import { encodeSse } from "../../../wire/framing/sse.ts";
+import { MCP, STANDARD } from "../../../rpc/codes.ts";
+import { reply } from "./reply.ts";
+
+/**
+ * One request of 2026-07-28 and its answer: JSON, or events where something is said before the
+ * answer. Closing the connection is how its client cancels it.
+ */
+export class ModernExchange implements Channel<string> {
+  readonly #response: ServerResponse;
+  readonly #limits: ChannelLimits;
+  readonly #over = Promise.withResolvers<void>();
+  #events: EventResponse | undefined;
+  #sink: Sink<string> | undefined;
+  #isAnswered = false;
+  #isSlow = false;
+
+  constructor(response: ServerResponse, limits: ChannelLimits) {
+    this.#response = response;
+    this.#limits = limits;
+  }
+
+  get isAnswered(): boolean {
+    return this.#isAnswered;
+  }
+
+  receive(sink: Sink<string>): void {
+    this.#sink = sink;
+  }
+
+  /** Calls back when the exchange is over, however it ends. Only those that last need to know. */
+  onOver(listener: () => void): void {
+    this.#response.on("close", () => {
+      if (!this.#isAnswered) this.#gone(new Error("The client closed the connection"));
+      this.#over.resolve();
+      listener();
+    });
+  }
+
+  send(text: string, topic?: Topic): Promise<void> {
+    if (this.#isAnswered) return ROOM;
+    if (topic?.isAnswer !== true) return this.#stream().send(frame(text));
+    this.#isAnswered = true;
+    if (this.#events !== undefined) this.#events.end(frame(text));
+    else reply(this.#response, statusOf(topic.errorCode), text);
+    return ROOM;
+  }
+
+  /**
+   * A sign of life. An answer that has not come by the second turns into a stream to carry them;
+   * before, it may still be an error that shows in the status.
+   */
+  keepAlive(): void {
+    if (this.#isAnswered) return;
+    if (this.#isSlow) this.#stream().keepAlive();
+    this.#isSlow = true;
+  }
+
+  abort(reason: Error): void {
+    this.#gone(reason);
+    this.#response.destroy();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.#isAnswered) this.#response.destroy();
+    if (this.#response.closed) return;
+    const timer = setTimeout(this.#over.resolve, this.#limits.closeGrace);
+    await this.#over.promise;
+    clearTimeout(timer);
+  }
+
+  #stream(): EventResponse {
+    this.#events ??= new EventResponse(this.#response, this.#limits);
+    return this.#events;
+  }
+
+  #gone(reason: Error): void {
+    this.#isAnswered = true;
+    const sink = this.#sink;
+    this.#sink = undefined;
+    sink?.end(reason);
+  }
+}
+
+function frame(text: string): string {
+  return encodeSse(text, { event: "message" });
+}
+
+const STATUS: ReadonlyMap<number, number> = new Map([
+  [STANDARD.methodNotFound.code, 404],
+  [MCP.headerMismatch.code, 400],
+  [MCP.missingCapability.code, 400],
+  [MCP.unsupportedVersion.code, 400],
+]);
+
+/** Only what is wrong with the request itself shows in the status. */
+function statusOf(errorCode: number | undefined): number {
+  if (errorCode === undefined) return 200;
+  return STATUS.get(errorCode) ?? 200;
+}

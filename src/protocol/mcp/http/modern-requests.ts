@@ -1,0 +1,107 @@
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
+
+import { STANDARD } from "../../../rpc/codes.ts";
+import { classify } from "../../../rpc/message.ts";
+import { Peer } from "../../../rpc/peer.ts";
+import type { PeerOptions } from "../../../rpc/peer-options.ts";
+import { RpcError } from "../../../rpc/rpc-error.ts";
+import { claimOf, claimsModern, unsupportedVersion } from "../client.ts";
+import { Connection } from "../connection.ts";
+import { mcpDialect } from "../dialect.ts";
+import { MODERN } from "../revision.ts";
+import { headerProblem, paramHeaderProblem, versionMismatch } from "./check-headers.ts";
+import { ModernExchange } from "./modern-exchange.ts";
+import type { ResolvedMcpHttpOptions } from "./options.ts";
+import { accepted, refuse } from "./reply.ts";
+
+/** Requests of 2026-07-28: each stands for itself, and nothing is remembered between them. */
+export class ModernRequests {
+  readonly #options: ResolvedMcpHttpOptions;
+  /** Nothing of these requests is kept with a connection, so one will do for all of a principal. */
+  readonly #connection = new Connection();
+  readonly #peerOptions: PeerOptions<Connection>;
+  readonly #open = new Map<ModernExchange, Peer<Connection>>();
+
+  constructor(options: ResolvedMcpHttpOptions) {
+    this.#options = options;
+    this.#peerOptions = options.furnish(options.door.optionsFor(this.#connection));
+  }
+
+  /** Requests that wait for their answers. */
+  get size(): number {
+    return this.#open.size;
+  }
+
+  serve(
+    value: unknown,
+    text: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+    principal: string,
+  ): void {
+    if (Array.isArray(value)) {
+      return refuse(response, 400, invalid(`${MODERN} has no batches: send each message alone`));
+    }
+    const message = classify(value, text, mcpDialect);
+    switch (message.kind) {
+      case "invalid":
+        return refuse(response, 400, invalid(message.why), { id: message.idText });
+      case "answer":
+        return refuse(response, 400, invalid("nothing was asked that this could answer"));
+      // What could be cancelled is cancelled by closing its connection.
+      case "notification":
+        return accepted(response);
+      case "request":
+    }
+    const { headers } = request;
+    const { method, params, idText: id } = message;
+    const problem = envelopeProblem(headers, method, params);
+    if (problem !== undefined) return refuse(response, 400, problem, { id });
+    if (method === "tools/call") {
+      const mismatch = paramHeaderProblem(headers, this.#options.door.offer.tools, params);
+      if (mismatch !== undefined) return refuse(response, 400, mismatch, { id });
+    }
+    const exchange = new ModernExchange(response, this.#options.channelLimits);
+    const connection = principal === "" ? this.#connection : new Connection(principal);
+    const peer = new Peer(exchange, connection, this.#peerOptions);
+    void peer.accept(value, text);
+    if (exchange.isAnswered) return undefined;
+    this.#open.set(exchange, peer);
+    exchange.onOver(() => this.#open.delete(exchange));
+    return undefined;
+  }
+
+  keepAlive(): void {
+    for (const exchange of this.#open.keys()) exchange.keepAlive();
+  }
+
+  async close(grace: number): Promise<void> {
+    await Promise.all(Array.from(this.#open.values(), (peer) => peer.close(grace)));
+  }
+}
+
+/** What is wrong with how a request introduces itself, in the order that clients rely on. */
+function envelopeProblem(
+  headers: IncomingHttpHeaders,
+  method: string,
+  params: unknown,
+): RpcError | undefined {
+  const header = headers["mcp-protocol-version"] as string | undefined;
+  if (method === "initialize" && !claimsModern(params)) {
+    // A client of an earlier revision, behind a header that it cannot mean.
+    return versionMismatch(header, "initialize");
+  }
+  try {
+    const { version } = claimOf(params);
+    if (header !== version) return versionMismatch(header, version);
+    if (version !== MODERN) return unsupportedVersion(version);
+  } catch (error) {
+    if (error instanceof RpcError) return error;
+    throw error;
+  }
+  return headerProblem(headers, method, params);
+}
+
+function invalid(why: string): RpcError {
+  return RpcError.of(STANDARD.invalidRequest, why);
+}

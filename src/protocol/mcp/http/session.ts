@@ -1,0 +1,177 @@
+import { randomBytes } from "node:crypto";
+import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
+
+import { Peer } from "../../../rpc/peer.ts";
+import { type Channel, ROOM, type Topic } from "../../../wire/channel.ts";
+import { EventResponse } from "../../../wire/channel/event-response.ts";
+import { isObject } from "../client.ts";
+import { Connection } from "../connection.ts";
+import { EventLog, parseEventId } from "./event-log.ts";
+import { EventStream } from "./event-stream.ts";
+import { type ExchangeHost, LegacyExchange } from "./legacy-exchange.ts";
+import type { ResolvedMcpHttpOptions } from "./options.ts";
+
+/** From this revision on, a client may be sent away to come back for its answer. */
+const POLLING = "2025-11-25";
+
+/** Why a stream cannot be taken up. */
+export type ResumeProblem = "unknown" | "finished" | "connected";
+
+/**
+ * A session of a client that shook hands, up to 2025-11-25: one conversation over many exchanges.
+ * What belongs to a request goes to the POST that brought it, the rest to the GET stream.
+ */
+export class Session implements Channel<string>, ExchangeHost {
+  readonly id = randomBytes(24).toString("base64url");
+  readonly connection: Connection;
+  readonly peer: Peer<Connection>;
+  readonly #options: ResolvedMcpHttpOptions;
+  readonly #log: EventLog<EventStream>;
+  /** What belongs to no request. */
+  readonly #own: EventStream;
+  /** Streams that have not finished, by id. */
+  readonly #streams = new Map<number, EventStream>();
+  /** Exchanges that wait for an answer, by the ids of their requests. */
+  readonly #exchanges = new Map<string, LegacyExchange>();
+  #lastStream = 0;
+  #usedAt = performance.now();
+
+  constructor(options: ResolvedMcpHttpOptions, principal: string) {
+    this.#options = options;
+    this.#log = new EventLog(options.limits);
+    this.#own = new EventStream(0, this.#log);
+    this.#streams.set(0, this.#own);
+    this.connection = new Connection(principal);
+    const door = options.door.optionsFor(this.connection);
+    this.peer = new Peer<Connection>(this, this.connection, options.furnish(door));
+  }
+
+  /** Milliseconds since it was last used; none while anybody is connected. */
+  get idle(): number {
+    if (this.#own.isConnected || this.#exchanges.size > 0) return 0;
+    return performance.now() - this.#usedAt;
+  }
+
+  touch(): void {
+    this.#usedAt = performance.now();
+  }
+
+  /** The first of these requests that has the id of one in flight. */
+  clash(ids: Iterable<string>): string | undefined {
+    for (const id of ids) if (this.#exchanges.has(id)) return id;
+    return undefined;
+  }
+
+  /** Takes messages with requests; their answers go to the response. */
+  exchange(value: unknown, text: string, ids: Set<string>, response: ServerResponse): void {
+    const exchange = new LegacyExchange(ids, response, this);
+    for (const id of ids) this.#exchanges.set(id, exchange);
+    void this.peer.accept(value, text);
+  }
+
+  /** Takes messages without requests. */
+  accept(value: unknown, text: string): void {
+    void this.peer.accept(value, text);
+    for (const message of Array.isArray(value) ? value : [value]) this.#noteCancel(message);
+  }
+
+  /** Puts what belongs to no request on a response. Returns false when another has it. */
+  listen(response: ServerResponse): boolean {
+    if (this.#own.isConnected) return false;
+    const events = this.#events(response);
+    events.flush();
+    this.#own.connect(events);
+    return true;
+  }
+
+  /** Takes a stream up after the event that its client saw last. */
+  resume(lastEventId: string, response: ServerResponse): ResumeProblem | undefined {
+    const at = parseEventId(lastEventId);
+    if (at === undefined || at.stream > this.#lastStream) return "unknown";
+    const stream = this.#streams.get(at.stream) ?? this.#log.streamOf(at.stream);
+    if (stream === undefined) return "finished";
+    if (stream.isConnected) return "connected";
+    if (stream.isFinished && this.#log.after(stream, at.number).length === 0) return "finished";
+    const events = this.#events(response);
+    events.flush();
+    stream.connect(events, at.number);
+    return undefined;
+  }
+
+  keepAlive(): void {
+    this.#own.keepAlive();
+    const mayPoll = (this.connection.revision ?? "") >= POLLING;
+    const longest = mayPoll ? this.#options.limits.longestConnection : Infinity;
+    for (const exchange of new Set(this.#exchanges.values())) exchange.keepAlive(longest);
+  }
+
+  async close(grace: number): Promise<void> {
+    await this.peer.close(grace);
+  }
+
+  // For its exchanges:
+
+  openStream(response: ServerResponse): EventStream {
+    const stream = new EventStream(++this.#lastStream, this.#log);
+    this.#streams.set(stream.id, stream);
+    stream.connect(this.#events(response), this.#log.last);
+    if ((this.connection.revision ?? "") >= POLLING) stream.prime(this.#options.limits.retry);
+    return stream;
+  }
+
+  headers(): OutgoingHttpHeaders {
+    // Without a revision the handshake has failed, and there is no session to come back to.
+    return this.connection.revision === undefined ? {} : { "mcp-session-id": this.id };
+  }
+
+  // For its peer:
+
+  receive(): void {
+    // What comes in is handed to the peer as it comes.
+  }
+
+  send(text: string, topic?: Topic): Promise<void> {
+    const exchange = topic === undefined ? undefined : this.#exchanges.get(topic.request);
+    if (topic?.isAnswer === true) {
+      if (exchange !== undefined) {
+        exchange.answer(text);
+        this.#forget(exchange);
+      }
+      return ROOM;
+    }
+    // A client that left before there was a stream to come back to can still be asked on its own.
+    return exchange?.send(text) ?? this.#own.send(text);
+  }
+
+  abort(): void {
+    for (const stream of this.#streams.values()) stream.finish();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.connection[Symbol.dispose]();
+    for (const exchange of new Set(this.#exchanges.values())) exchange.cancel();
+    this.#exchanges.clear();
+    for (const stream of this.#streams.values()) stream.finish();
+    this.#streams.clear();
+  }
+
+  #events(response: ServerResponse): EventResponse {
+    return new EventResponse(response, this.#options.channelLimits, this.headers());
+  }
+
+  /** What the peer cancels has no answer that would end its exchange. */
+  #noteCancel(message: unknown): void {
+    if (!isObject(message) || message.method !== "notifications/cancelled") return;
+    const id = isObject(message.params) ? JSON.stringify(message.params.requestId) : "";
+    const exchange = this.#exchanges.get(id);
+    if (exchange === undefined) return;
+    this.#exchanges.delete(id);
+    exchange.ids.delete(id);
+    if (exchange.ids.size === 0) exchange.cancel();
+  }
+
+  #forget(exchange: LegacyExchange): void {
+    for (const id of exchange.ids) this.#exchanges.delete(id);
+    for (const [id, stream] of this.#streams) if (stream.isFinished) this.#streams.delete(id);
+  }
+}

@@ -1,0 +1,63 @@
+import type { ResolvedMcpHttpOptions } from "./options.ts";
+import { Session } from "./session.ts";
+
+/** All sessions of clients that shook hands, by their ids. */
+export class Sessions {
+  readonly #options: ResolvedMcpHttpOptions;
+  readonly #sessions = new Map<string, Session>();
+
+  constructor(options: ResolvedMcpHttpOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#sessions.size;
+  }
+
+  /** The session of that id, for whoever began it. */
+  find(id: string, principal: string): Session | undefined {
+    const session = this.#sessions.get(id);
+    if (session?.connection.principal !== principal) return undefined;
+    session.touch();
+    return session;
+  }
+
+  /** A new session, in the place of the one that is idle longest where there are too many. */
+  open(principal: string): Session | undefined {
+    if (this.#sessions.size >= this.#options.limits.maxSessions && !this.#makeRoom()) {
+      return undefined;
+    }
+    const session = new Session(this.#options, principal);
+    this.#sessions.set(session.id, session);
+    this.#options.onSession("opened");
+    return session;
+  }
+
+  async end(session: Session, grace = 0): Promise<void> {
+    if (!this.#sessions.delete(session.id)) return;
+    this.#options.onSession("closed");
+    await session.close(grace);
+  }
+
+  /** Signs of life for all; what nobody uses any more ends. */
+  keepAlive(): void {
+    for (const session of this.#sessions.values()) {
+      if (session.idle > this.#options.limits.sessionIdle) void this.end(session);
+      else session.keepAlive();
+    }
+  }
+
+  async close(grace: number): Promise<void> {
+    await Promise.all(Array.from(this.#sessions.values(), (session) => this.end(session, grace)));
+  }
+
+  #makeRoom(): boolean {
+    let oldest: Session | undefined;
+    for (const session of this.#sessions.values()) {
+      if (session.idle > (oldest?.idle ?? 0)) oldest = session;
+    }
+    if (oldest === undefined) return false;
+    void this.end(oldest);
+    return true;
+  }
+}

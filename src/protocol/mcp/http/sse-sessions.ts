@@ -1,0 +1,118 @@
+import { randomBytes } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
+
+import { Peer } from "../../../rpc/peer.ts";
+import type { Channel, Sink } from "../../../wire/channel.ts";
+import { EventResponse } from "../../../wire/channel/event-response.ts";
+import { encodeSse } from "../../../wire/framing/sse.ts";
+import { Connection } from "../connection.ts";
+import { accepts } from "./accepts.ts";
+import type { ResolvedMcpHttpOptions } from "./options.ts";
+import { refuse, transportError } from "./reply.ts";
+
+/** HTTP with events as it was in 2024-11-05: one GET carries all answers, each POST one message. */
+export class SseSessions {
+  readonly #options: ResolvedMcpHttpOptions;
+  readonly #sessions = new Map<string, SseSession>();
+
+  constructor(options: ResolvedMcpHttpOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#sessions.size;
+  }
+
+  /** GET /sse: begins a session that lasts as long as the response. */
+  open(request: IncomingMessage, response: ServerResponse, principal: string): void {
+    if (!accepts(request.headers.accept, "text/event-stream")) {
+      return refuse(response, 406, transportError("Accept must list text/event-stream"));
+    }
+    if (this.#sessions.size >= this.#options.limits.maxSessions) {
+      return refuse(response, 503, transportError("Too many sessions are open: try again later"));
+    }
+    const id = randomBytes(24).toString("base64url");
+    const session = new SseSession(response, this.#options, principal);
+    this.#sessions.set(id, session);
+    this.#options.onSession("opened");
+    response.on("close", () => {
+      this.#sessions.delete(id);
+      this.#options.onSession("closed");
+    });
+    session.begin(`/messages?sessionId=${id}`);
+    return undefined;
+  }
+
+  /** POST /messages: what the client says. It is answered in the session's stream. */
+  post(
+    value: unknown,
+    text: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+    principal: string,
+  ): void {
+    const id = new URLSearchParams(request.url?.split("?")[1]).get("sessionId") ?? "";
+    const session = this.#sessions.get(id);
+    if (session?.connection.principal !== principal) {
+      const why = "No session has this id: begin one with GET /sse";
+      return refuse(response, 404, transportError(why, -32001));
+    }
+    response.writeHead(202, { "content-length": 8 });
+    response.end("Accepted");
+    void session.peer.accept(value, text);
+    return undefined;
+  }
+
+  keepAlive(): void {
+    for (const session of this.#sessions.values()) session.keepAlive();
+  }
+
+  async close(grace: number): Promise<void> {
+    await Promise.all(Array.from(this.#sessions.values(), ({ peer }) => peer.close(grace)));
+  }
+}
+
+class SseSession implements Channel<string> {
+  readonly connection: Connection;
+  readonly peer: Peer<Connection>;
+  readonly #events: EventResponse;
+  #sink: Sink<string> | undefined;
+
+  constructor(response: ServerResponse, options: ResolvedMcpHttpOptions, principal: string) {
+    this.connection = new Connection(principal);
+    this.#events = new EventResponse(response, options.channelLimits);
+    const door = options.door.optionsFor(this.connection);
+    this.peer = new Peer<Connection>(this, this.connection, options.furnish(door));
+    response.on("close", () => this.abort(new Error("The client closed the connection")));
+  }
+
+  begin(endpoint: string): void {
+    void this.#events.send(encodeSse(endpoint, { event: "endpoint" }));
+  }
+
+  keepAlive(): void {
+    this.#events.keepAlive();
+  }
+
+  receive(sink: Sink<string>): void {
+    this.#sink = sink;
+  }
+
+  send(text: string): Promise<void> {
+    return this.#events.send(encodeSse(text, { event: "message" }));
+  }
+
+  abort(reason: Error): void {
+    const sink = this.#sink;
+    this.#sink = undefined;
+    this.#events.end();
+    this.connection[Symbol.dispose]();
+    sink?.end(reason);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#sink = undefined;
+    this.connection[Symbol.dispose]();
+    this.#events.end();
+  }
+}

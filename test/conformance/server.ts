@@ -1,0 +1,29 @@
+// The gateway with the fixture in its toolbox: `server.ts http` says where it listens in its first
+// line and runs until a signal; `server.ts stdio` serves one conversation.
+import { tmpdir } from "node:os";
+
+import { defaultConfig } from "../../src/gateway/config/defaults.ts";
+import { House } from "../../src/gateway/house.ts";
+import { HttpServer } from "../../src/gateway/http-server.ts";
+import { serveStdio } from "../../src/gateway/serve-stdio.ts";
+import { untilSignal } from "../../src/gateway/signals.ts";
+import { Connection } from "../../src/protocol/mcp/connection.ts";
+import { McpDoor } from "../../src/protocol/mcp/door.ts";
+import { fixtureOffer } from "./fixture/offer.ts";
+
+const config = defaultConfig(tmpdir());
+const house = new House({ ...config, server: { ...config.server, port: 0 } });
+
+if (process.argv[2] === "stdio") {
+  const door = new McpDoor({ offer: fixtureOffer() });
+  using connection = new Connection();
+  await serveStdio(house, connection, door.optionsFor(connection));
+} else {
+  const signalled = untilSignal();
+  // Connections that end before their answers, as the suite wants to see them.
+  const mcp = { limits: { keepAlive: 100, longestConnection: 250 } };
+  const server = await HttpServer.open(house, { offer: fixtureOffer(), mcp });
+  process.stdout.write(`${JSON.stringify({ url: server.origin })}\n`);
+  await signalled;
+  await server.close(500);
+}

@@ -1,0 +1,179 @@
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createInterface } from "node:readline";
+import { text } from "node:stream/consumers";
+
+import { refuseForeign } from "../../src/gateway/loopback.ts";
+import { claimOf, type JsonObject, metaOf } from "../../src/protocol/mcp/client.ts";
+import { headerProblem, versionMismatch } from "../../src/protocol/mcp/http/check-headers.ts";
+import { META } from "../../src/protocol/mcp/names.ts";
+import { errorText, type RpcError } from "../../src/rpc/rpc-error.ts";
+import { STDIO_SERVER } from "./fixture-server.ts";
+
+interface Message {
+  readonly id?: unknown;
+  readonly method?: string;
+  readonly params?: JsonObject;
+  readonly error?: { readonly code: number };
+}
+
+const STATUS: Readonly<Record<number, number>> = {
+  [-32601]: 404,
+  [-32600]: 400,
+  [-32020]: 400,
+  [-32021]: 400,
+  [-32022]: 400,
+};
+
+/**
+ * Lets the suite, which speaks HTTP alone, talk to a server on standard streams. What exists only
+ * on HTTP (headers, hosts, status codes) is answered here; the rest is the server's.
+ */
+export class StdioShim implements AsyncDisposable {
+  readonly #child: ChildProcessWithoutNullStreams;
+  readonly #server: Server;
+  /** Requests that wait for their answers, by the ids that the server knows them by. */
+  readonly #open = new Map<string, Exchange>();
+  #lastId = 0;
+
+  private constructor() {
+    this.#child = spawn(STDIO_SERVER.command, STDIO_SERVER.args);
+    this.#child.stderr.pipe(process.stderr);
+    createInterface({ input: this.#child.stdout }).on("line", (line) => {
+      this.#fromServer(JSON.parse(line) as Message);
+    });
+    this.#server = createServer((request, response) => void this.#fromClient(request, response));
+  }
+
+  static async start(): Promise<StdioShim> {
+    const shim = new StdioShim();
+    shim.#server.listen(0, "127.0.0.1");
+    await once(shim.#server, "listening");
+    return shim;
+  }
+
+  get mcp(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/mcp`;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.closeAllConnections();
+    this.#server.close();
+    const ended = once(this.#child, "exit");
+    this.#child.kill("SIGTERM");
+    const [code] = (await ended) as [number | null];
+    if (code !== 0) throw new Error(`The server on standard streams ended with ${code}`);
+  }
+
+  async #fromClient(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const refusal = refuseForeign(request.headers);
+    if (refusal !== undefined) return void response.writeHead(403).end();
+    if (request.method !== "POST") return void response.writeHead(405).end();
+    const message = JSON.parse(await text(request)) as Message;
+    if (message.id === undefined) {
+      this.#send(message);
+      return void response.writeHead(202).end();
+    }
+    const problem = mismatch(request, message);
+    if (problem !== undefined) {
+      const id = JSON.stringify(message.id);
+      const body = `{"jsonrpc":"2.0","id":${id},"error":${errorText(problem)}}`;
+      return void response.writeHead(400, { "content-type": "application/json" }).end(body);
+    }
+    const key = `shim-${++this.#lastId}`;
+    this.#open.set(key, new Exchange(message, response));
+    response.on("close", () => {
+      if (!this.#open.delete(key)) return;
+      this.#send({ method: "notifications/cancelled", params: { requestId: key } });
+    });
+    return this.#send({ ...message, id: key });
+  }
+
+  #fromServer(message: Message): void {
+    if (message.method === undefined) {
+      const key = String(message.id);
+      const exchange = this.#open.get(key);
+      this.#open.delete(key);
+      exchange?.answer(message);
+      return;
+    }
+    const meta = metaOf(message.params);
+    const subscription = meta[META.subscriptionId];
+    const token = message.params?.progressToken;
+    for (const [key, exchange] of this.#open) {
+      if (subscription !== undefined) {
+        if (subscription === key) exchange.tellSubscriber(message);
+      } else if (token === undefined ? !exchange.isListen : token === exchange.progressToken) {
+        exchange.tell(message);
+      }
+    }
+  }
+
+  #send(message: Message): void {
+    this.#child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+  }
+}
+
+/** One request and the response that it is answered in. */
+class Exchange {
+  readonly #request: Message;
+  readonly #response: ServerResponse;
+
+  constructor(request: Message, response: ServerResponse) {
+    this.#request = request;
+    this.#response = response;
+  }
+
+  get isListen(): boolean {
+    return this.#request.method === "subscriptions/listen";
+  }
+
+  get progressToken(): unknown {
+    return metaOf(this.#request.params).progressToken;
+  }
+
+  tell(message: Message): void {
+    if (!this.#response.headersSent) {
+      this.#response.writeHead(200, { "content-type": "text/event-stream" });
+    }
+    this.#response.write(`data: ${JSON.stringify(message)}\n\n`);
+  }
+
+  tellSubscriber(message: Message): void {
+    const _meta = { ...metaOf(message.params), [META.subscriptionId]: this.#request.id };
+    this.tell({ ...message, params: { ...message.params, _meta } });
+  }
+
+  answer(message: Message): void {
+    const body = { ...message, id: this.#request.id };
+    if (this.#response.headersSent) {
+      this.tell(body);
+      this.#response.end();
+      return;
+    }
+    const { error } = message;
+    const isIncomplete = error?.code === -32602 && !isComplete(this.#request);
+    const status = isIncomplete ? 400 : (STATUS[error?.code ?? 0] ?? 200);
+    this.#response.writeHead(status, { "content-type": "application/json" });
+    this.#response.end(JSON.stringify(body));
+  }
+}
+
+function mismatch({ headers }: IncomingMessage, message: Message): RpcError | undefined {
+  if (!isComplete(message)) return undefined;
+  const { version } = claimOf(message.params);
+  const header = headers["mcp-protocol-version"];
+  if (header !== version) return versionMismatch(String(header), version);
+  return headerProblem(headers, message.method ?? "", message.params);
+}
+
+function isComplete({ params }: Message): boolean {
+  try {
+    claimOf(params);
+    return true;
+  } catch {
+    return false;
+  }
+}
