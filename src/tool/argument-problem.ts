@@ -15,6 +15,8 @@ export function argumentProblem(
   args: Arguments,
 ): string | undefined | Promise<string | undefined> {
   const { inputSchema } = tool.definition;
+  // Other people's tools come as JSON, with whatever they have in its place.
+  if (typeof inputSchema !== "object" || inputSchema === null) return undefined;
   const inspect = compiled.get(inputSchema) ?? compileNow(inputSchema);
   if (inspect !== undefined) return inspect(args);
   return loadCompiler().then(() => compileNow(inputSchema)?.(args));

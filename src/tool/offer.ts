@@ -6,10 +6,16 @@ import { Toolbox, type ToolboxOptions } from "./toolbox.ts";
 /** All that the capabilities offer and the doors pass on. */
 export class Offer {
   readonly tools: Toolbox;
-  readonly resources = new Resources();
+  readonly resources: Resources;
   readonly prompts = new Registry<Prompt>("prompt");
+  /**
+   * To be awaited before a list is answered: what is offered may have to be asked for first. Waits
+   * a bounded time; undefined when there is nothing to wait for.
+   */
+  known: () => Promise<void> | undefined = () => undefined;
 
   constructor(options: ToolboxOptions = {}) {
     this.tools = new Toolbox(options);
+    this.resources = new Resources(options.report);
   }
 }

@@ -1,3 +1,6 @@
+import { resolve, sep } from "node:path";
+
+import { glob } from "./glob.ts";
 import type { Arguments, Caller } from "./tool.ts";
 
 export type Decision = "allow" | "ask" | "deny";
@@ -48,10 +51,11 @@ export class Policy {
 }
 
 function compileRule(rule: PolicyRule): (question: PolicyQuestion) => Decision | undefined {
-  const fitsTool = pattern(rule.tool);
-  const fitsCaller = rule.caller === undefined ? undefined : pattern(rule.caller);
+  const fitsTool = glob(rule.tool);
+  const fitsCaller = rule.caller === undefined ? undefined : glob(rule.caller);
+  const folder = rule.project === undefined ? undefined : resolve(rule.project);
   const args = Object.entries(rule.arguments ?? {}).map(
-    ([name, text]) => [name, pattern(text)] as const,
+    ([name, text]) => [name, glob(text)] as const,
   );
   return (question) => {
     const { tool, caller, projectPath } = question;
@@ -59,26 +63,20 @@ function compileRule(rule: PolicyRule): (question: PolicyQuestion) => Decision |
     if (fitsCaller !== undefined && !fitsCaller(caller.name) && !fitsCaller(caller.door)) {
       return undefined;
     }
-    if (rule.project !== undefined && !isInside(projectPath, rule.project)) return undefined;
+    if (folder !== undefined && !isInside(projectPath, folder)) return undefined;
     const doFit = args.every(([name, fits]) => fits(textOf(question.args, name)));
     return doFit ? rule.decision : undefined;
   };
 }
 
-/** A text where `*` stands for any text, also none. Nothing else is special. */
-function pattern(text: string): (value: string) => boolean {
-  if (!text.includes("*")) return (value) => value === text;
-  const parts = text.split("*").map((part) => RegExp.escape(part));
-  const expression = new RegExp(`^${parts.join("[\\s\\S]*")}$`);
-  return (value) => expression.test(value);
-}
-
+/** By the path's real steps: `/srv/../home` is not inside `/srv`, though it begins with it. */
 function isInside(path: string | undefined, folder: string): boolean {
   if (path === undefined) return false;
-  const base = folder.endsWith("/") ? folder : `${folder}/`;
-  return path === folder || path.startsWith(base);
+  const real = resolve(path);
+  return real === folder || real.startsWith(folder.endsWith(sep) ? folder : folder + sep);
 }
 
+/** An argument as a rule sees it: a text as it is, anything else as JSON, a missing one as none. */
 function textOf(args: Arguments, name: string): string {
   const value = Object.hasOwn(args, name) ? args[name] : undefined;
   if (value === undefined) return "";

@@ -1,3 +1,5 @@
+import { Announcement } from "./announcement.ts";
+
 /**
  * Things by name, in the order they were added, and a word to whoever wants to know when that
  * changes. The list is made once for each change, since it is asked for far more often.
@@ -5,9 +7,8 @@
 export class Registry<T> {
   readonly #kind: string;
   readonly #entries = new Map<string, T>();
-  readonly #listeners = new Set<() => void>();
+  readonly #changes = new Announcement();
   #list: readonly T[] | undefined;
-  #announced = false;
 
   /** `kind` is for errors: "tool". */
   constructor(kind: string) {
@@ -37,17 +38,11 @@ export class Registry<T> {
 
   /** Calls back after changes: once for all that were made in one turn. Returns how to stop it. */
   onChange(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#changes.on(listener);
   }
 
   #changed(): void {
     this.#list = undefined;
-    if (this.#announced) return;
-    this.#announced = true;
-    queueMicrotask(() => {
-      this.#announced = false;
-      for (const listener of this.#listeners) listener();
-    });
+    this.#changes.make();
   }
 }

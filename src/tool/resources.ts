@@ -1,44 +1,63 @@
+import { Announcement } from "./announcement.ts";
 import type {
   ResourceDefinition,
   ResourceProvider,
   ResourceResult,
   ResourceTemplateDefinition,
 } from "./resource.ts";
-import type { ToolContext } from "./tool.ts";
+import { CannotAsk, type ToolContext } from "./tool.ts";
 
-/** Everything that can be read, whoever provides it, and who watches what. */
+export type Report = (event: string, fields: Record<string, unknown>) => void;
+
+/**
+ * Everything that can be read, whoever provides it, and who watches what. A provider that fails
+ * takes nothing from the others: its failure is reported, and what they have is there.
+ */
 export class Resources {
   readonly #providers = new Set<ResourceProvider>();
-  readonly #listListeners = new Set<() => void>();
-  readonly #watchers = new Map<string, Set<() => void>>();
+  readonly #changes = new Announcement((error) => this.#report("resource.listener", { error }));
+  readonly #watchers = new Map<string, Announcement>();
+  readonly #watcherCounts = new Map<string, number>();
+  readonly #report: Report;
+
+  constructor(report: Report = () => {}) {
+    this.#report = report;
+  }
 
   add(provider: ResourceProvider): () => void {
     this.#providers.add(provider);
+    for (const uri of this.#watchers.keys()) this.#tell(provider, "watch", uri);
     this.changed();
     return () => {
-      this.#providers.delete(provider);
-      this.changed();
+      if (this.#providers.delete(provider)) this.changed();
     };
   }
 
-  async list(): Promise<ResourceDefinition[]> {
-    const lists = await Promise.all(Array.from(this.#providers, (provider) => provider.list()));
-    return lists.flat();
+  list(): Promise<ResourceDefinition[]> {
+    return this.#gather((provider) => provider.list());
   }
 
-  async templates(): Promise<ResourceTemplateDefinition[]> {
-    const lists = await Promise.all(
-      Array.from(this.#providers, (each) => each.templates?.() ?? []),
-    );
-    return lists.flat();
+  templates(): Promise<ResourceTemplateDefinition[]> {
+    return this.#gather((provider) => provider.templates?.() ?? []);
   }
 
-  /** Undefined when nobody knows the URI. */
+  /**
+   * Undefined when nobody knows the URI. A provider that fails may not be the one that knows it, so
+   * the others are asked too; when none of them has it, the failure is the answer.
+   */
   async read(uri: string, context: ToolContext): Promise<ResourceResult | undefined> {
-    for (const provider of this.#providers) {
-      const result = await provider.read(uri, context);
-      if (result !== undefined) return result;
+    const failures: unknown[] = [];
+    for (const provider of [...this.#providers]) {
+      try {
+        const result = await provider.read(uri, context);
+        if (result !== undefined) return result;
+      } catch (error) {
+        // That it asks, or was stopped, shows that it is the one.
+        if (error instanceof CannotAsk || context.signal.aborted) throw error;
+        failures.push(error);
+      }
     }
+    if (failures.length > 0) throw failures[0];
     return undefined;
   }
 
@@ -48,32 +67,70 @@ export class Resources {
 
   /** For providers: which resources there are has changed. */
   changed(): void {
-    for (const listener of this.#listListeners) listener();
+    this.#changes.make();
   }
 
   /** For providers: what the resource says has changed. */
   updated(uri: string): void {
-    for (const listener of this.#watchers.get(uri) ?? []) listener();
+    this.#watchers.get(uri)?.make();
   }
 
+  /** Calls back after changes: once for all that were made in one turn. Returns how to stop it. */
   onChange(listener: () => void): () => void {
-    this.#listListeners.add(listener);
-    return () => this.#listListeners.delete(listener);
+    return this.#changes.on(listener);
   }
 
   /** Calls back when the resource is updated. Providers hear of the first watcher and the last. */
   watch(uri: string, listener: () => void): () => void {
-    let watchers = this.#watchers.get(uri);
-    if (watchers === undefined) {
-      watchers = new Set();
-      this.#watchers.set(uri, watchers);
-      for (const provider of this.#providers) provider.watch?.(uri);
-    }
-    watchers.add(listener);
+    const watchers = this.#watchers.get(uri) ?? this.#startWatching(uri);
+    const stop = watchers.on(listener);
+    this.#watcherCounts.set(uri, (this.#watcherCounts.get(uri) ?? 0) + 1);
+    let isOver = false;
     return () => {
-      if (!watchers.delete(listener) || watchers.size > 0) return;
-      this.#watchers.delete(uri);
-      for (const provider of this.#providers) provider.unwatch?.(uri);
+      if (isOver) return;
+      isOver = true;
+      stop();
+      this.#stopWatching(uri);
     };
+  }
+
+  #startWatching(uri: string): Announcement {
+    const watchers = new Announcement((error) => this.#report("resource.listener", { error }));
+    this.#watchers.set(uri, watchers);
+    for (const provider of this.#providers) this.#tell(provider, "watch", uri);
+    return watchers;
+  }
+
+  #stopWatching(uri: string): void {
+    const left = (this.#watcherCounts.get(uri) ?? 1) - 1;
+    if (left > 0) {
+      this.#watcherCounts.set(uri, left);
+      return;
+    }
+    this.#watcherCounts.delete(uri);
+    this.#watchers.delete(uri);
+    for (const provider of this.#providers) this.#tell(provider, "unwatch", uri);
+  }
+
+  #tell(provider: ResourceProvider, what: "watch" | "unwatch", uri: string): void {
+    try {
+      provider[what]?.(uri);
+    } catch (error) {
+      this.#report("resource.provider", { error, uri });
+    }
+  }
+
+  async #gather<T>(
+    ask: (provider: ResourceProvider) => readonly T[] | Promise<readonly T[]>,
+  ): Promise<T[]> {
+    const lists = Array.from(this.#providers, async (provider) => {
+      try {
+        return await ask(provider);
+      } catch (error) {
+        this.#report("resource.provider", { error });
+        return [];
+      }
+    });
+    return (await Promise.all(lists)).flat();
   }
 }

@@ -1,5 +1,6 @@
 import { hasBrand } from "../base/brand.ts";
 import type { LogLevel } from "../base/log.ts";
+import type { ToolSource } from "./approver.ts";
 
 /** JSON Schema as a tool declares it, of any draft; kept as it came. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -32,8 +33,12 @@ export type Arguments = Readonly<Record<string, unknown>>;
 /** Something that is called once and answers. */
 export interface Tool {
   readonly definition: ToolDefinition;
+  /** Set on another server's tool, which is then held when it changes. */
+  readonly source?: ToolSource;
   /** Whether it may, or must, go on as a task after its call has been answered. */
   readonly task?: "optional" | "required";
+  /** Of one that goes on as a task: what it asks first is asked before, as part of the call. */
+  readonly asksFirst?: boolean;
   readonly limits?: ToolLimits;
   call(args: Arguments, context: ToolContext): ToolResult | Promise<ToolResult>;
 }

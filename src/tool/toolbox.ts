@@ -1,12 +1,15 @@
 import { Deadlines } from "../base/deadlines.ts";
 import { TrunklineError } from "../base/errors.ts";
-import { mask } from "../base/mask.ts";
+import { mask, maskText } from "../base/mask.ts";
 import { RateLimiter } from "../base/rate-limiter.ts";
+import type { Approver } from "./approver.ts";
+import { argumentProblem } from "./argument-problem.ts";
 import { askPerson } from "./ask-person.ts";
 import type { Audit, AuditEntry } from "./audit.ts";
-import { argumentProblem } from "./argument-problem.ts";
+import { LimitedContext } from "./limited-context.ts";
 import { Policy } from "./policy.ts";
-import { Registry } from "./registry.ts";
+import { heldBecause, type HeldTool, Shelves } from "./shelves.ts";
+import { timestamp } from "./timestamp.ts";
 import {
   type Arguments,
   CannotAsk,
@@ -20,17 +23,22 @@ import {
 export interface ToolboxOptions {
   readonly policy?: Policy;
   readonly audit?: Audit;
+  /** Without it, the tools of other servers are offered whatever becomes of them. */
+  readonly approver?: Approver;
   /** Where a fault in a tool goes: its caller learns only that there was one. */
   readonly report?: (event: string, fields: Record<string, unknown>) => void;
 }
 
 /** One call on its way through the toolbox. */
 interface Passage {
-  readonly tool: Tool;
+  readonly name: string;
   readonly args: Arguments;
   readonly context: ToolContext;
   readonly started: number;
 }
+
+/** Names that callers make up are told back and recorded, but not at any length. */
+const LONGEST_NAME = 200;
 
 /**
  * The first waist: every tool there is, whoever brings it and whichever door it is called through.
@@ -38,7 +46,7 @@ interface Passage {
  * record however it ends.
  */
 export class Toolbox {
-  readonly #tools = new Registry<Tool>("tool");
+  readonly #shelves: Shelves;
   readonly #rates = new WeakMap<Tool, RateLimiter>();
   readonly #deadlines = new Deadlines();
   readonly #audit: Audit | undefined;
@@ -47,86 +55,107 @@ export class Toolbox {
 
   constructor(options: ToolboxOptions = {}) {
     this.policy = options.policy ?? new Policy();
+    this.#shelves = new Shelves(options.approver);
     this.#audit = options.audit;
     this.#report = options.report ?? (() => {});
   }
 
-  /** Returns how to take the tool out again. */
+  /**
+   * Offers a tool. One that another server describes otherwise than when it was approved is held: it
+   * is not offered, and whoever calls it is told what a person can do about it. Returns how to take
+   * the tool out again.
+   */
   add(tool: Tool): () => void {
-    return this.#tools.add(tool.definition.name, tool);
+    return this.#shelves.add(tool);
   }
 
   get(name: string): Tool | undefined {
-    return this.#tools.get(name);
+    return this.#shelves.offered.get(name);
   }
 
   /** In the order they were added, which stays the same between changes. */
   list(): readonly Tool[] {
-    return this.#tools.list();
+    return this.#shelves.offered.list();
   }
 
+  held(): readonly HeldTool[] {
+    return this.#shelves.held.list();
+  }
+
+  /** Calls back when other tools are offered than before. Returns how to stop it. */
   onChange(listener: () => void): () => void {
-    return this.#tools.onChange(listener);
+    return this.#shelves.offered.onChange(listener);
   }
 
   /**
    * Calls a tool. Throws "not-found" when there is none of that name, and what is the protocol's
    * business (`CannotAsk`, `ToolFault`); every other failure is a result with `isError`, in words
-   * that a model can act on. Whatever need not wait does not: a
-   * tool that answers at once is answered for at once.
+   * that a model can act on. Whatever need not wait does not: a tool that answers at once is
+   * answered for at once.
    */
   call(name: string, args: Arguments, context: ToolContext): ToolResult | Promise<ToolResult> {
-    const tool = this.#tools.get(name);
-    if (tool === undefined) throw new TrunklineError("not-found", `Unknown tool: ${name}`);
-    const passage: Passage = { tool, args, context, started: performance.now() };
+    const passage: Passage = { name, args, context, started: performance.now() };
+    const tool = this.#shelves.offered.get(name);
+    if (tool === undefined) return this.#missing(passage);
     const { caller, projectPath } = context;
     switch (this.policy.decide({ tool: name, args, caller, projectPath })) {
       case "allow":
-        return this.#check(passage);
+        return this.#check(tool, passage);
       case "deny":
         return this.#refuse(passage, `The policy does not let ${caller.name} call '${name}'`);
       case "ask":
-        return askPerson(name, args, context).then((refusal) =>
-          refusal === undefined ? this.#check(passage) : this.#refuse(passage, refusal),
-        );
+        return askPerson(name, args, context).then((refusal) => {
+          if (context.signal.aborted) return this.#failed(passage, context.signal.reason);
+          return refusal === undefined
+            ? this.#check(tool, passage)
+            : this.#refuse(passage, refusal);
+        });
     }
   }
 
-  #check(passage: Passage): ToolResult | Promise<ToolResult> {
-    const { tool, args, context } = passage;
-    const wait = this.#rateOf(tool)?.take(context.caller.name) ?? 0;
+  #missing(passage: Passage): ToolResult {
+    const held = this.#shelves.held.get(passage.name);
+    if (held !== undefined) return this.#refuse(passage, heldBecause(held));
+    const reason = `Unknown tool: ${short(passage.name)}`;
+    this.#record(passage, "refused", reason);
+    throw new TrunklineError("not-found", reason);
+  }
+
+  #check(tool: Tool, passage: Passage): ToolResult | Promise<ToolResult> {
+    const { name, args, context } = passage;
+    const { door, name: program } = context.caller;
+    const wait = this.#rateOf(tool)?.take(`${door} ${program}`) ?? 0;
     if (wait > 0) {
       const seconds = Math.ceil(wait / 1000);
-      return this.#refuse(
-        passage,
-        `'${tool.definition.name}' is called too often: wait ${seconds} s`,
-      );
+      return this.#refuse(passage, `'${name}' is called too often: wait ${seconds} s`);
     }
     const problem = argumentProblem(tool, args);
-    if (problem instanceof Promise) return problem.then((found) => this.#checked(passage, found));
-    return this.#checked(passage, problem);
-  }
-
-  #checked(passage: Passage, problem: string | undefined): ToolResult | Promise<ToolResult> {
-    if (problem === undefined) return this.#run(passage);
-    return this.#refuse(
-      passage,
-      `Invalid arguments for '${passage.tool.definition.name}': ${problem}`,
+    if (!(problem instanceof Promise)) return this.#checked(tool, passage, problem);
+    return problem.then(
+      (found) => this.#checked(tool, passage, found),
+      (error: unknown) => this.#failed(passage, error),
     );
   }
 
-  #run(passage: Passage): ToolResult | Promise<ToolResult> {
-    const { tool, args, context } = passage;
+  #checked(
+    tool: Tool,
+    passage: Passage,
+    problem: string | undefined,
+  ): ToolResult | Promise<ToolResult> {
+    if (problem === undefined) return this.#run(tool, passage);
+    return this.#refuse(passage, `Invalid arguments for '${passage.name}': ${problem}`);
+  }
+
+  #run(tool: Tool, passage: Passage): ToolResult | Promise<ToolResult> {
     const timeout = tool.limits?.timeout;
+    if (timeout !== undefined) return this.#runWithin(timeout, tool, passage);
+    let result: ToolResult | Promise<ToolResult>;
     try {
-      if (timeout !== undefined) return this.#runWithin(timeout, passage);
-      const result = tool.call(args, context);
-      return result instanceof Promise
-        ? this.#settle(passage, result)
-        : this.#done(passage, result);
+      result = tool.call(passage.args, passage.context);
     } catch (error) {
       return this.#failed(passage, error);
     }
+    return result instanceof Promise ? this.#settle(passage, result) : this.#done(passage, result);
   }
 
   #settle(passage: Passage, result: Promise<ToolResult>): Promise<ToolResult> {
@@ -136,33 +165,19 @@ export class Toolbox {
     );
   }
 
-  /** Progress starts the time anew: a long honest piece of work is not killed. */
-  #runWithin(timeout: number, passage: Passage): Promise<ToolResult> {
-    const { tool, args, context } = passage;
-    const late = Promise.withResolvers<never>();
-    const abort = new AbortController();
-    const deadline = this.#deadlines.start(timeout, () => {
-      const error = new TrunklineError(
-        "timeout",
-        `'${tool.definition.name}' took over ${timeout} ms`,
-      );
-      abort.abort(error);
-      late.reject(error);
+  #runWithin(timeout: number, tool: Tool, passage: Passage): Promise<ToolResult> {
+    const limited = new LimitedContext(passage.name, timeout, passage.context, this.#deadlines);
+    const work = (async () => tool.call(passage.args, limited))();
+    return this.#settle(passage, Promise.race([work, limited.stopped])).finally(() => {
+      limited.end();
     });
-    const limited: ToolContext = Object.create(context, {
-      signal: { value: AbortSignal.any([context.signal, abort.signal]) },
-      progress: {
-        value: (...told: Parameters<ToolContext["progress"]>) => {
-          this.#deadlines.restart(deadline, timeout);
-          context.progress(...told);
-        },
-      },
-    }) as ToolContext;
-    const work = Promise.race([(async () => tool.call(args, limited))(), late.promise]);
-    return this.#settle(passage, work).finally(() => this.#deadlines.stop(deadline));
   }
 
   #done(passage: Passage, result: ToolResult): ToolResult {
+    // A tool may be written in anything, and answer with anything.
+    if (!Array.isArray((result as ToolResult | undefined)?.content)) {
+      return this.#failed(passage, new TypeError("The tool's result has no content"));
+    }
     this.#record(passage, result.isError === true ? "error" : "ok");
     return result;
   }
@@ -173,16 +188,20 @@ export class Toolbox {
   }
 
   #failed(passage: Passage, error: unknown): ToolResult {
-    const name = passage.tool.definition.name;
-    const isCancelled = passage.context.signal.aborted;
+    const { name, context } = passage;
     if (error instanceof CannotAsk || error instanceof ToolFault) {
       this.#record(passage, "error", error.message);
       throw error;
     }
+    if (context.signal.aborted) {
+      const reason = `'${name}' was cancelled`;
+      this.#record(passage, "cancelled", reason);
+      return errorResult(reason);
+    }
     const isOurs = error instanceof TrunklineError;
     const reason = isOurs ? error.message : `'${name}' failed because of a fault in it`;
-    if (!isOurs && !isCancelled) this.#report("tool.fault", { tool: name, error });
-    this.#record(passage, isCancelled ? "cancelled" : "error", reason);
+    if (!isOurs) this.#report("tool.fault", { tool: name, error });
+    this.#record(passage, "error", reason);
     return errorResult(reason);
   }
 
@@ -196,18 +215,27 @@ export class Toolbox {
 
   #record(passage: Passage, outcome: AuditEntry["outcome"], reason?: string): void {
     if (this.#audit === undefined) return;
-    const { tool, args, context, started } = passage;
-    this.#audit.record({
-      time: new Date().toISOString(),
-      door: context.caller.door,
-      caller: context.caller.name,
-      session: context.session,
-      project: context.projectPath,
-      tool: tool.definition.name,
-      arguments: mask(args),
-      outcome,
-      reason,
-      milliseconds: Math.round((performance.now() - started) * 1000) / 1000,
-    });
+    const { name, args, context, started } = passage;
+    try {
+      this.#audit.record({
+        time: timestamp(),
+        door: context.caller.door,
+        caller: short(context.caller.name),
+        session: context.session,
+        project: context.projectPath,
+        tool: short(name),
+        arguments: mask(args),
+        outcome,
+        reason: reason === undefined ? undefined : maskText(reason),
+        milliseconds: Math.round((performance.now() - started) * 1000) / 1000,
+      });
+    } catch (error) {
+      // A call is not to fail for want of its record.
+      this.#report("audit.failed", { tool: name, error });
+    }
   }
+}
+
+function short(name: string): string {
+  return name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME)}…` : name;
 }

@@ -1,0 +1,69 @@
+import { hash } from "node:crypto";
+
+import { canonicalJson } from "./canonical-json.ts";
+
+/** What a server says of a tool, as far as a model or a person goes by it. */
+export interface Described {
+  readonly name: string;
+  readonly title?: unknown;
+  readonly description?: unknown;
+  readonly inputSchema?: unknown;
+  readonly outputSchema?: unknown;
+  readonly annotations?: unknown;
+}
+
+/** One description and when it was first seen. */
+export interface Seen {
+  /** SHA-256 of the canonical JSON of what is described. */
+  readonly fingerprint: string;
+  readonly time: string;
+  /** Left out where it is very long: then only that it changed can be told. */
+  readonly described?: Described;
+}
+
+/** What is known of one tool of one server. */
+export interface Approval {
+  readonly server: string;
+  readonly name: string;
+  /** Undefined while nobody has approved it. */
+  readonly approved?: Seen;
+  /** What the server offers instead; held until it is approved. */
+  readonly held?: Seen;
+}
+
+/** Characters of a description that are kept to show later what has changed. */
+const LONGEST_KEPT = 64 * 1024;
+
+/** What a definition comes down to. Members that nobody is shown do not count. */
+export function see(definition: Described): Seen {
+  const { name, title, description, inputSchema, outputSchema, annotations } = definition;
+  const described = { name, title, description, inputSchema, outputSchema, annotations };
+  const text = canonicalJson(described);
+  const seen = { fingerprint: hash("sha256", text), time: new Date().toISOString() };
+  return text.length > LONGEST_KEPT ? seen : { ...seen, described };
+}
+
+/** A key for maps: no server and tool share one with others. */
+export function keyOf(server: string, name: string): string {
+  return JSON.stringify([server, name]);
+}
+
+/** Whether something read from a file is one. */
+export function isApproval(value: unknown): value is Approval {
+  if (typeof value !== "object" || value === null) return false;
+  const { server, name, approved, held } = value as Record<string, unknown>;
+  return (
+    typeof server === "string" &&
+    typeof name === "string" &&
+    (approved === undefined || isSeen(approved)) &&
+    (held === undefined || isSeen(held))
+  );
+}
+
+function isSeen(value: unknown): value is Seen {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    typeof (value as { fingerprint?: unknown }).fingerprint === "string"
+  );
+}

@@ -1,0 +1,254 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { mkdir, readdir, readFile, rename, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { promisify } from "node:util";
+
+import { AUDIT_FILE, AuditLog } from "./audit-log.ts";
+import type { AuditLogOptions } from "./audit-options.ts";
+import { writeBytes } from "./descriptor.ts";
+import { readAudit } from "./read-audit.ts";
+import { SampleFolder } from "./sample-folder.ts";
+
+async function entries(folder: SampleFolder): Promise<unknown[]> {
+  return Array.fromAsync(readAudit(folder.path));
+}
+
+function numbers(count: number, from = 0): { n: number }[] {
+  return Array.from({ length: count }, (_, n) => ({ n: from + n }));
+}
+
+function reporting(options: AuditLogOptions = {}) {
+  const reports: Record<string, unknown>[] = [];
+  const report = (event: string, fields: Record<string, unknown>): void => {
+    reports.push({ event, ...fields });
+  };
+  return { reports, options: { report, ...options } };
+}
+
+describe("AuditLog", () => {
+  it("keeps entries in order, for their owner only", async () => {
+    await using folder = await SampleFolder.create();
+    {
+      await using log = new AuditLog(folder.path);
+      for (const entry of numbers(100)) log.record(entry);
+      await log.flush();
+      for (const entry of numbers(100, 100)) log.record(entry);
+    }
+    assert.deepEqual(await entries(folder), numbers(200));
+    assert.equal((await stat(folder.path)).mode & 0o777, 0o700);
+    assert.equal((await stat(join(folder.path, AUDIT_FILE))).mode & 0o777, 0o600);
+  });
+
+  it("touches nothing until there is something to record", async () => {
+    await using folder = await SampleFolder.create();
+    {
+      await using _ = new AuditLog(folder.path);
+    }
+    await assert.rejects(stat(folder.path), { code: "ENOENT" });
+    assert.deepEqual(await entries(folder), []);
+  });
+
+  it("writes all that one turn records at once", async () => {
+    await using folder = await SampleFolder.create();
+    const batches: number[] = [];
+    await using log = new AuditLog(folder.path, {
+      write: (file, bytes) => {
+        batches.push(bytes.toString().split("\n").length - 1);
+        return writeBytes(file, bytes);
+      },
+    });
+    for (const entry of numbers(50)) log.record(entry);
+    await log.flush();
+    assert.deepEqual(batches, [50]);
+  });
+
+  it("appends to what is there", async () => {
+    await using folder = await SampleFolder.create();
+    for (const entry of numbers(3)) {
+      await using log = new AuditLog(folder.path);
+      log.record(entry);
+    }
+    assert.deepEqual(await entries(folder), numbers(3));
+  });
+
+  it("shares the file with other processes, and no line is torn", async () => {
+    await using folder = await SampleFolder.create();
+    const program = `
+      const { AuditLog } = await import(${JSON.stringify(new URL("audit-log.ts", import.meta.url).href)});
+      await using log = new AuditLog(${JSON.stringify(folder.path)}, { maxFile: 200_000, checkEvery: 1 });
+      for (let n = 0; n < 500; n++) {
+        log.record({ by: process.argv[1], n, text: "x".repeat(n * 4) });
+        if (n % 7 === 0) await log.flush();
+      }`;
+    const names = ["a", "b", "c"];
+    const args = ["--input-type=module", "--eval", program];
+    await Promise.all(names.map((name) => promisify(execFile)(process.execPath, [...args, name])));
+    const all = (await entries(folder)) as { by: string; n: number }[];
+    const lines = (await readdir(folder.path)).map((name) =>
+      readFile(join(folder.path, name), "utf8"),
+    );
+    const count = (await Promise.all(lines)).join("").split("\n").length - 1;
+    assert.equal(count, all.length, "every line can be read");
+    for (const name of names) {
+      const own = all.filter(({ by }) => by === name).map(({ n }) => n);
+      assert.deepEqual(
+        own.toSorted((x, y) => x - y),
+        numbers(500).map(({ n }) => n),
+        name,
+      );
+    }
+    assert((await readdir(folder.path)).length > 1, "it was set aside at least once");
+  });
+
+  it("sets a full file aside and begins another", async () => {
+    await using folder = await SampleFolder.create();
+    await using log = new AuditLog(folder.path, { maxFile: 100 });
+    for (const entry of numbers(30)) {
+      log.record(entry);
+      await log.flush();
+    }
+    const names = (await readdir(folder.path)).filter((name) => name !== AUDIT_FILE);
+    assert(names.length >= 2, names.join());
+    for (const name of names) {
+      assert.match(name, /^audit-\d{8}T\d{9}Z-\d+\.ndjson$/);
+      assert.equal((await stat(join(folder.path, name))).mode & 0o777, 0o600);
+    }
+    const read = (await entries(folder)) as { n: number }[];
+    assert.deepEqual(
+      read.toSorted((a, b) => a.n - b.n),
+      numbers(30),
+    );
+  });
+
+  it("begins another file when somebody else has set it aside", async () => {
+    await using folder = await SampleFolder.create();
+    await using log = new AuditLog(folder.path, { checkEvery: 0 });
+    const path = join(folder.path, AUDIT_FILE);
+    log.record({ n: 0 });
+    await log.flush();
+    await rename(path, join(folder.path, "elsewhere"));
+    log.record({ n: 1 });
+    await log.flush();
+    assert.equal(await readFile(path, "utf8"), '{"n":1}\n');
+  });
+
+  it("keeps what a disk does not take, and writes it once it does", async () => {
+    await using folder = await SampleFolder.create();
+    const { reports, options } = reporting();
+    let isDead = true;
+    await using log = new AuditLog(folder.path, {
+      ...options,
+      write: (file, bytes) =>
+        isDead ? Promise.reject(new Error("ENOSPC")) : writeBytes(file, bytes),
+    });
+    for (const entry of numbers(3)) {
+      log.record(entry);
+      await log.flush();
+    }
+    assert.deepEqual(
+      reports.map(({ event }) => event),
+      ["audit.failed"],
+    );
+    isDead = false;
+    await log.flush();
+    assert.deepEqual(await entries(folder), numbers(3));
+  });
+
+  it("tries a disk again by itself", async () => {
+    await using folder = await SampleFolder.create();
+    const tries = Promise.withResolvers<void>();
+    let count = 0;
+    await using log = new AuditLog(folder.path, {
+      retryAfter: 1,
+      write: async (file, bytes) => {
+        if (++count < 3) throw new Error("EIO");
+        tries.resolve();
+        return writeBytes(file, bytes);
+      },
+    });
+    log.record({ n: 0 });
+    // What waits to be tried again keeps no process alive.
+    const alive = setInterval(() => {}, 1000);
+    await tries.promise;
+    clearInterval(alive);
+    await log.flush();
+    assert.deepEqual(await entries(folder), numbers(1));
+  });
+
+  it("counts what there is no room for, in the report and in the record", async () => {
+    await using folder = await SampleFolder.create();
+    const { reports, options } = reporting({ maxWaiting: 24 });
+    await using log = new AuditLog(folder.path, options);
+    for (const entry of numbers(10)) log.record(entry);
+    await log.flush();
+    const [first, second, third, gap] = (await entries(folder)) as Record<string, unknown>[];
+    assert.deepEqual([first, second, third], numbers(3));
+    assert.equal(gap?.dropped, 7);
+    assert.deepEqual(
+      reports.map(({ event }) => event),
+      ["audit.full"],
+    );
+    log.record({ n: 10 });
+    await log.flush();
+    assert.deepEqual((await entries(folder)).at(-1), { n: 10 });
+  });
+
+  it("says how many entries it takes with it, and does not wait for a disk that hangs", async () => {
+    await using folder = await SampleFolder.create();
+    const { reports, options } = reporting({ closeGrace: 1 });
+    const hanging = new AuditLog(folder.path, { ...options, write: () => new Promise(() => {}) });
+    hanging.record({ n: 0 });
+    await new Promise(setImmediate);
+    hanging.record({ n: 1 });
+    await hanging[Symbol.asyncDispose]();
+    assert.equal(reports.at(-1)?.event, "audit.lost");
+    assert.equal(reports.at(-1)?.entries, 2);
+  });
+
+  it("writes a line again whole that the disk took half of", async () => {
+    await using folder = await SampleFolder.create();
+    await using log = new AuditLog(folder.path, {
+      write: (file, bytes) => writeBytes(file, bytes.subarray(0, Math.min(bytes.length, 11))),
+    });
+    for (const entry of numbers(5)) log.record(entry);
+    await log.flush();
+    assert.deepEqual(await entries(folder), numbers(5));
+  });
+
+  it("does not fail for a folder that cannot be made", async () => {
+    await using folder = await SampleFolder.create();
+    await writeFile(folder.path, "a file in its place");
+    const { reports, options } = reporting();
+    const log = new AuditLog(folder.path, options);
+    log.record({ n: 0 });
+    await log[Symbol.asyncDispose]();
+    assert.deepEqual(
+      reports.map(({ event }) => event),
+      ["audit.failed", "audit.lost"],
+    );
+  });
+
+  it("records what cannot be written as JSON, and what is too long, in short", async () => {
+    await using folder = await SampleFolder.create();
+    await using log = new AuditLog(folder.path, { maxLine: 100 });
+    log.record({ n: 1n });
+    log.record({ tool: "x", arguments: "y".repeat(200) });
+    await log.flush();
+    const [unreadable, long] = (await entries(folder)) as Record<string, unknown>[];
+    assert.match(String(unreadable?.unreadable), /BigInt/);
+    assert.deepEqual(long, { tool: "x", arguments: "(227 characters in all)" });
+  });
+});
+
+describe("readAudit()", () => {
+  it("leaves out what is torn or is no entry, and files that are not its own", async () => {
+    await using folder = await SampleFolder.create();
+    await mkdir(folder.path);
+    await writeFile(join(folder.path, AUDIT_FILE), '{"n":1}\n{"n":\n\n3\n{"n":2}\n{"n":3');
+    await writeFile(join(folder.path, "audit-20200101T000000000Z-1.ndjson"), '{"n":0}\n');
+    await writeFile(join(folder.path, "audit-mine.ndjson"), '{"n":9}\n');
+    assert.deepEqual(await entries(folder), numbers(3));
+  });
+});

@@ -1,0 +1,47 @@
+import { open, readdir } from "node:fs/promises";
+import { join } from "node:path";
+
+import { AUDIT_FILE } from "./audit-log.ts";
+
+const SET_ASIDE = /^audit-\d{8}T\d{9}Z-\d+\.ndjson$/;
+
+/**
+ * The record of calls from its beginning: the files that were set aside, then the present one. A
+ * line that is torn, as a full disk or a lost machine leaves it, is left out.
+ */
+export async function* readAudit(data: string): AsyncGenerator<Readonly<Record<string, unknown>>> {
+  for (const name of await filesIn(data)) {
+    await using file = await openFile(join(data, name));
+    if (file === undefined) continue;
+    for await (const line of file.readLines()) {
+      const entry = entryOf(line);
+      if (entry !== undefined) yield entry;
+    }
+  }
+}
+
+async function filesIn(data: string): Promise<string[]> {
+  const names = await readdir(data).catch(missing);
+  return [...(names ?? []).filter((name) => SET_ASIDE.test(name)).toSorted(), AUDIT_FILE];
+}
+
+/** It may be set aside between two looks. */
+function openFile(path: string) {
+  return open(path).catch(missing);
+}
+
+function missing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== "ENOENT") throw error;
+  return undefined;
+}
+
+function entryOf(line: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const entry: unknown = JSON.parse(line);
+    return typeof entry === "object" && entry !== null
+      ? (entry as Readonly<Record<string, unknown>>)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}

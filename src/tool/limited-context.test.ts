@@ -1,0 +1,122 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import type { Deadline } from "../base/deadlines.ts";
+import { LimitedContext } from "./limited-context.ts";
+import { SampleContext } from "./sample-context.ts";
+
+/** Deadlines on a clock that the test moves. */
+class Clock {
+  readonly #running = new Set<Deadline>();
+  #now = 0;
+
+  start(milliseconds: number, expire: () => void): Deadline {
+    const deadline = { at: this.#now + milliseconds, expire };
+    this.#running.add(deadline);
+    return deadline;
+  }
+
+  restart(deadline: Deadline, milliseconds: number): void {
+    deadline.at = this.#now + milliseconds;
+  }
+
+  stop(deadline: Deadline): void {
+    this.#running.delete(deadline);
+  }
+
+  pass(milliseconds: number): void {
+    this.#now += milliseconds;
+    for (const deadline of [...this.#running]) {
+      if (deadline.at <= this.#now && this.#running.delete(deadline)) deadline.expire();
+    }
+  }
+}
+
+function limited(context = new SampleContext()) {
+  const clock = new Clock();
+  return { clock, context, limited: new LimitedContext("slow", 1000, context, clock) };
+}
+
+describe("LimitedContext", () => {
+  it("is aborted when there is no progress for so long", async () => {
+    const { clock, limited: context } = limited();
+    clock.pass(999);
+    assert.equal(context.signal.aborted, false);
+    clock.pass(1);
+    assert.equal(context.signal.aborted, true);
+    const error = { code: "timeout", message: "'slow' took over 1000 ms without progress" };
+    await assert.rejects(context.stopped, error);
+  });
+
+  it("counts from the last progress, which reaches the caller", () => {
+    const { clock, context, limited: given } = limited();
+    for (let step = 1; step <= 5; step++) {
+      clock.pass(900);
+      given.progress(step, 5, "going on");
+    }
+    assert.equal(given.signal.aborted, false);
+    assert.deepEqual(context.told.at(-1), { done: 5, total: 5, message: "going on" });
+    clock.pass(1000);
+    assert.equal(given.signal.aborted, true);
+  });
+
+  it("stands still while a person is asked, and counts anew afterwards", async () => {
+    const persons = [Promise.withResolvers<unknown>(), Promise.withResolvers<unknown>()];
+    let questions = 0;
+    const answer = (): unknown => persons[questions++]?.promise;
+    const { clock, limited: given } = limited(new SampleContext({ answer }));
+    const first = given.ask({ method: "elicitation/create" });
+    const second = given.ask({ method: "elicitation/create" });
+    clock.pass(100_000);
+    given.progress(1);
+    persons[1]?.resolve("second");
+    assert.equal(await second, "second");
+    clock.pass(100_000);
+    assert.equal(given.signal.aborted, false);
+    persons[0]?.reject(new Error("gone"));
+    await assert.rejects(first, { message: "gone" });
+    clock.pass(999);
+    assert.equal(given.signal.aborted, false);
+    clock.pass(1);
+    assert.equal(given.signal.aborted, true);
+  });
+
+  it("is aborted with its caller, whose reason it keeps", async () => {
+    const { context, limited: given } = limited();
+    const enough = new Error("enough");
+    context.abort.abort(enough);
+    assert.equal(given.signal.reason, enough);
+    await assert.rejects(given.stopped, enough);
+  });
+
+  it("is aborted from the start when its caller is", async () => {
+    const context = new SampleContext();
+    context.abort.abort();
+    await assert.rejects(limited(context).limited.stopped, { name: "AbortError" });
+  });
+
+  it("does not count once it is over, also when a question outlives it", async () => {
+    const person = Promise.withResolvers<unknown>();
+    const { clock, limited: given } = limited(new SampleContext({ answer: () => person.promise }));
+    const asked = given.ask({ method: "elicitation/create" });
+    given.end();
+    person.resolve({});
+    await asked;
+    clock.pass(10_000);
+    assert.equal(given.signal.aborted, false);
+  });
+
+  it("is the caller in all else", async () => {
+    const { context, limited: given } = limited(
+      new SampleContext({ session: "s-1", projectPath: "/srv", answer: ({ method }) => method }),
+    );
+    const { session, projectPath, caller, meta } = given;
+    assert.deepEqual({ session, projectPath }, { session: "s-1", projectPath: "/srv" });
+    assert.equal(caller, context.caller);
+    assert.equal(meta, context.meta);
+    given.log("info", "hello");
+    assert.deepEqual(context.told, [{ level: "info", data: "hello" }]);
+    assert.equal(given.canAsk({ method: "roots/list" }), true);
+    assert.equal(await given.ask({ method: "roots/list" }), "roots/list");
+  });
+});

@@ -1,0 +1,125 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { type Decision, Policy, type PolicyQuestion, type PolicyRule } from "./policy.ts";
+
+function decide(rules: readonly PolicyRule[], question: Partial<PolicyQuestion> = {}): Decision {
+  const caller = { door: "mcp", name: "claude-code" };
+  const asked = { tool: "echo", args: {}, caller, ...question };
+  return new Policy({ default: "ask", rules }).decide(asked);
+}
+
+describe("Policy", () => {
+  it("allows everything where nothing is set", () => {
+    const caller = { door: "mcp", name: "x" };
+    assert.equal(new Policy().decide({ tool: "echo", args: {}, caller }), "allow");
+  });
+
+  it("falls back to its default where no rule fits", () => {
+    assert.equal(decide([{ tool: "other", decision: "deny" }]), "ask");
+    assert.equal(decide([]), "ask");
+  });
+
+  it("lets the first rule that fits decide", () => {
+    const rules: PolicyRule[] = [
+      { tool: "other", decision: "ask" },
+      { tool: "echo", decision: "allow" },
+      { tool: "*", decision: "deny" },
+    ];
+    assert.equal(decide(rules), "allow");
+    assert.equal(decide(rules.toReversed()), "deny");
+  });
+
+  it("goes by the caller's name or its door", () => {
+    const by = (caller: string): Decision => decide([{ tool: "*", caller, decision: "deny" }]);
+    assert.equal(by("claude-*"), "deny");
+    assert.equal(by("mcp"), "deny");
+    assert.equal(by("cursor"), "ask");
+  });
+
+  it("needs all that a rule says", () => {
+    const rule: PolicyRule = {
+      tool: "echo",
+      caller: "mcp",
+      project: "/srv",
+      arguments: { a: "1" },
+      decision: "deny",
+    };
+    const args = { a: "1" };
+    assert.equal(decide([rule], { projectPath: "/srv", args }), "deny");
+    assert.equal(decide([rule], { projectPath: "/other", args }), "ask");
+    assert.equal(decide([rule], { projectPath: "/srv" }), "ask");
+    assert.equal(decide([rule], { projectPath: "/srv", args, tool: "x" }), "ask");
+  });
+
+  describe("goes by the project's folder", () => {
+    const inside: readonly (readonly [string, string | undefined, boolean])[] = [
+      ["/srv", "/srv", true],
+      ["/srv", "/srv/", true],
+      ["/srv/", "/srv", true],
+      ["/srv", "/srv/a/b", true],
+      ["/srv", "/srv/../srv/a", true],
+      ["/", "/anything", true],
+      ["/srv", "/srvant", false],
+      ["/srv", "/srv/../home", false],
+      ["/srv", "/", false],
+      ["/srv/a", "/srv", false],
+      ["/srv", undefined, false],
+    ];
+    for (const [project, projectPath, isInside] of inside) {
+      it(`${String(projectPath)} is ${isInside ? "" : "not "}inside ${project}`, () => {
+        const rule: PolicyRule = { tool: "*", project, decision: "deny" };
+        assert.equal(decide([rule], { projectPath }), isInside ? "deny" : "ask");
+      });
+    }
+  });
+
+  describe("goes by arguments", () => {
+    const by = (pattern: string, args: Record<string, unknown>): Decision =>
+      decide([{ tool: "*", arguments: { path: pattern }, decision: "deny" }], { args });
+
+    it("as texts, with anything else as JSON", () => {
+      assert.equal(by("/etc/*", { path: "/etc/passwd" }), "deny");
+      assert.equal(by("/etc/*", { path: "/home" }), "ask");
+      assert.equal(by("3", { path: 3 }), "deny");
+      assert.equal(by("true", { path: true }), "deny");
+      assert.equal(by('["/etc/*', { path: ["/etc/passwd"] }), "deny");
+      assert.equal(by("null", { path: null }), "deny");
+    });
+
+    it("and takes a missing one for an empty text", () => {
+      assert.equal(by("", {}), "deny");
+      assert.equal(by("*", {}), "deny");
+      assert.equal(by("?*", {}), "ask");
+    });
+
+    it("and sees only the caller's own", () => {
+      const rule = (name: string): PolicyRule => ({
+        tool: "*",
+        arguments: { [name]: "" },
+        decision: "deny",
+      });
+      for (const name of ["__proto__", "constructor", "toString"]) {
+        assert.equal(decide([rule(name)], { args: {} }), "deny", name);
+        const args = JSON.parse(`{"${name}":"x"}`) as Record<string, unknown>;
+        assert.equal(decide([rule(name)], { args }), "ask", name);
+      }
+    });
+  });
+
+  it("takes names of tools as they are", () => {
+    const rules: PolicyRule[] = [{ tool: "__proto__", decision: "deny" }];
+    assert.equal(decide(rules, { tool: "__proto__" }), "deny");
+    assert.equal(decide(rules, { tool: "constructor" }), "ask");
+    assert.equal(decide([{ tool: "a.c", decision: "deny" }], { tool: "abc" }), "ask");
+  });
+
+  it("is done with hostile arguments in no time", () => {
+    const rule: PolicyRule = {
+      tool: "*",
+      arguments: { text: `${"*a".repeat(20)}*b` },
+      decision: "deny",
+    };
+    assert.equal(decide([rule], { args: { text: "a".repeat(100_000) } }), "ask");
+  });
+});

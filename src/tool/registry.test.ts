@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { Registry } from "./registry.ts";
+
+describe("Registry", () => {
+  it("lists in the order of adding, and makes the list once for each change", () => {
+    const registry = new Registry<number>("number");
+    registry.add("two", 2);
+    registry.add("one", 1);
+    const list = registry.list();
+    assert.deepEqual(list, [2, 1]);
+    assert.equal(registry.list(), list);
+    registry.add("three", 3);
+    assert.deepEqual(registry.list(), [2, 1, 3]);
+    assert.deepEqual(list, [2, 1]);
+  });
+
+  it("refuses a name that is taken, and says what of", () => {
+    const registry = new Registry<number>("tool");
+    registry.add("echo", 1);
+    assert.throws(() => registry.add("echo", 2), { message: "There is a tool 'echo' already" });
+    assert.equal(registry.get("echo"), 1);
+  });
+
+  for (const name of ["__proto__", "constructor", "toString", ""]) {
+    it(`has '${name}' only once it is added`, () => {
+      const registry = new Registry<number>("tool");
+      assert.equal(registry.get(name), undefined);
+      registry.add(name, 1);
+      assert.equal(registry.get(name), 1);
+      assert.deepEqual(registry.list(), [1]);
+    });
+  }
+
+  it("takes out its own entry only, however often it is told to", () => {
+    const registry = new Registry<number>("tool");
+    const remove = registry.add("echo", 1);
+    remove();
+    registry.add("echo", 2);
+    remove();
+    assert.equal(registry.get("echo"), 2);
+  });
+
+  it("tells once of all the changes of one turn, and not of removing what is gone", async () => {
+    const registry = new Registry<number>("tool");
+    let told = 0;
+    const stop = registry.onChange(() => told++);
+    const remove = registry.add("a", 1);
+    registry.add("b", 2);
+    await Promise.resolve();
+    assert.equal(told, 1);
+    remove();
+    await Promise.resolve();
+    assert.equal(told, 2);
+    remove();
+    await Promise.resolve();
+    assert.equal(told, 2);
+    stop();
+    registry.add("c", 3);
+    await Promise.resolve();
+    assert.equal(told, 2);
+  });
+});
