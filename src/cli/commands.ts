@@ -1,5 +1,7 @@
 import type { Command } from "./command.ts";
 import { config } from "./commands/config.ts";
+import { doctor } from "./commands/doctor.ts";
+import { tools } from "./commands/tools.ts";
 
 const serve: Command = {
   name: "serve",
@@ -124,5 +126,5 @@ export const PROGRAM: Command = {
     { run: "trunkline help serve", explains: "Read about one command." },
     { run: "trunkline --mode=mcp", explains: "The same as `trunkline mcp`." },
   ],
-  commands: [serve, mcp, acp, config, completion, help],
+  commands: [serve, mcp, acp, tools, config, doctor, completion, help],
 };

@@ -8,7 +8,11 @@ export async function openHouse(invocation: Invocation): Promise<House> {
   const { cwd, env } = invocation;
   // The table of commands makes these the types that they are.
   const flags = invocation.values as ConfigFlags;
-  const { config, warnings } = await loadConfig({ cwd, env, flags });
+  const load = () => loadConfig({ cwd, env, flags });
+  const { config, warnings, files } = await load();
   for (const warning of warnings) invocation.err(`trunkline: ${warning}\n`);
-  return new House(config);
+  return new House(config, {
+    files: files.map(({ path }) => path),
+    load: async () => (await load()).config,
+  });
 }

@@ -1,4 +1,5 @@
 import { HttpServer } from "../gateway/http-server.ts";
+import { openTools } from "../gateway/open-tools.ts";
 import { untilSignal } from "../gateway/signals.ts";
 import { VERSION } from "../base/version.ts";
 import type { Invocation } from "./command.ts";
@@ -10,7 +11,9 @@ const STOP_GRACE = 500;
 /** `trunkline serve` */
 export async function run(invocation: Invocation): Promise<number> {
   const signalled = untilSignal();
-  const server = await HttpServer.open(await openHouse(invocation));
+  const house = await openHouse(invocation);
+  await using tools = await openTools(house, { isLasting: true });
+  const server = await HttpServer.open(house, { offer: tools.offer });
   const url = server.origin;
   const mcp = `${url}/mcp`;
   const acp = `${url.replace("http", "ws")}/acp`;

@@ -2,14 +2,18 @@ import { Log } from "../base/log.ts";
 import type { PeerOptions } from "../rpc/peer-options.ts";
 import type { Config } from "./config/config.ts";
 import { traceTo } from "./trace.ts";
+import type { Reloading } from "./upstreams.ts";
 
 /** The running program as the doors see it: its configuration and its log. */
 export class House {
   readonly config: Config;
   readonly log: Log;
+  /** How the configuration is read again when it changes; a short command has no need to. */
+  readonly reloading: Reloading | undefined;
 
-  constructor(config: Config) {
+  constructor(config: Config, reloading?: Reloading) {
     this.config = config;
+    this.reloading = reloading;
     this.log = new Log(config.log.verbose ? "debug" : config.log.level);
   }
 

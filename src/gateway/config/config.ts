@@ -14,7 +14,11 @@ export interface Config {
   readonly mcpServers: Readonly<Record<string, McpServer>>;
   readonly agents: Readonly<Record<string, AgentCommand>>;
   readonly policy: {
-    readonly tools: { readonly default: Decision; readonly rules: readonly ToolRule[] };
+    readonly tools: {
+      readonly default: Decision;
+      readonly rules: readonly ToolRule[];
+      readonly approve: "first-use" | "always";
+    };
   };
 }
 

@@ -11,6 +11,6 @@ export function defaultConfig(data: string): Config {
     limits: { ...DEFAULT_CHANNEL_LIMITS, ...DEFAULT_PEER_LIMITS, messages: {} },
     mcpServers: {},
     agents: {},
-    policy: { tools: { default: "allow", rules: [] } },
+    policy: { tools: { default: "allow", rules: [], approve: "first-use" } },
   };
 }

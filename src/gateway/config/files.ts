@@ -101,12 +101,16 @@ function withPaths(values: Values, folder: string, env: NodeJS.ProcessEnv): Valu
     if (!isValues(value)) return value;
     return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, program(item)]));
   };
-  const edited = edit(
-    edit(edit(values, "data", expand), "mcpServers", programs),
-    "agents",
-    programs,
-  );
-  return edited as Values;
+  const rules = (value: unknown): unknown => {
+    return Array.isArray(value) ? value.map((rule) => edit(rule, "project", expand)) : value;
+  };
+  const policy = (value: unknown): unknown => {
+    return edit(value, "tools", (tools) => edit(tools, "rules", rules));
+  };
+  let edited = edit(values, "data", expand);
+  edited = edit(edited, "mcpServers", programs);
+  edited = edit(edited, "agents", programs);
+  return edit(edited, "policy", policy) as Values;
 }
 
 function edit(value: unknown, key: string, change: (value: unknown) => unknown): unknown {

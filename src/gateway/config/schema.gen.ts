@@ -126,16 +126,31 @@ export interface ToolPolicy {
   readonly default?: Decision;
   /** The first rule that fits a call decides. */
   readonly rules?: readonly ToolRule[];
+  /**
+   * When a tool of another server has to be approved by you: once it differs from what it was when
+   * it was first seen, or always, also when it is new.
+   */
+  readonly approve?: "first-use" | "always";
 }
 
 /** What holds for the calls that it fits. */
 export interface ToolRule {
   /** Name of the tool; `*` stands for any text. */
   readonly tool: string;
-  /** Who calls. */
+  /** Who calls: the name that a program gives itself, or its door; `*` stands for any text. */
   readonly caller?: string;
-  /** Folder of the project it is called in. */
+  /**
+   * Folder of the project it is called in, or one above it; not absolute, it counts from this
+   * file's folder.
+   */
   readonly project?: string;
+  /**
+   * What arguments look like, by name; `*` stands for any text. What is not text counts as JSON,
+   * what is missing as empty.
+   */
+  readonly arguments?: {
+    readonly [key: string]: string;
+  };
   /** What becomes of the call. */
   readonly decision: Decision;
 }
@@ -630,6 +645,16 @@ export const checkAgentCommand: Check = (value) => {
 
 export const checkToolPolicy: Check = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "default":
+      case "rules":
+      case "approve":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["default", "rules", "approve"]) };
+    }
+  }
   const default2: unknown = value.default;
   if (default2 !== undefined) {
     const problem = checkDecision(default2);
@@ -644,6 +669,12 @@ export const checkToolPolicy: Check = (value) => {
       if (problem2 !== undefined) return within(problem2, "rules", i);
     }
   }
+  const approve: unknown = value.approve;
+  if (approve !== undefined) {
+    if (approve !== "first-use" && approve !== "always") {
+      return { path: ["approve"], says: "must be one of: first-use, always" };
+    }
+  }
   return undefined;
 };
 
@@ -656,6 +687,18 @@ export const checkDecision: Check = (value) => {
 
 export const checkToolRule: Check = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "tool":
+      case "caller":
+      case "project":
+      case "arguments":
+      case "decision":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["tool", "caller", "project", "arguments", "decision"]) };
+    }
+  }
   const tool: unknown = value.tool;
   if (tool === undefined) return { path: ["tool"], says: "is missing" };
   if (typeof tool !== "string") return { path: ["tool"], says: "must be a string" };
@@ -669,6 +712,16 @@ export const checkToolRule: Check = (value) => {
   if (project !== undefined) {
     if (typeof project !== "string") return { path: ["project"], says: "must be a string" };
     if (project === "") return { path: ["project"], says: "must not be empty" };
+  }
+  const arguments2: unknown = value.arguments;
+  if (arguments2 !== undefined) {
+    if (!isObject(arguments2)) return { path: ["arguments"], says: "must be an object" };
+    for (const key2 in arguments2) {
+      const item: unknown = arguments2[key2];
+      if (typeof item !== "string") {
+        return { path: ["arguments", key2], says: "must be a string" };
+      }
+    }
   }
   const decision: unknown = value.decision;
   if (decision === undefined) return { path: ["decision"], says: "is missing" };

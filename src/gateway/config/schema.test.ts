@@ -25,6 +25,13 @@ const VALUES: readonly unknown[] = [
   { limits: { messages: { "fs/*": { rate: { limit: 1, windowMs: 1 } } } } },
   { limits: { messages: { "fs/*": { rate: { limit: 1 } } } } },
   { policy: { tools: { default: "ask", rules: [{ tool: "*", decision: "deny" }], later: 1 } } },
+  {
+    policy: { tools: { rules: [{ tool: "*", arguments: { path: "/etc/*" }, decision: "deny" }] } },
+  },
+  { policy: { tools: { rules: [{ tool: "*", arguments: { path: 1 }, decision: "deny" }] } } },
+  { policy: { tools: { rules: [{ tool: "*", argument: { path: "x" }, decision: "deny" }] } } },
+  { policy: { tools: { approve: "always" } } },
+  { policy: { tools: { approve: "never" } } },
   { policy: { tools: { default: "maybe" } } },
   { unknown: 1 },
 ];

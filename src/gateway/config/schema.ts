@@ -131,7 +131,7 @@ export const schemas = {
         type: "integer",
         minimum: 10_000,
         maximum: 100_000_000,
-        default: 600_000,
+        default: 480_000,
         description: "Work that one message makes for the parser, in units of about 50 ns.",
       },
       messages: {
@@ -255,6 +255,7 @@ export const schemas = {
   ToolPolicy: {
     description: "Who may call which tool.",
     type: "object",
+    additionalProperties: false,
     properties: {
       default: {
         $ref: "#Decision",
@@ -267,12 +268,20 @@ export const schemas = {
         default: [],
         description: "The first rule that fits a call decides.",
       },
+      approve: {
+        enum: ["first-use", "always"],
+        default: "first-use",
+        description:
+          "When a tool of another server has to be approved by you: once it differs from what it " +
+          "was when it was first seen, or always, also when it is new.",
+      },
     },
   },
 
   ToolRule: {
     description: "What holds for the calls that it fits.",
     type: "object",
+    additionalProperties: false,
     required: ["tool", "decision"],
     properties: {
       tool: {
@@ -280,11 +289,25 @@ export const schemas = {
         minLength: 1,
         description: "Name of the tool; `*` stands for any text.",
       },
-      caller: { type: "string", minLength: 1, description: "Who calls." },
+      caller: {
+        type: "string",
+        minLength: 1,
+        description:
+          "Who calls: the name that a program gives itself, or its door; `*` stands for any text.",
+      },
       project: {
         type: "string",
         minLength: 1,
-        description: "Folder of the project it is called in.",
+        description:
+          "Folder of the project it is called in, or one above it; not absolute, it counts from " +
+          "this file's folder.",
+      },
+      arguments: {
+        type: "object",
+        additionalProperties: { type: "string" },
+        description:
+          "What arguments look like, by name; `*` stands for any text. What is not text counts as " +
+          "JSON, what is missing as empty.",
       },
       decision: { $ref: "#Decision", description: "What becomes of the call." },
     },

@@ -1,0 +1,29 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { diffLines } from "./diff-lines.ts";
+
+describe("diffLines()", () => {
+  const cases: readonly (readonly [string, string, string])[] = [
+    ["", "", ""],
+    ["abc", "abc", " a b c"],
+    ["abc", "axc", " a-b+x c"],
+    ["", "ab", "+a+b"],
+    ["ab", "", "-a-b"],
+    ["abc", "bcd", "-a b c+d"],
+    ["abcabba", "cbabac", "-a-b c-a b+a b a+c"],
+  ];
+  for (const [before, after, expected] of cases) {
+    it(`makes '${expected}' of '${before}' and '${after}'`, () => {
+      const lines = diffLines(before.split(""), after.split(""));
+      assert.equal(lines.map((line) => line[0] + line.slice(2)).join(""), expected);
+    });
+  }
+
+  it("shows all of what is too long to be compared", () => {
+    const before = Array.from({ length: 3000 }, () => "a");
+    const lines = diffLines(before, before);
+    assert.equal(lines.filter((line) => line === "- a").length, 3000);
+    assert.equal(lines.filter((line) => line === "+ a").length, 3000);
+  });
+});

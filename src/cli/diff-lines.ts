@@ -1,0 +1,40 @@
+/** Beyond this the lines are shown all out and all in: the table would be too large. */
+const MOST_CELLS = 4_000_000;
+
+/** What became of some lines: `- ` went, `+ ` came, and two spaces stayed. */
+export function diffLines(before: readonly string[], after: readonly string[]): string[] {
+  if (before.length * after.length > MOST_CELLS) {
+    return [...before.map((line) => `- ${line}`), ...after.map((line) => `+ ${line}`)];
+  }
+  const common = commonLengths(before, after);
+  const at = (i: number, j: number): number => common[i]?.[j] ?? 0;
+  const lines: string[] = [];
+  let i = 0;
+  let j = 0;
+  while (i < before.length || j < after.length) {
+    if (i < before.length && before[i] === after[j]) {
+      lines.push(`  ${before[i]}`);
+      i++;
+      j++;
+    } else if (i < before.length && (j === after.length || at(i + 1, j) >= at(i, j + 1))) {
+      lines.push(`- ${before[i++]}`);
+    } else {
+      lines.push(`+ ${after[j++]}`);
+    }
+  }
+  return lines;
+}
+
+/** How many lines the two have in common from each pair of places on. */
+function commonLengths(before: readonly string[], after: readonly string[]): Uint32Array[] {
+  const rows = Array.from({ length: before.length + 1 }, () => new Uint32Array(after.length + 1));
+  for (let i = before.length - 1; i >= 0; i--) {
+    const [row, next] = [rows[i], rows[i + 1]];
+    if (row === undefined || next === undefined) continue;
+    for (let j = after.length - 1; j >= 0; j--) {
+      row[j] =
+        before[i] === after[j] ? (next[j + 1] ?? 0) + 1 : Math.max(next[j] ?? 0, row[j + 1] ?? 0);
+    }
+  }
+  return rows;
+}

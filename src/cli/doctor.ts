@@ -1,0 +1,53 @@
+import type { ConfigFlags, LoadedConfig } from "../gateway/config/config.ts";
+import type { Invocation } from "./command.ts";
+import { checkConfig } from "./doctor/config.ts";
+import { checkData } from "./doctor/data.ts";
+import type { Finding } from "./doctor/finding.ts";
+import { checkNode } from "./doctor/node.ts";
+import { checkPort } from "./doctor/port.ts";
+import { checkServers } from "./doctor/servers.ts";
+import { checkStart } from "./doctor/start.ts";
+
+/** `trunkline doctor` */
+export async function run(invocation: Invocation): Promise<number> {
+  const findings: Finding[] = [];
+  const print = (finding: Finding): void => {
+    findings.push(finding);
+    if (invocation.values.json !== true) invocation.out(lineOf(finding, invocation.color));
+  };
+  for await (const finding of examine(invocation)) print(finding);
+  const ok = findings.every(({ state }) => state !== "fail");
+  if (invocation.values.json === true) {
+    invocation.out(`${JSON.stringify({ ok, findings }, null, 2)}\n`);
+  }
+  return ok ? 0 : 1;
+}
+
+async function* examine(invocation: Invocation): AsyncGenerator<Finding> {
+  const { cwd, env } = invocation;
+  yield checkNode(process.versions.node);
+  const flags = invocation.values as ConfigFlags;
+  const { findings, loaded } = await checkConfig({ cwd, env, flags });
+  yield* findings;
+  // Without a configuration there is nothing to look at the rest with.
+  if (loaded !== undefined) yield* examineHouse(invocation, loaded);
+}
+
+async function* examineHouse(
+  invocation: Invocation,
+  { config }: LoadedConfig,
+): AsyncGenerator<Finding> {
+  yield* await checkData(config.data);
+  yield* await checkStart(invocation);
+  yield await checkPort(config.server);
+  yield* await checkServers(invocation);
+}
+
+const COLORS = { ok: 32, warn: 33, fail: 31 };
+
+function lineOf({ state, what, says, next }: Finding, color: boolean): string {
+  const word = state.padEnd(4);
+  const shown = color ? `\x1b[${COLORS[state]}m${word}\x1b[39m` : word;
+  const advice = next === undefined ? "" : `     ${next}\n`;
+  return `${shown} ${what}: ${says}\n${advice}`;
+}

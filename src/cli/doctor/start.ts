@@ -1,0 +1,97 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { text } from "node:stream/consumers";
+
+import type { Invocation } from "../command.ts";
+import type { Finding } from "./finding.ts";
+
+const what = "trunkline mcp";
+/** Assistants wait about as long. */
+const PATIENCE = 20_000;
+const SLOW = 2_000;
+
+const INITIALIZE = {
+  jsonrpc: "2.0",
+  id: 1,
+  method: "initialize",
+  params: {
+    protocolVersion: "2025-11-25",
+    capabilities: {},
+    clientInfo: { name: "trunkline-doctor", version: "1" },
+  },
+};
+
+interface Run {
+  readonly out: string;
+  readonly err: string;
+  readonly code: unknown;
+  readonly milliseconds: number;
+}
+
+/** Whether an assistant that starts us gets its answer, and nothing but that. */
+export async function checkStart(invocation: Invocation): Promise<Finding[]> {
+  const { out, err, code, milliseconds } = await start(invocation);
+  const lines = out.split("\n").filter((line) => line !== "");
+  const answers = lines.filter(isAnswer);
+  if (answers.length !== 1 || code !== 0) {
+    const said = err.trim().split("\n").at(-1) ?? "";
+    const says = `does not answer 'initialize' (exit ${String(code)})${said && `: ${said}`}`;
+    const next = "Run `TRUNKLINE_VERBOSE=1 trunkline mcp` and look at what it says.";
+    return [{ state: "fail", what, says, next }];
+  }
+  const took = `answers 'initialize' ${Math.round(milliseconds)} ms after it is started`;
+  const speed: Finding =
+    milliseconds > SLOW
+      ? { state: "warn", what, says: took, next: "Look for a slow disk or a busy machine." }
+      : { state: "ok", what, says: took };
+  if (lines.length === answers.length) {
+    return [speed, { state: "ok", what, says: "writes nothing but the protocol to stdout" }];
+  }
+  const stray = lines.find((line) => !isAnswer(line)) ?? "";
+  const says = `writes to stdout what is not the protocol: ${stray.slice(0, 100)}`;
+  const next = "Find what prints it; NODE_OPTIONS may load something that does.";
+  return [speed, { state: "fail", what, says, next }];
+}
+
+async function start({ cwd, env, values }: Invocation): Promise<Run> {
+  const started = performance.now();
+  const args = [process.argv[1] ?? "", "mcp", ...globalOptions(values)];
+  const child = spawn(process.execPath, [...process.execArgv, ...args], { cwd, env });
+  const timer = setTimeout(() => child.kill("SIGKILL"), PATIENCE);
+  let milliseconds = 0;
+  child.stdin.on("error", () => {});
+  child.stdout.once("data", () => {
+    milliseconds = performance.now() - started;
+    child.stdin.end();
+  });
+  child.stdin.write(`${JSON.stringify(INITIALIZE)}\n`);
+  try {
+    const [out, err, [code, signal]] = await Promise.all([
+      text(child.stdout),
+      text(child.stderr),
+      once(child, "close") as Promise<[unknown, unknown]>,
+    ]);
+    return { out, err, code: code ?? signal, milliseconds };
+  } catch (error) {
+    return { out: "", err: (error as Error).message, code: "none", milliseconds };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** What was said to us of the configuration holds for the program that we start too. */
+function globalOptions(values: Invocation["values"]): string[] {
+  return ["config", "data", "set"].flatMap((name) => {
+    const given = [values[name] ?? []].flat();
+    return given.map((value) => `--${name}=${String(value)}`);
+  });
+}
+
+function isAnswer(line: string): boolean {
+  try {
+    const message = JSON.parse(line) as { id?: unknown; result?: { serverInfo?: unknown } };
+    return message.id === INITIALIZE.id && message.result?.serverInfo !== undefined;
+  } catch {
+    return false;
+  }
+}

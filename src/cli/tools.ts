@@ -1,0 +1,176 @@
+import { text as readAll } from "node:stream/consumers";
+
+import { TrunklineError } from "../base/errors.ts";
+import { suggest } from "../base/suggest.ts";
+import { type OpenedTools, openTools } from "../gateway/open-tools.ts";
+import { untilSignal } from "../gateway/signals.ts";
+import { TerminalCaller } from "../gateway/terminal-caller.ts";
+import type { Invocation } from "./command.ts";
+import { firstLine, printable } from "./printable.ts";
+import { quietHouse } from "./quiet-house.ts";
+
+/** Our own tools have no server's name. */
+const OURS = "trunkline";
+
+interface Row {
+  readonly name: string;
+  readonly source: string;
+  readonly says: string;
+  readonly held: "new" | "changed" | undefined;
+}
+
+/** `trunkline tools list` */
+export async function list(invocation: Invocation<{ readonly json?: boolean }>): Promise<number> {
+  const { values, out, err } = invocation;
+  await using opened = await openTools(await quietHouse(invocation));
+  await opened.known();
+  if (values.json) {
+    out(`${JSON.stringify(asJson(opened), null, 2)}\n`);
+    return 0;
+  }
+  const rows = rowsOf(opened);
+  if (rows.length === 0) err("There are no tools. Name MCP servers in the configuration.\n");
+  else out(table(rows, invocation));
+  for (const { name, state, lastError } of opened.status()) {
+    if (lastError !== undefined) err(`MCP server '${name}' is ${state}: ${printable(lastError)}\n`);
+  }
+  const held = rows.filter((row) => row.held !== undefined).length;
+  if (held > 0) err(`${held} held: look at them with \`trunkline tools diff\`.\n`);
+  return 0;
+}
+
+function rowsOf({ offer }: OpenedTools): Row[] {
+  const offered = offer.tools.list().map((tool) => ({ tool, held: undefined }));
+  const held = offer.tools.held().map(({ tool, why }) => ({ tool, held: why }));
+  return [...offered, ...held].map(({ tool, held: why }) => {
+    const { name, title, description } = tool.definition;
+    const says = firstLine([title, description].find((text) => typeof text === "string") ?? "");
+    const source = printable(tool.source?.server ?? OURS);
+    return { name: printable(name), source, says, held: why };
+  });
+}
+
+function asJson(opened: OpenedTools): object {
+  const { tools } = opened.offer;
+  return {
+    tools: tools
+      .list()
+      .map(({ definition, source }) => ({ ...definition, source: source?.server ?? OURS })),
+    held: tools
+      .held()
+      .map(({ tool, source, why }) => ({ ...tool.definition, source: source.server, why })),
+    servers: opened.status(),
+  };
+}
+
+function table(rows: readonly Row[], { color, isTerminal, width }: Invocation): string {
+  const widest = (pick: (row: Row) => string): number =>
+    Math.max(...rows.map((row) => pick(row).length));
+  const names = widest(({ name }) => name);
+  const sources = widest(({ source }) => source);
+  const lines = rows.map(({ name, source, says, held }) => {
+    const mark = held === undefined ? "" : `(held: ${held}) `;
+    const whole = `${name.padEnd(names)}  ${source.padEnd(sources)}  ${mark}${says}`.trimEnd();
+    const line = isTerminal && whole.length > width ? `${whole.slice(0, width - 1)}…` : whole;
+    return color && held !== undefined ? `\x1b[33m${line}\x1b[39m` : line;
+  });
+  return `${lines.join("\n")}\n`;
+}
+
+/** `trunkline tools call NAME` */
+export async function call(
+  invocation: Invocation<{ readonly args: string; readonly json?: boolean }>,
+): Promise<number> {
+  const { values, positionals, out, err, cwd, isTerminal } = invocation;
+  const [name = ""] = positionals;
+  const args = await readArguments(values.args);
+  await using opened = await openTools(await quietHouse(invocation));
+  await opened.known();
+  const stop = new AbortController();
+  const signalled = untilSignal().then(() => {
+    stop.abort();
+    throw new TrunklineError("cancelled", `The call of '${name}' was cancelled`);
+  });
+  const show = (text: string): string => (isTerminal ? printable(text) : text);
+  const caller = new TerminalCaller({
+    projectPath: cwd,
+    signal: stop.signal,
+    tell: (line) => err(`${printable(line)}\n`),
+    confirm: process.stdin.isTTY && values.args !== "-" ? (message) => confirm(message) : undefined,
+  });
+  const { tools } = opened.offer;
+  const isThere =
+    tools.get(name) !== undefined || tools.held().some(({ tool }) => tool.definition.name === name);
+  // An unknown name is called too, for the record; only its failure is told in more words.
+  const result = await Promise.race([
+    (async () => tools.call(name, args, caller))().catch((error: unknown) => {
+      throw isThere ? failureOf(error) : unknownTool(name, tools.list());
+    }),
+    signalled,
+  ]);
+  if (values.json) out(`${JSON.stringify(result, null, 2)}\n`);
+  else (result.isError === true ? err : out)(`${show(textOf(result))}\n`);
+  return result.isError === true ? 1 : 0;
+}
+
+async function readArguments(given: string): Promise<Record<string, unknown>> {
+  const text = given === "-" ? await readAll(process.stdin) : given;
+  let args: unknown;
+  try {
+    args = JSON.parse(text);
+  } catch (error) {
+    const { message } = error as Error;
+    throw new TrunklineError("usage", `Cannot read the arguments: ${message}`, { cause: error });
+  }
+  if (typeof args !== "object" || args === null || Array.isArray(args)) {
+    const example = `--args '{"path":"README.md"}'`;
+    throw new TrunklineError("usage", `The arguments must be an object, such as ${example}`);
+  }
+  return args as Record<string, unknown>;
+}
+
+/** What another server answered is its word, not a fault of ours. */
+function failureOf(error: unknown): unknown {
+  const isForeign = error instanceof Error && ["ToolFault", "CannotAsk"].includes(error.name);
+  return isForeign ? new TrunklineError("unavailable", error.message, { cause: error }) : error;
+}
+
+function unknownTool(
+  name: string,
+  known: readonly { readonly definition: { readonly name: string } }[],
+): TrunklineError {
+  const near = suggest(
+    name,
+    known.map(({ definition }) => definition.name),
+  );
+  const next =
+    near.length > 0
+      ? `Did you mean ${near.map((word) => `'${word}'`).join(" or ")}?`
+      : "`trunkline tools list` shows what there is.";
+  return new TrunklineError("not-found", `There is no tool '${printable(name)}'. ${next}`);
+}
+
+type Result = Awaited<ReturnType<OpenedTools["offer"]["tools"]["call"]>>;
+
+function textOf({ content, structuredContent }: Result): string {
+  if (content.length === 0 && structuredContent !== undefined) {
+    return JSON.stringify(structuredContent, null, 2);
+  }
+  return content.map(pieceOf).join("\n");
+}
+
+/** What is not text is said to be there. */
+function pieceOf(piece: Readonly<Record<string, unknown>>): string {
+  const resource = (piece.resource ?? {}) as Readonly<Record<string, unknown>>;
+  const text = piece.text ?? resource.text;
+  if (typeof text === "string") return text;
+  const facts = [piece.type, piece.name, piece.mimeType, piece.uri ?? resource.uri];
+  return `[${facts.filter((fact) => typeof fact === "string").join(", ")}]`;
+}
+
+async function confirm(message: string): Promise<boolean> {
+  const { createInterface } = await import("node:readline/promises");
+  using lines = createInterface({ input: process.stdin, output: process.stderr });
+  const answer = await lines.question(`${printable(message)}\n[y/N] `);
+  return /^y(?:es)?$/i.test(answer.trim());
+}

@@ -1,0 +1,67 @@
+import type { Approvals } from "../store/approvals.ts";
+import { Policy } from "../tool/policy.ts";
+import type { House } from "./house.ts";
+import { LateApprover } from "./late-approver.ts";
+import { LateAudit } from "./late-audit.ts";
+import { type OpenedOffer, openOffer } from "./upstreams.ts";
+
+export interface OpenToolsOptions {
+  /** Follows changes of the configuration for as long as it is open. */
+  readonly isLasting?: boolean;
+  /** Opens the approvals also where no server is configured whose tools could need one. */
+  readonly needsApprovals?: boolean;
+}
+
+export interface OpenedTools extends OpenedOffer {
+  /** Undefined where there is nothing to approve. */
+  readonly approvals: Approvals | undefined;
+}
+
+/**
+ * The offer as every door has it: guarded by the configured policy, with every call on record, and
+ * with other servers' tools held back once they are not what was approved.
+ */
+export async function openTools(
+  house: House,
+  options: OpenToolsOptions = {},
+): Promise<OpenedTools> {
+  const { data, policy } = house.config;
+  const { isLasting = false, needsApprovals = false } = options;
+  const reloading = isLasting ? house.reloading : undefined;
+  const report = (event: string, fields: Record<string, unknown>): void => {
+    house.log.warn(event, fields);
+  };
+  await using opening = new AsyncDisposableStack();
+  // Every `trunkline mcp` that an editor starts waits for this: what may not be needed comes later.
+  const audit = opening.use(
+    new LateAudit(async () => {
+      const { AuditLog } = await import("../store/audit-log.ts");
+      return new AuditLog(data, { report });
+    }),
+  );
+  const approver = opening.use(
+    new LateApprover(async () => {
+      const { Approvals } = await import("../store/approvals.ts");
+      return Approvals.open(data, { mode: policy.tools.approve, report });
+    }),
+  );
+  if (needsApprovals) await approver.open();
+  const toolbox = { policy: new Policy(policy.tools), audit, report, approver };
+  const opened = opening.use(
+    await openOffer(house, {
+      toolbox,
+      beforeUpstreams: () => approver.open(),
+      ...(reloading === undefined ? {} : { reloading }),
+    }),
+  );
+  const open = opening.move();
+  return {
+    offer: opened.offer,
+    get approvals() {
+      return approver.approvals;
+    },
+    known: () => opened.known(),
+    status: () => opened.status(),
+    [Symbol.asyncDispose]: () => open.disposeAsync(),
+  };
+}

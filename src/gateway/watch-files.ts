@@ -1,0 +1,46 @@
+import { existsSync, statSync, watch } from "node:fs";
+import { basename, dirname } from "node:path";
+
+/** A start comes first: whoever made it waits for an answer. */
+const AFTER_START = 250;
+/** An editor writes a file in several steps. */
+const SETTLE = 100;
+
+/**
+ * Calls back after files have changed, also between the call and the beginning of the watch. Their
+ * folders are watched, since many editors put a new file in the place of the old one; a folder that
+ * is not there is not watched.
+ */
+export function watchFiles(files: readonly string[], changed: () => void): () => void {
+  const began = Date.now();
+  let timer: NodeJS.Timeout | undefined;
+  let stops: (() => void)[] = [];
+  const settle = (): void => {
+    clearTimeout(timer);
+    timer = setTimeout(changed, SETTLE).unref();
+  };
+  const start = setTimeout(() => {
+    stops = [...Map.groupBy(files, dirname)].map(([folder, inside]) => {
+      return watchFolder(folder, new Set(inside.map((file) => basename(file))), settle);
+    });
+    if (files.some((file) => changedSince(file, began))) settle();
+  }, AFTER_START).unref();
+  return () => {
+    clearTimeout(start);
+    clearTimeout(timer);
+    for (const stop of stops) stop();
+  };
+}
+
+function watchFolder(folder: string, names: ReadonlySet<string>, changed: () => void): () => void {
+  if (!existsSync(folder)) return () => {};
+  const watcher = watch(folder, { persistent: false }, (_, name) => {
+    if (name === null || names.has(name)) changed();
+  });
+  watcher.on("error", () => watcher.close());
+  return () => watcher.close();
+}
+
+function changedSince(file: string, time: number): boolean {
+  return (statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0) > time;
+}
