@@ -78,7 +78,10 @@ describe("OwnedChild", { timeout: 20_000 }, () => {
     await using child = await OwnedChild.start({ ...node(script), stderr });
     await child.exit;
     await said.promise;
-    assert.deepEqual(lines.map(({ length }) => length), [3, 4096, 4]);
+    assert.deepEqual(
+      lines.map(({ length }) => length),
+      [3, 4096, 4],
+    );
   });
 
   it("says what to do when it cannot be started", async () => {

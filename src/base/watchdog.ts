@@ -36,7 +36,11 @@ export function watchGroup(group: number): () => void {
 }
 
 function tell(line: string): void {
-  running ??= start();
+  if (running === undefined) {
+    running = start();
+    // One that was ended by somebody has left its groups unwatched.
+    for (const group of groups) running.stdin?.write(`+ ${group}\n`);
+  }
   running.stdin?.write(line);
 }
 
