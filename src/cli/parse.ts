@@ -53,8 +53,14 @@ function lex(args: readonly string[], options: Options): Token[] {
   // Only where there are options to find: it costs a start 4 ms, most of it when imported as usual.
   const util = process.getBuiltinModule("node:util");
   // Not strict: it is we who say what is wrong, in our words.
-  const lexer = { args: [...args], options, strict: false, allowPositionals: true, tokens: true };
-  return util.parseArgs(lexer as object).tokens ?? [];
+  const lexer: object = {
+    args: [...args],
+    options,
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  };
+  return util.parseArgs(lexer).tokens ?? [];
 }
 
 function finish(path: Path, options: Options, tokens: Token[], args: readonly string[]): Parsed {

@@ -82,10 +82,10 @@ export const DOCUMENTS: Readonly<Record<string, () => McpDoorOptions>> = {
         { properties: { name: { type: "string" } } },
         ({ name }) => textResult(`Created project: ${String(name)} (slug: my-app)`),
       ),
-      tool("create_feature", "Create a feature", {}, ({ title }) =>
+      tool("create_feature", "Create a feature", {}, ({ title }: { title?: string }) =>
         title === undefined
           ? errorResult("tool error: validation_error")
-          : textResult(`Created FEAT-ABC: ${String(title)}`),
+          : textResult(`Created FEAT-ABC: ${title}`),
       ),
     ),
   }),
