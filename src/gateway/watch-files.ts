@@ -41,6 +41,9 @@ function watchFolder(folder: string, names: ReadonlySet<string>, changed: () => 
   return () => watcher.close();
 }
 
+/** The clock that stamps files may be a few milliseconds behind. */
+const STAMP_LAG = 50;
+
 function changedSince(file: string, time: number): boolean {
-  return (statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0) > time;
+  return (statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0) > time - STAMP_LAG;
 }

@@ -2,6 +2,8 @@ import { type Client, type JsonObject, nameOf } from "./client.ts";
 import type { McpLogLevel } from "./names.ts";
 import { agreeOn, type Revision } from "./revision.ts";
 
+let opened = 0;
+
 /** What one connection remembers. Before 2026-07-28 that is what `initialize` agreed on. */
 export class Connection implements Disposable {
   /** Undefined until the handshake. */
@@ -11,6 +13,8 @@ export class Connection implements Disposable {
   readonly watches = new Map<string, () => void>();
   /** Ids of the tasks that were begun here. */
   readonly tasks = new Set<string>();
+  /** Tells it apart from the others of this process. */
+  readonly id = `mcp-${++opened}`;
   /** Tells who is behind the connection apart from others, where the transport knows. */
   readonly principal: string;
 

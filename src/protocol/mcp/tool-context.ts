@@ -23,6 +23,7 @@ export type Ask = (question: Question) => Promise<unknown>;
 /** What a tool may do while it runs, towards one MCP client. */
 export class McpToolContext implements ToolContext {
   readonly caller: Caller;
+  readonly session: string;
   readonly #client: Client;
   #meta: JsonObject;
   #call: Call<Connection>;
@@ -33,6 +34,7 @@ export class McpToolContext implements ToolContext {
 
   constructor(client: Client, call: Call<Connection>, params: unknown) {
     this.caller = { door: "mcp", name: client.name };
+    this.session = call.state.id;
     this.#client = client;
     this.#meta = metaOf(params);
     this.#call = call;

@@ -1,0 +1,33 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { Backoff } from "./backoff.ts";
+import { DEFAULT_UPSTREAM_LIMITS } from "./settings.ts";
+
+const limits = { ...DEFAULT_UPSTREAM_LIMITS, mostFailures: 9 };
+
+describe("Backoff", () => {
+  it("waits twice as long each time, up to the longest", () => {
+    const backoff = new Backoff(limits, () => 1);
+    const waits = Array.from({ length: 8 }, () => backoff.failed());
+    assert.deepEqual(waits, [500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]);
+  });
+
+  it("leaves half of the wait to chance", () => {
+    assert.equal(new Backoff(limits, () => 0).failed(), 250);
+    assert.equal(new Backoff(limits, () => 0.5).failed(), 375);
+  });
+
+  it("opens after so many failures in a row, and closes with one success", () => {
+    const backoff = new Backoff(DEFAULT_UPSTREAM_LIMITS, () => 1);
+    for (let failure = 1; failure <= 4; failure++) backoff.failed();
+    assert.equal(backoff.isOpen, false);
+    assert.equal(backoff.failed(), 30_000);
+    assert.equal(backoff.isOpen, true);
+    // The attempt after the rest decides: one failure is enough to rest again.
+    assert.equal(backoff.failed(), 30_000);
+    backoff.succeeded();
+    assert.equal(backoff.isOpen, false);
+    assert.equal(backoff.failed(), 500);
+  });
+});

@@ -1,0 +1,134 @@
+import { STANDARD } from "../rpc/codes.ts";
+import { RpcError } from "../rpc/rpc-error.ts";
+import type { McpClient } from "../protocol/mcp/connect.ts";
+import { type Catalogue, EMPTY_CATALOGUE } from "./catalogue.ts";
+
+export type CatalogueKind = "tools" | "prompts" | "resources";
+
+export interface CatalogueRefreshOptions {
+  /** Milliseconds that announcements are gathered for. */
+  readonly gather: number;
+  /** There is something new; `catalogue` has it. */
+  readonly changed: (kind: CatalogueKind) => void;
+  readonly failed: (kind: CatalogueKind, error: unknown) => void;
+}
+
+const KINDS: readonly CatalogueKind[] = ["tools", "prompts", "resources"];
+/** A server that announces changes without end, and has none, is asked more and more seldom. */
+const LONGEST_GATHER = 10_000;
+
+/** Keeps what an upstream offers up to date: asked on connecting, and when it says that it changed. */
+export class CatalogueRefresh {
+  catalogue: Catalogue | undefined;
+  readonly #options: CatalogueRefreshOptions;
+  readonly #due = new Set<CatalogueKind>();
+  #client: McpClient | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #running: Promise<void> | undefined;
+  /** Refreshes in a row that found nothing new. */
+  #idle = 0;
+
+  constructor(options: CatalogueRefreshOptions) {
+    this.#options = options;
+  }
+
+  connected(client: McpClient): void {
+    this.#client = client;
+    for (const kind of KINDS) this.#due.add(kind);
+    this.#idle = 0;
+    this.#run();
+  }
+
+  disconnected(): void {
+    this.#client = undefined;
+    this.stop();
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#due.clear();
+  }
+
+  /** The upstream says that this has changed. */
+  due(kind: CatalogueKind): void {
+    this.#due.add(kind);
+    if (this.#timer !== undefined || this.#client === undefined) return;
+    const wait = Math.min(this.#options.gather * 2 ** Math.max(0, this.#idle - 3), LONGEST_GATHER);
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#run();
+    }, wait).unref();
+  }
+
+  /** Resolves when what was due has been asked for. */
+  async settled(): Promise<void> {
+    while (this.#running !== undefined) await this.#running;
+  }
+
+  #run(): void {
+    const client = this.#client;
+    if (this.#running !== undefined || client === undefined || this.#due.size === 0) return;
+    const kinds = [...this.#due];
+    this.#due.clear();
+    // Nothing is known before the tools are: an upstream without any would never be needed.
+    const [first = "tools", ...rest] = kinds;
+    const tools = this.#ask(client, first);
+    const others = rest.map((kind) => this.#ask(client, kind, tools));
+    this.#running = this.#finish([tools, ...others]);
+  }
+
+  async #finish(asked: readonly Promise<boolean>[]): Promise<void> {
+    const news = await Promise.all(asked);
+    this.#running = undefined;
+    this.#idle = news.includes(true) ? 0 : this.#idle + 1;
+    const [next] = this.#due;
+    if (next !== undefined) this.due(next);
+  }
+
+  /** True when there was something new. */
+  async #ask(
+    client: McpClient,
+    kind: CatalogueKind,
+    after: Promise<unknown> = Promise.resolve(),
+  ): Promise<boolean> {
+    let part: Partial<Catalogue>;
+    try {
+      part = await ask(client, kind);
+      await after;
+    } catch (error) {
+      // What is known stays; a lost connection is told elsewhere.
+      if (this.#client === client) this.#options.failed(kind, error);
+      return false;
+    }
+    const before = this.catalogue;
+    if (this.#client !== client || (before === undefined && kind !== "tools")) return false;
+    const now: Catalogue = { ...EMPTY_CATALOGUE, ...before, ...part };
+    if (before !== undefined && JSON.stringify(before) === JSON.stringify(now)) return false;
+    this.catalogue = now;
+    this.#options.changed(kind);
+    return true;
+  }
+}
+
+async function ask(client: McpClient, kind: CatalogueKind): Promise<Partial<Catalogue>> {
+  switch (kind) {
+    case "tools":
+      return { tools: await client.listTools() };
+    case "prompts":
+      return { prompts: await client.listPrompts().catch(noneIfUnknown) };
+    case "resources": {
+      const [resources, templates] = await Promise.all([
+        client.listResources().catch(noneIfUnknown),
+        client.listTemplates().catch(noneIfUnknown),
+      ]);
+      return { resources, templates };
+    }
+  }
+}
+
+/** Some servers declare more than they serve. */
+function noneIfUnknown(error: unknown): [] {
+  if (error instanceof RpcError && error.code === STANDARD.methodNotFound.code) return [];
+  throw error;
+}

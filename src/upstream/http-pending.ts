@@ -1,0 +1,56 @@
+import type { ClientRequest } from "node:http";
+
+import { claimedRevision, type Outgoing } from "./http-headers.ts";
+
+/** A message of either side, looked at and not checked: the peer does that. */
+export interface HttpMessage extends Outgoing {
+  readonly result?: Readonly<Record<string, unknown>>;
+  readonly error?: unknown;
+}
+
+/** A request of ours whose answer has not come. */
+export interface HttpPending {
+  readonly id: string | number;
+  readonly method: string;
+  /** Its progress token. */
+  readonly token: unknown;
+  readonly isModern: boolean;
+  http: ClientRequest | undefined;
+  /** From where its stream can be taken up again; "" when it cannot. */
+  lastEvent: string;
+  /** Milliseconds that the server wants us to wait before that. */
+  wait: number | undefined;
+  attempts: number;
+  isCancelled: boolean;
+}
+
+/** Undefined for what needs no answer. */
+export function pendingFor(message: HttpMessage): HttpPending | undefined {
+  const { id, method, params } = message;
+  if (typeof method !== "string" || (typeof id !== "string" && typeof id !== "number")) {
+    return undefined;
+  }
+  const token = (params?._meta as { progressToken?: unknown } | undefined)?.progressToken;
+  return {
+    id,
+    method,
+    token,
+    isModern: claimedRevision(message) !== undefined,
+    http: undefined,
+    lastEvent: "",
+    wait: undefined,
+    attempts: 0,
+    isCancelled: false,
+  };
+}
+
+/** The messages of a text; none when it is not JSON. */
+export function messagesOf(text: string): HttpMessage[] {
+  try {
+    const value = JSON.parse(text) as unknown;
+    const all: unknown[] = Array.isArray(value) ? value : [value];
+    return all.filter((each): each is HttpMessage => typeof each === "object" && each !== null);
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,92 @@
+import { OwnedChild } from "../base/child-process.ts";
+import type { Channel, ChannelLimits } from "../wire/channel.ts";
+import { childChannel } from "../wire/channel/child.ts";
+import type { AddressSettings, CommandSettings, UpstreamSettings } from "./settings.ts";
+
+/** A way to one upstream, from its start to its end. */
+export interface Link {
+  readonly channel: Channel<string>;
+  /** The progress token of the call whose stream a request came on, where the transport knows. */
+  readonly originOf?: (idText: string) => unknown;
+  /** Which tools of a server of 2026-07-28 can be called this way; all when left out. */
+  readonly canCall?: (tool: Readonly<Record<string, unknown>>) => boolean;
+  /** The process that was started for it. */
+  readonly pid?: number;
+  /** Why it is over, in words that complete "it …"; only once it is. */
+  readonly ended?: Promise<string>;
+  /** Ends what is at the other end, if that belongs to us. */
+  end(): Promise<void>;
+}
+
+export interface LinkEvents {
+  /** What it says beside its protocol. */
+  said(line: string): void;
+}
+
+export type OpenLink = (
+  settings: UpstreamSettings,
+  events: LinkEvents,
+  limits: Partial<ChannelLimits>,
+) => Promise<Link>;
+
+/** Starts or connects to an upstream as its settings say. */
+export const openLink: OpenLink = (settings, events, limits) =>
+  "command" in settings ? startProgram(settings, events, limits) : openAddress(settings, limits);
+
+async function startProgram(
+  settings: CommandSettings,
+  events: LinkEvents,
+  limits: Partial<ChannelLimits>,
+): Promise<Link> {
+  const { command, args, env, cwd } = settings;
+  const child = await OwnedChild.start({
+    command,
+    env: { ...usualVariables(), ...env },
+    ...(args === undefined ? {} : { args }),
+    ...(cwd === undefined ? {} : { cwd }),
+    stderr: (line) => events.said(line),
+  });
+  return {
+    pid: child.pid,
+    channel: childChannel(child, { limits, stray: (line) => events.said(line) }),
+    ended: child.exit.then((exit) =>
+      typeof exit === "number" ? `exited with code ${exit}` : `was ended by ${exit}`,
+    ),
+    end: () => child.end(),
+  };
+}
+
+async function openAddress(
+  { type, url, headers = {} }: AddressSettings,
+  limits: Partial<ChannelLimits>,
+): Promise<Link> {
+  const end = async (): Promise<void> => {};
+  if (type === "sse") {
+    const { SseChannel } = await import("./sse-channel.ts");
+    const channel = new SseChannel(new URL(url), { headers, limits });
+    return { channel, ended: channel.ended, end };
+  }
+  const { HttpChannel } = await import("./http-channel.ts");
+  const channel = new HttpChannel(new URL(url), { headers, limits });
+  return {
+    channel,
+    originOf: (id) => channel.originOf(id),
+    canCall: (tool) => channel.canCall(tool),
+    ended: channel.ended,
+    end,
+  };
+}
+
+/** What programs need to run, and nothing that they have no business with, such as our keys. */
+const USUAL = [
+  /^(?:PATH|HOME|USER|LOGNAME|SHELL|TERM|LANG|LANGUAGE|TZ|TMPDIR|TMP|TEMP)$/,
+  /^(?:LC_|XDG_)/,
+  // Where a machine reaches the world through a proxy or with certificates of its own.
+  /^(?:https?_proxy|no_proxy|all_proxy|NODE_EXTRA_CA_CERTS|SSL_CERT_(?:FILE|DIR))$/i,
+];
+
+function usualVariables(): NodeJS.ProcessEnv {
+  return Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => USUAL.some((usual) => usual.test(name))),
+  );
+}

@@ -1,0 +1,41 @@
+import type { Log } from "../base/log.ts";
+import { maskText } from "../base/mask.ts";
+
+const KEPT = 40;
+const LONGEST = 1_000;
+/** Lines that reach the log in a window; the others are only counted. */
+const MOST = 100;
+const WINDOW = 10_000;
+
+/** What an upstream says on stderr: the last of it for whoever asks, a bounded part for the log. */
+export class Sayings {
+  readonly #log: Log;
+  readonly #tail: string[] = [];
+  #windowEnds = 0;
+  #logged = 0;
+  #left = 0;
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  get tail(): readonly string[] {
+    return this.#tail;
+  }
+
+  add(line: string): void {
+    const shown = maskText(line.slice(0, LONGEST));
+    this.#tail.push(shown);
+    if (this.#tail.length > KEPT) this.#tail.shift();
+    const now = performance.now();
+    if (now > this.#windowEnds) {
+      if (this.#left > 0) this.#log.info("upstream.said-more", { lines: this.#left });
+      this.#windowEnds = now + WINDOW;
+      this.#logged = 0;
+      this.#left = 0;
+    }
+    if (this.#logged < MOST) this.#log.info("upstream.said", { line: shown });
+    else this.#left++;
+    this.#logged++;
+  }
+}

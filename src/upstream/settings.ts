@@ -1,0 +1,47 @@
+/** An MCP server that is started, and spoken to on its standard streams. */
+export interface CommandSettings {
+  readonly command: string;
+  readonly args?: readonly string[];
+  /** Variables it gets besides the usual ones. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+}
+
+/** An MCP server that is reached over HTTP. */
+export interface AddressSettings {
+  /** `sse` is the transport of 2024-11-05; anything else is Streamable HTTP. */
+  readonly type?: string;
+  readonly url: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** One entry of `mcpServers`. */
+export type UpstreamSettings = CommandSettings | AddressSettings;
+
+/** How hard one upstream is tried, and for how long it is waited for. */
+export interface UpstreamLimits {
+  /** Milliseconds before the first attempt after a failure; each further one doubles it. */
+  readonly firstWait: number;
+  readonly longestWait: number;
+  /** Failures in a row after which it is left alone for a while. */
+  readonly mostFailures: number;
+  /** Milliseconds that it is left alone for. */
+  readonly rest: number;
+  /** Milliseconds that starting it may take. */
+  readonly start: number;
+  /** Milliseconds that a list waits for an upstream that was never seen before. */
+  readonly firstList: number;
+  /** Milliseconds that announcements of changes are gathered for. */
+  readonly gather: number;
+}
+
+export const DEFAULT_UPSTREAM_LIMITS: UpstreamLimits = {
+  firstWait: 500,
+  longestWait: 30_000,
+  mostFailures: 5,
+  rest: 30_000,
+  // Some are fetched from a registry when they are first started.
+  start: 60_000,
+  firstList: 5_000,
+  gather: 50,
+};

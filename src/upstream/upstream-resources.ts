@@ -1,0 +1,134 @@
+import { MCP, STANDARD } from "../rpc/codes.ts";
+import { RpcError } from "../rpc/rpc-error.ts";
+import type {
+  Completion,
+  CompletionArgument,
+  ResourceDefinition,
+  ResourceProvider,
+  ResourceResult,
+  ResourceTemplateDefinition,
+} from "../tool/resource.ts";
+import type { ToolContext } from "../tool/tool.ts";
+import type { Upstream } from "./upstream.ts";
+import { completion } from "./upstream-prompt.ts";
+import { passingFaults } from "./upstream-tool.ts";
+import { templatePattern } from "./uri-template.ts";
+
+/**
+ * The resources of all upstreams. A URI belongs to the first upstream that lists it, else to the
+ * first whose template fits, else to the first that lists others of its scheme.
+ */
+export class UpstreamResources implements ResourceProvider {
+  readonly #upstreams: () => readonly Upstream[];
+  readonly #known: () => Promise<void>;
+  readonly #watched = new Map<string, Upstream>();
+
+  /** `known` waits for upstreams that were never seen before. */
+  constructor(upstreams: () => readonly Upstream[], known: () => Promise<void>) {
+    this.#upstreams = upstreams;
+    this.#known = known;
+  }
+
+  async list(): Promise<readonly ResourceDefinition[]> {
+    await this.#known();
+    return firstOfEach(this.#upstreams(), "resources", "uri") as unknown as ResourceDefinition[];
+  }
+
+  async templates(): Promise<readonly ResourceTemplateDefinition[]> {
+    await this.#known();
+    const all = firstOfEach(this.#upstreams(), "templates", "uriTemplate");
+    return all as unknown as ResourceTemplateDefinition[];
+  }
+
+  async read(uri: string, context: ToolContext): Promise<ResourceResult | undefined> {
+    await this.#known();
+    const owner = this.#ownerOf(uri);
+    if (owner === undefined) return undefined;
+    return passingFaults(async () => {
+      try {
+        const result = await owner.use((client) => client.readResource(uri, context), true);
+        const { contents } = result;
+        return { ...result, contents: Array.isArray(contents) ? contents : [] };
+      } catch (error) {
+        // Each revision has its own error for this; the door knows which.
+        if (error instanceof RpcError && isNotFound(error, uri)) return undefined;
+        throw error;
+      }
+    });
+  }
+
+  async complete(uri: string, argument: CompletionArgument): Promise<Completion | undefined> {
+    const owner = this.#upstreams().find(({ catalogue }) =>
+      catalogue?.templates.some(({ uriTemplate }) => uriTemplate === uri),
+    );
+    return owner && completion(owner, { type: "ref/resource", uri }, argument);
+  }
+
+  watch(uri: string): void {
+    const owner = this.#ownerOf(uri);
+    if (owner === undefined) return;
+    this.#watched.set(uri, owner);
+    owner.watch(uri);
+  }
+
+  unwatch(uri: string): void {
+    this.#watched.get(uri)?.unwatch(uri);
+    this.#watched.delete(uri);
+  }
+
+  /** After the upstreams were changed: what is watched is watched at whoever has it now. */
+  rewatch(): void {
+    const upstreams = new Set(this.#upstreams());
+    for (const [uri, owner] of this.#watched) {
+      if (upstreams.has(owner)) continue;
+      this.#watched.delete(uri);
+      this.watch(uri);
+    }
+  }
+
+  #ownerOf(uri: string): Upstream | undefined {
+    const upstreams = this.#upstreams();
+    const scheme = schemeOf(uri);
+    return (
+      upstreams.find((each) => each.catalogue?.resources.some((one) => one.uri === uri)) ??
+      upstreams.find((each) => each.catalogue?.templates.some((one) => fits(one, uri))) ??
+      upstreams.find((each) => each.catalogue?.resources.some((one) => isOf(one.uri, scheme))) ??
+      upstreams.find((each) =>
+        each.catalogue?.templates.some((one) => isOf(one.uriTemplate, scheme)),
+      )
+    );
+  }
+}
+
+function firstOfEach(
+  upstreams: readonly Upstream[],
+  kind: "resources" | "templates",
+  member: string,
+): Readonly<Record<string, unknown>>[] {
+  const all = new Map<string, Readonly<Record<string, unknown>>>();
+  for (const { catalogue } of upstreams) {
+    for (const entry of catalogue?.[kind] ?? []) {
+      const uri = entry[member];
+      if (typeof uri === "string" && !all.has(uri)) all.set(uri, entry);
+    }
+  }
+  return [...all.values()];
+}
+
+function fits({ uriTemplate }: Readonly<Record<string, unknown>>, uri: string): boolean {
+  return typeof uriTemplate === "string" && templatePattern(uriTemplate).test(uri);
+}
+
+function isOf(uri: unknown, scheme: string): boolean {
+  return typeof uri === "string" && scheme !== "" && schemeOf(uri) === scheme;
+}
+
+function schemeOf(uri: string): string {
+  return /^([A-Za-z][\w+.-]*):/.exec(uri)?.[1]?.toLowerCase() ?? "";
+}
+
+function isNotFound({ code, data }: RpcError, uri: string): boolean {
+  if (code === MCP.resourceNotFound.code) return true;
+  const named = (data as { uri?: unknown } | undefined | null)?.uri;
+  return code === STANDARD.invalidParams.code && named === uri;
+}

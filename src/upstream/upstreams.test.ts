@@ -1,0 +1,293 @@
+import assert from "node:assert/strict";
+import { mkdtempDisposable } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import type { Tool, ToolResult } from "../tool/tool.ts";
+import { HouseOfUpstreams } from "../../test/upstream/house-of-upstreams.ts";
+import { SampleContext } from "../../test/upstream/sample-context.ts";
+import {
+  ECHO,
+  LEGACY,
+  type Script,
+  Scripts,
+  SILENCE,
+} from "../../test/upstream/scripted-server.ts";
+
+const QUICK = { firstWait: 5, longestWait: 20, rest: 40, firstList: 200, gather: 5 };
+
+async function callText(house: HouseOfUpstreams, name: string, args = {}): Promise<string> {
+  const result = await house.offer.tools.call(name, args, new SampleContext());
+  return textOf(result);
+}
+
+function textOf(result: ToolResult): string {
+  return `${result.isError === true ? "ERROR " : ""}${String(result.content[0]?.text)}`;
+}
+
+describe("Upstreams start a server", () => {
+  it("when what it offers is first asked for, and know it the next time without", async () => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-"));
+    const table = { a: { command: "a" } };
+    {
+      const scripts = new Scripts({ a: LEGACY });
+      await using house = new HouseOfUpstreams({ open: scripts.open, folder: folder.path });
+      await house.upstreams.configure(table);
+      assert.equal(scripts.started.length, 0);
+      await house.upstreams.known();
+      assert.deepEqual(house.toolNames, ["echo"]);
+      assert.equal(scripts.started.length, 1);
+    }
+    const scripts = new Scripts({ a: LEGACY });
+    await using house = new HouseOfUpstreams({ open: scripts.open, folder: folder.path });
+    await house.upstreams.configure(table);
+    assert.equal(house.upstreams.known(), undefined);
+    assert.deepEqual(house.toolNames, ["echo"]);
+    assert.equal(scripts.started.length, 0);
+    assert.equal(house.upstreams.status()[0]?.state, "idle");
+    assert.equal(await callText(house, "echo", { text: "hi" }), "hi");
+    // The handshake that it is known to have.
+    assert.equal(scripts.of("a")[0]?.heard[0]?.["method"], "initialize");
+  });
+
+  it("anew when it was remembered as another program", async () => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-"));
+    {
+      const scripts = new Scripts({ a: LEGACY });
+      await using house = new HouseOfUpstreams({ open: scripts.open, folder: folder.path });
+      await house.furnish({ name: { command: "a" } });
+    }
+    const scripts = new Scripts({ b: LEGACY });
+    await using house = new HouseOfUpstreams({ open: scripts.open, folder: folder.path });
+    await house.upstreams.configure({ name: { command: "b" } });
+    assert.deepEqual(house.toolNames, []);
+  });
+
+  it("without waiting long for a slow one, whose tools are announced when they come", async () => {
+    const slow = Promise.withResolvers<void>();
+    const scripts = new Scripts({
+      fast: LEGACY,
+      slow: {
+        ...LEGACY,
+        "tools/list": async () => {
+          await slow.promise;
+          return { tools: [{ ...ECHO, name: "late" }] };
+        },
+      },
+    });
+    await using house = new HouseOfUpstreams({
+      open: scripts.open,
+      limits: { ...QUICK, firstList: 50 },
+    });
+    await house.furnish({ slow: { command: "slow" }, fast: { command: "fast" } });
+    assert.deepEqual(house.toolNames, ["echo"]);
+    const changed = new Promise<void>((resolve) => house.offer.tools.onChange(resolve));
+    slow.resolve();
+    await changed;
+    assert.deepEqual(house.toolNames, ["late", "echo"]);
+  });
+
+  it("a second time by the old handshake, when the new one was too much for it", async () => {
+    const scripts = new Scripts({
+      a: { ...LEGACY, "server/discover": (_, server) => (server.die(), SILENCE) },
+    });
+    await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
+    await house.furnish({ a: { command: "a" } });
+    assert.deepEqual(house.toolNames, ["echo"]);
+    assert.equal(scripts.of("a")[1]?.heard[0]?.["method"], "initialize");
+    assert.equal(house.upstreams.status()[0]?.failuresInARow, 0);
+  });
+});
+
+describe("Upstreams name", () => {
+  const tools = (...names: string[]): Script => ({
+    ...LEGACY,
+    "tools/list": () => ({ tools: names.map((name) => ({ ...ECHO, name })) }),
+    "tools/call": ({ name }) => ({ content: [{ type: "text", text: `called ${name}` }] }),
+  });
+
+  it("tools as their servers do, and by server where two have the same", async () => {
+    const scripts = new Scripts({ a: tools("x", "y"), b: tools("y", "z"), c: tools("y") });
+    await using house = new HouseOfUpstreams(scripts);
+    await house.furnish({ a: { command: "a" }, "b b": { command: "b" }, c: { command: "c" } });
+    assert.deepEqual(house.toolNames, ["x", "y", "b_b_y", "z", "c_y"]);
+    assert.equal(await callText(house, "b_b_y"), "called y");
+    assert.equal(scripts.of("b")[0]?.asked("tools/call").length, 1);
+  });
+
+  it("tools of our own first, and none twice", async () => {
+    const scripts = new Scripts({ a: tools("own", "own", "a_own") });
+    await using house = new HouseOfUpstreams(scripts);
+    const own: Tool = {
+      definition: { ...ECHO, name: "own" },
+      call: () => ({ content: [] }),
+    };
+    house.offer.tools.add(own);
+    await house.furnish({ a: { command: "a" } });
+    assert.deepEqual(house.toolNames, ["own", "a_own", "a_a_own"]);
+    assert.equal(house.offer.tools.get("own"), own);
+  });
+
+  it("no tool longer than 128 characters", async () => {
+    const long = "l".repeat(128);
+    const scripts = new Scripts({ a: tools(long), b: tools(long), c: tools(long) });
+    await using house = new HouseOfUpstreams(scripts);
+    const command = (name: string) => ({ command: name });
+    const server = "s".repeat(40);
+    await house.furnish({ a: command("a"), [server]: command("b"), [`${server}2`]: command("c") });
+    assert.deepEqual(
+      house.toolNames.map(({ length }) => length),
+      [128, 128, 128],
+    );
+    assert.equal(new Set(house.toolNames).size, 3);
+  });
+});
+
+describe("Upstreams keep up with a server", () => {
+  it("that changes its tools, by few lists however often it says so", async () => {
+    let names = ["one"];
+    let lists = 0;
+    const scripts = new Scripts({
+      a: {
+        ...LEGACY,
+        "tools/list": () => (lists++, { tools: names.map((name) => ({ ...ECHO, name })) }),
+      },
+    });
+    await using house = new HouseOfUpstreams({
+      open: scripts.open,
+      limits: { ...QUICK, gather: 50 },
+    });
+    await house.furnish({ a: { command: "a" } });
+    const kept = house.offer.tools.get("one");
+    names = ["one", "two"];
+    const changed = new Promise<void>((resolve) => house.offer.tools.onChange(resolve));
+    for (let time = 0; time < 500; time++) {
+      scripts.of("a")[0]?.notify("notifications/tools/list_changed");
+    }
+    await changed;
+    assert.deepEqual(house.toolNames, ["one", "two"]);
+    assert.equal(house.offer.tools.get("one"), kept);
+    assert.ok(lists <= 3, `listed ${lists} times`);
+  });
+
+  it("that lies about what it has", async () => {
+    const scripts = new Scripts({
+      a: {
+        ...LEGACY,
+        initialize: () => ({
+          protocolVersion: "2025-11-25",
+          capabilities: { tools: {}, prompts: {}, resources: {} },
+        }),
+        "tools/list": () => ({
+          tools: [null, 7, {}, { name: "" }, { name: "bare" }, { name: "odd", inputSchema: [] }],
+        }),
+        "tools/call": () => ({ content: "nothing of the kind", kept: true }),
+      },
+    });
+    await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
+    await house.furnish({ a: { command: "a" } });
+    assert.deepEqual(house.toolNames, ["bare", "odd"]);
+    assert.deepEqual(house.offer.tools.get("odd")?.definition.inputSchema, { type: "object" });
+    const result = await house.offer.tools.call("bare", {}, new SampleContext());
+    assert.deepEqual(result, { content: [], kept: true });
+    assert.deepEqual(await house.offer.resources.list(), []);
+    assert.deepEqual(house.offer.prompts.list(), []);
+  });
+
+  it("that floods it with what nobody asked for", async () => {
+    const scripts = new Scripts({ a: LEGACY });
+    await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
+    await house.furnish({ a: { command: "a" } });
+    const [server] = scripts.of("a");
+    for (let time = 0; time < 1000; time++) {
+      server?.write({ jsonrpc: "2.0", id: `no-${time}`, result: {} });
+      server?.notify("notifications/progress", { progressToken: time, progress: 1 });
+      server?.notify("notifications/message", { level: "emergency", data: "!" });
+      server?.notify("notifications/made-up", {});
+    }
+    assert.equal(await callText(house, "echo", { text: "still" }), "still");
+  });
+
+  it("that is watched, also after it was restarted", async () => {
+    const scripts = new Scripts({
+      a: {
+        ...LEGACY,
+        initialize: () => ({
+          protocolVersion: "2025-11-25",
+          capabilities: { tools: {}, resources: { subscribe: true } },
+        }),
+        "resources/list": () => ({ resources: [{ uri: "x://1", name: "one" }] }),
+        "resources/templates/list": () => ({ resourceTemplates: [{ uriTemplate: "x://t/{id}" }] }),
+        "resources/subscribe": () => ({}),
+        "resources/unsubscribe": () => ({}),
+        "resources/read": ({ uri }) => ({ contents: [{ uri, text: "read" }] }),
+      },
+    });
+    await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
+    await house.furnish({ a: { command: "a" } });
+    await house.offer.resources.list();
+    let updates = 0;
+    const stop = house.offer.resources.watch("x://1", () => updates++);
+    const first = await scripts.start("a", 1);
+    await first.until((server) => server.asked("resources/subscribe").length === 1);
+    first.die();
+    const second = await scripts.start("a", 2);
+    await second.until((server) => server.asked("resources/subscribe").length === 1);
+    second.notify("notifications/resources/updated", { uri: "x://1" });
+    const read = await house.offer.resources.read("x://t/9", new SampleContext());
+    assert.deepEqual(read, { contents: [{ uri: "x://t/9", text: "read" }] });
+    assert.equal(updates, 1);
+    stop();
+    await second.until((server) => server.asked("resources/unsubscribe").length === 1);
+    assert.equal(await house.offer.resources.read("y://other", new SampleContext()), undefined);
+  });
+});
+
+describe("Upstreams.configure()", () => {
+  it("touches only what is different", async () => {
+    const named = (name: string): Script => ({
+      ...LEGACY,
+      "tools/list": () => ({ tools: [{ ...ECHO, name }] }),
+    });
+    const scripts = new Scripts({ a: named("a"), b: named("b"), b2: named("b"), c: named("c") });
+    await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
+    await house.furnish({ a: { command: "a" }, b: { command: "b" } });
+    const kept = house.offer.tools.get("a");
+    const gone = house.offer.tools.get("b");
+    await house.furnish({ c: { command: "c" }, a: { command: "a" }, b: { command: "b2" } });
+    assert.deepEqual(house.toolNames, ["c", "a", "b"]);
+    assert.equal(house.offer.tools.get("a"), kept);
+    assert.notEqual(house.offer.tools.get("b"), gone);
+    assert.equal(scripts.of("a").length, 1);
+    await scripts.of("b")[0]?.left;
+    await house.furnish({ a: { command: "a" } });
+    assert.deepEqual(house.toolNames, ["a"]);
+    await scripts.of("b2")[0]?.left;
+    await scripts.of("c")[0]?.left;
+  });
+
+  it("ends a call of a server that is taken out, with an error", async () => {
+    const scripts = new Scripts({ a: { ...LEGACY, "tools/call": () => SILENCE } });
+    await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
+    await house.furnish({ a: { command: "a" } });
+    const calling = callText(house, "echo");
+    await scripts.of("a")[0]?.until((server) => server.asked("tools/call").length === 1);
+    await house.furnish({});
+    assert.match(await calling, /^ERROR MCP server 'a' ended before it had answered/);
+  });
+
+  it("stops a server that is just being started", async () => {
+    const scripts = new Scripts({
+      a: { "server/discover": () => SILENCE, initialize: () => SILENCE },
+    });
+    await using house = new HouseOfUpstreams({
+      open: scripts.open,
+      limits: { ...QUICK, firstList: 5 },
+    });
+    await house.furnish({ a: { command: "a" } });
+    const server = await scripts.start("a");
+    await house.furnish({});
+    await server.left;
+  });
+});

@@ -1,0 +1,150 @@
+import type { Log } from "../base/log.ts";
+import type { Offer } from "../tool/offer.ts";
+import type { Prompt } from "../tool/prompt.ts";
+import type { Tool } from "../tool/tool.ts";
+import type { ChannelLimits } from "../wire/channel.ts";
+import type { CatalogueKind } from "./catalogue-refresh.ts";
+import type { OpenLink } from "./link.ts";
+import { Names } from "./names.ts";
+import { type Publication, Published } from "./published.ts";
+import type { UpstreamLimits, UpstreamSettings } from "./settings.ts";
+import { Upstream, type UpstreamStatus } from "./upstream.ts";
+import { upstreamPrompt } from "./upstream-prompt.ts";
+import { UpstreamResources } from "./upstream-resources.ts";
+import { upstreamTool } from "./upstream-tool.ts";
+
+export interface UpstreamsOptions {
+  readonly offer: Offer;
+  /** Where it is remembered what upstreams offer. */
+  readonly folder: string;
+  readonly log: Log;
+  readonly open?: OpenLink;
+  readonly limits?: Partial<UpstreamLimits>;
+  readonly channelLimits?: Partial<ChannelLimits>;
+}
+
+export type UpstreamTable = Readonly<Record<string, UpstreamSettings>>;
+
+/** Other people's MCP servers, each on its own, offered together. */
+export class Upstreams implements AsyncDisposable {
+  readonly #options: UpstreamsOptions;
+  readonly #resources: UpstreamResources;
+  readonly #tools: Published<Tool>;
+  readonly #prompts: Published<Prompt>;
+  readonly #removeResources: () => void;
+  #all: readonly Upstream[] = [];
+  #configuring: Promise<void> = Promise.resolve();
+  #isOver = false;
+
+  constructor(options: UpstreamsOptions) {
+    const { offer } = options;
+    this.#options = options;
+    this.#tools = new Published((_, tool) => offer.tools.add(tool));
+    this.#prompts = new Published((name, prompt) => offer.prompts.add(name, prompt));
+    this.#resources = new UpstreamResources(
+      () => this.#all,
+      async () => this.known(),
+    );
+    this.#removeResources = offer.resources.add(this.#resources);
+  }
+
+  /**
+   * Brings the upstreams in line with the configuration: those that are the same go on as they are,
+   * others are stopped. None is started before it is needed.
+   */
+  configure(table: UpstreamTable): Promise<void> {
+    this.#configuring = this.#configuring.then(() => this.#configure(table));
+    return this.#configuring;
+  }
+
+  /**
+   * Waits for upstreams of which nothing is known yet, starting them, for a bounded time: what a
+   * list should do first. Undefined when there is nothing to wait for.
+   */
+  known(): Promise<void> | undefined {
+    const unknown = this.#all.filter(({ catalogue }) => catalogue === undefined);
+    if (unknown.length === 0) return undefined;
+    return Promise.all(unknown.map((each) => each.known())).then(() => {});
+  }
+
+  status(): UpstreamStatus[] {
+    return this.#all.map((each) => each.status());
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isOver = true;
+    await this.#configuring;
+    await Promise.all(this.#all.map((each) => each.stop()));
+    this.#all = [];
+    this.#publish();
+    this.#removeResources();
+  }
+
+  async #configure(table: UpstreamTable): Promise<void> {
+    if (this.#isOver) return;
+    const before = new Map(this.#all.map((each) => [each.name, each]));
+    const all = Object.entries(table).map(([name, settings]) => {
+      const known = before.get(name);
+      const isSame = JSON.stringify(known?.settings) === JSON.stringify(settings);
+      return known !== undefined && isSame ? known : this.#make(name, settings);
+    });
+    const kept = new Set(all);
+    await Promise.all(all.filter((each) => each !== before.get(each.name)).map((e) => e.recall()));
+    this.#all = all;
+    this.#publish();
+    this.#resources.rewatch();
+    if (before.size > 0) this.#options.offer.resources.changed();
+    await Promise.all([...before.values()].filter((each) => !kept.has(each)).map((e) => e.stop()));
+  }
+
+  #make(name: string, settings: UpstreamSettings): Upstream {
+    const { offer, folder, log, open, limits, channelLimits } = this.#options;
+    return new Upstream(name, settings, {
+      folder,
+      log,
+      changed: (kind) => this.#changed(kind),
+      updated: (uri) => offer.resources.updated(uri),
+      ...(open === undefined ? {} : { open }),
+      ...(limits === undefined ? {} : { limits }),
+      ...(channelLimits === undefined ? {} : { channelLimits }),
+    });
+  }
+
+  #changed(kind: CatalogueKind): void {
+    if (kind === "resources") this.#options.offer.resources.changed();
+    else this.#publish();
+  }
+
+  /** Puts what all upstreams offer into the offer, under names that do not clash. */
+  #publish(): void {
+    const { offer } = this.#options;
+    const ours = this.#tools;
+    const isTool = (name: string): boolean =>
+      offer.tools.get(name) !== undefined && !ours.has(name);
+    const isPrompt = (name: string): boolean =>
+      offer.prompts.get(name) !== undefined && !this.#prompts.has(name);
+    this.#tools.replace(this.#publications("tools", new Names(isTool), upstreamTool));
+    this.#prompts.replace(this.#publications("prompts", new Names(isPrompt), upstreamPrompt));
+  }
+
+  #publications<T>(
+    kind: "tools" | "prompts",
+    names: Names,
+    make: (upstream: Upstream, entry: Readonly<Record<string, unknown>>, name: string) => T,
+  ): Publication<T>[] {
+    const publications: Publication<T>[] = [];
+    for (const upstream of this.#all) {
+      const seen = new Set<string>();
+      for (const entry of upstream.catalogue?.[kind] ?? []) {
+        const original = entry.name;
+        // A name twice in one list means the first.
+        if (typeof original !== "string" || original === "" || seen.has(original)) continue;
+        seen.add(original);
+        const name = names.give(upstream.name, original);
+        const key = `${upstream.id}\n${JSON.stringify(entry)}`;
+        publications.push({ name, key, make: () => make(upstream, entry, name) });
+      }
+    }
+    return publications;
+  }
+}

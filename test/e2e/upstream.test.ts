@@ -1,0 +1,388 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { after, before, describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { OwnedChild } from "../../src/base/child-process.ts";
+import type { UpstreamSettings } from "../../src/upstream/settings.ts";
+import { EVERYTHING, everythingIsMissing, serversLeft } from "../upstream/everything.ts";
+import { HouseOfUpstreams } from "../upstream/house-of-upstreams.ts";
+import { type Json, RawClient, type RawClientOptions } from "../upstream/raw-client.ts";
+
+const skip = await everythingIsMissing();
+const timeout = 60_000;
+
+const ANSWERS = {
+  "roots/list": () => ({ roots: [{ uri: "file:///home/ann", name: "ann" }] }),
+  "sampling/createMessage": ({ messages }: Json) => ({
+    role: "assistant",
+    content: { type: "text", text: `heard: ${messages[0].content.text}` },
+    model: "parrot",
+    stopReason: "endTurn",
+  }),
+  "elicitation/create": ({ mode }: Json) =>
+    mode === "url" ? { action: "accept" } : { action: "accept", content: { name: "Ann" } },
+};
+
+const TASKS = "io.modelcontextprotocol/tasks";
+const CLIENTS: RawClientOptions[] = [
+  { revision: "2024-11-05", capabilities: { roots: {}, sampling: {} }, answers: ANSWERS },
+  {
+    revision: "2025-11-25",
+    capabilities: { roots: {}, sampling: {}, elicitation: { form: {}, url: {} }, tasks: {} },
+    answers: ANSWERS,
+  },
+  {
+    revision: "2026-07-28",
+    capabilities: {
+      roots: {},
+      sampling: {},
+      elicitation: { form: {}, url: {} },
+      extensions: { [TASKS]: {} },
+    },
+    answers: ANSWERS,
+  },
+];
+
+// Side by side, since most of the time is the server's own waiting.
+describe("the everything server", { skip, timeout, concurrency: 6 }, () => {
+  for (const transport of ["stdio", "streamableHttp"] as const) {
+    for (const options of CLIENTS) {
+      describe(`on ${transport}, for a client of ${options.revision}`, { concurrency: 1 }, () => {
+        features(transport, options);
+      });
+    }
+  }
+  after(async () => assert.deepEqual(await serversLeft(), []));
+});
+
+function features(transport: "stdio" | "streamableHttp", options: RawClientOptions): void {
+  let house: HouseOfUpstreams;
+  let client: RawClient;
+  let server: Awaited<ReturnType<typeof serverOn>>;
+  const { revision } = options;
+  const hasElicitation = revision > "2024-11-05";
+
+  before(async () => {
+    server = await serverOn(transport);
+    house = await new HouseOfUpstreams().furnish({ everything: server.settings });
+    client = await RawClient.connect(house.door, options);
+    // It announces its optional tools one by one, and reads the roots a little later.
+    await until(() => house.toolNames.length === 19);
+  });
+
+  after(async () => {
+    await client[Symbol.asyncDispose]();
+    await house[Symbol.asyncDispose]();
+    await server[Symbol.asyncDispose]();
+  });
+
+  const textOf = async (name: string, args: Json = {}): Promise<string> => {
+    const { result, error } = await client.callTool(name, args);
+    assert.equal(error, undefined);
+    return (result.content as Json[]).map(({ text }) => text).join("\n");
+  };
+
+  // First, since it asks for them by itself too, and that in the middle of any call.
+  it("may ask the client for its roots", async () => {
+    assert.match(await textOf("get-roots-list"), /file:\/\/\/home\/ann/);
+  });
+
+  it("lists its tools as it describes them", async () => {
+    const { result } = await client.request("tools/list");
+    const echo = (result.tools as Json[]).find(({ name }) => name === "echo");
+    assert.equal(result.tools.length, 19);
+    assert.equal(echo?.["inputSchema"].$schema, "http://json-schema.org/draft-07/schema#");
+    assert.equal(echo?.["title"], hasElicitation ? "Echo Tool" : undefined);
+  });
+
+  it("answers plain calls with what it answers", async () => {
+    assert.equal(await textOf("echo", { message: "hé" }), "Echo: hé");
+    assert.match(await textOf("get-sum", { a: 2, b: 3 }), /\b5\b/);
+    const annotated = await client.callTool("get-annotated-message", {
+      messageType: "error",
+      includeImage: true,
+    });
+    const [text, image] = annotated["result"].content as Json[];
+    assert.deepEqual(text?.["annotations"], { priority: 1, audience: ["user", "assistant"] });
+    assert.equal(image?.["type"], "image");
+    const embedded = await client.callTool("get-resource-reference", { resourceId: 3 });
+    assert.equal(embedded["result"].content[1].resource.uri, "demo://resource/dynamic/text/3");
+    const picture = await client.callTool("get-tiny-image");
+    assert.equal(picture["result"].content[1].mimeType, "image/png");
+  });
+
+  it("answers in content that the client's revision knows", async () => {
+    const links = await client.callTool("get-resource-links", { count: 2 });
+    const kinds = (links["result"].content as Json[]).map(({ type }) => type as string);
+    const link = hasElicitation ? "resource_link" : "text";
+    assert.deepEqual(kinds, ["text", link, link]);
+    const weather = await client.callTool("get-structured-content", { location: "Chicago" });
+    const { structuredContent, content } = weather["result"] as Json;
+    assert.equal(typeof JSON.parse(content[0].text).temperature, "number");
+    assert.equal(typeof structuredContent?.temperature, hasElicitation ? "number" : "undefined");
+  });
+
+  it("refuses arguments that the tool's schema does not allow", async () => {
+    const { result } = await client.callTool("get-sum", { a: "two", b: 3 });
+    assert.equal(result.isError, true);
+    assert.match(result.content[0].text, /'a' must be number/);
+  });
+
+  if (transport === "stdio") {
+    it("is started with the usual variables only", async () => {
+      process.env["TRUNKLINE_TEST_SECRET"] = "hidden";
+      const env = JSON.parse(await textOf("get-env")) as Json;
+      assert.equal(env["PATH"], process.env["PATH"]);
+      assert.equal(env["TRUNKLINE_TEST_SECRET"], undefined);
+    });
+  }
+
+  it("passes its progress on, under the client's token", async () => {
+    const args = { duration: 0.3, steps: 3 };
+    const _meta = { progressToken: "mine" };
+    const { result } = await client.callTool("trigger-long-running-operation", args, { _meta });
+    assert.match(result.content[0].text, /completed/);
+    const told = client.told("notifications/progress").map(({ params }) => params as Json);
+    assert.deepEqual(
+      told.map(({ progressToken, progress, total }) => [progressToken, progress, total]),
+      [1, 2, 3].map((step) => ["mine", step, 3]),
+    );
+  });
+
+  it("is told when a call is cancelled", async () => {
+    const name = "trigger-long-running-operation";
+    const id = client.send("tools/call", { name, arguments: { duration: 600, steps: 600 } });
+    await until(() => house.upstreams.status()[0]?.callsInFlight === 1);
+    client.notify("notifications/cancelled", { requestId: id, reason: "changed my mind" });
+    await until(() => house.upstreams.status()[0]?.callsInFlight === 0);
+    assert.equal(await textOf("echo", { message: "still here" }), "Echo: still here");
+  });
+
+  it("may ask the client's model", async () => {
+    const heard = "heard: Resource trigger-sampling-request context: hello";
+    assert.ok((await textOf("trigger-sampling-request", { prompt: "hello" })).includes(heard));
+    const asTask = await textOf("trigger-sampling-request-async", { prompt: "hello" });
+    assert.match(asTask, /\[COMPLETED\][\s\S]*heard: /);
+  });
+
+  it("may ask the client's user, or learns that it may not", async () => {
+    const { result, error } = await client.callTool("trigger-elicitation-request");
+    if (hasElicitation) {
+      assert.match(result.content[1].text, /Name: Ann/);
+      assert.match(await textOf("trigger-elicitation-request-async"), /\[COMPLETED\]/);
+      assert.equal(Object.keys(client.asked.at(-1)?.["params"]).includes("task"), false);
+    } else {
+      assert.equal(error, undefined);
+      assert.equal(result.isError, true);
+      assert.match(result.content[0].text, /does not support elicitation\/create/);
+    }
+  });
+
+  it("may send the client's user to a page", async () => {
+    if (!hasElicitation) return;
+    const url = "https://example.com/consent";
+    const args = { url, message: "Please look", elicitationId: "e1" };
+    assert.match(await textOf("trigger-url-elicitation", args), /accept/i);
+    const { params } = client.asked.at(-1) ?? {};
+    assert.deepEqual([params.mode, params.url, params.message], ["url", url, "Please look"]);
+    assert.equal("elicitationId" in params, !client.isModern);
+  });
+
+  it("may refuse until the user has seen a page", async () => {
+    const args = { url: "https://example.com", errorPath: true };
+    const asked = client.asked.length;
+    const { result, error } = await client.callTool("trigger-url-elicitation", args);
+    if (client.isModern) {
+      // This revision has no such error: the page is shown, and the call made again.
+      assert.equal(client.asked[asked]?.["params"].mode, "url");
+      assert.equal(error, undefined);
+      assert.notEqual(result.isError, true);
+    } else {
+      assert.equal(error.code, -32042);
+      assert.equal(error.data.elicitations[0].mode, "url");
+    }
+  });
+
+  it("may work on a task for a while, and ask meanwhile", async () => {
+    const name = "simulate-research-query";
+    const args = { topic: "tides", ambiguous: hasElicitation };
+    const result = await runTask(client, name, args);
+    assert.match(result["content"][0].text, /# Research Report: tides/);
+    if (hasElicitation) assert.equal(client.asked.at(-1)?.["method"], "elicitation/create");
+  });
+
+  it("has resources that can be listed and read", async () => {
+    const { result: listed } = await client.request("resources/list");
+    const { result: templates } = await client.request("resources/templates/list");
+    assert.equal(listed.resources.length >= 7, true);
+    assert.equal(templates.resourceTemplates.length, 2);
+    const { uri } = listed.resources[0] as { uri: string };
+    const { result: read } = await client.request("resources/read", { uri });
+    assert.equal(read.contents[0].mimeType, "text/markdown");
+    const dynamic = await client.request("resources/read", {
+      uri: "demo://resource/dynamic/blob/7",
+    });
+    assert.ok(Buffer.from(dynamic["result"].contents[0].blob as string, "base64").length > 0);
+  });
+
+  it("brings new resources, and says so", async () => {
+    const listening = client.isModern
+      ? client.send("subscriptions/listen", { notifications: { resourcesListChanged: true } })
+      : undefined;
+    const told = "notifications/resources/list_changed";
+    const before = client.told(told).length;
+    const uri = `demo://resource/session/${revision}.gz`;
+    const args = {
+      name: `${revision}.gz`,
+      data: "data:text/plain,hello",
+      outputType: "resourceLink",
+    };
+    const { result } = await client.callTool("gzip-file-as-resource", args);
+    assert.ok(JSON.stringify(result).includes(uri));
+    await client.until((each) => each.told(told).length > before);
+    const { result: listed } = await client.request("resources/list");
+    assert.ok((listed.resources as Json[]).some((resource) => resource["uri"] === uri));
+    const { result: read } = await client.request("resources/read", { uri });
+    assert.equal(read.contents[0].mimeType, "application/gzip");
+    if (listening !== undefined) {
+      client.notify("notifications/cancelled", { requestId: listening });
+    }
+  });
+
+  it("tells of changes to what is watched, for as long as it is", async () => {
+    const uri = "demo://resource/static/document/architecture.md";
+    const listen = { notifications: { resourceSubscriptions: [uri] } };
+    const id = client.isModern
+      ? client.send("subscriptions/listen", listen)
+      : client.send("resources/subscribe", { uri });
+    if (!client.isModern) assert.deepEqual((await client.answerTo(id))["result"], {});
+    // Ours to the server is sent after the client has its answer.
+    await sleep(100);
+    await client.callTool("toggle-subscriber-updates");
+    await client.until((each) => each.told("notifications/resources/updated").length > 0);
+    const { params } = client.told("notifications/resources/updated")[0] ?? {};
+    assert.equal(params.uri, uri);
+    await client.callTool("toggle-subscriber-updates");
+    if (client.isModern) client.notify("notifications/cancelled", { requestId: id });
+    else await client.request("resources/unsubscribe", { uri });
+  });
+
+  it("does not know what it does not have", async () => {
+    const uri = "nobody://knows";
+    const { error } = await client.request("resources/read", { uri });
+    assert.equal(error.code, client.isModern ? -32602 : -32002);
+    assert.equal(error.data.uri, uri);
+    const unknown = await client.request("prompts/get", { name: "no-such-prompt" });
+    assert.equal(unknown["error"].code, -32602);
+  });
+
+  it("has prompts, and completes their arguments", async () => {
+    const { result: listed } = await client.request("prompts/list");
+    const names = (listed.prompts as Json[]).map(({ name }) => name as string);
+    assert.deepEqual(names, [
+      "simple-prompt",
+      "args-prompt",
+      "completable-prompt",
+      "resource-prompt",
+    ]);
+    const { result } = await client.request("prompts/get", {
+      name: "args-prompt",
+      arguments: { city: "Bergen" },
+    });
+    assert.match(result.messages[0].content.text, /Bergen/);
+    const { result: completed } = await client.request("completion/complete", {
+      ref: { type: "ref/prompt", name: "completable-prompt" },
+      argument: { name: "name", value: "" },
+      context: { arguments: { department: "Engineering" } },
+    });
+    assert.deepEqual(completed.completion.values, ["Alice", "Bob", "Charlie"]);
+    const { result: ofTemplate } = await client.request("completion/complete", {
+      ref: { type: "ref/resource", uri: "demo://resource/dynamic/text/{resourceId}" },
+      argument: { name: "resourceId", value: "1" },
+    });
+    assert.deepEqual(ofTemplate.completion.values, ["1"]);
+  });
+
+  it("has its messages for people passed on to whoever is calling", async () => {
+    // Its levels are random. A client of 2026-07-28 says with each request what it wants to hear.
+    if (!client.isModern) await client.request("logging/setLevel", { level: "debug" });
+    const slow = {
+      name: "trigger-long-running-operation",
+      arguments: { duration: 600, steps: 600 },
+    };
+    const requestId = client.send("tools/call", slow);
+    await until(() => house.upstreams.status()[0]?.callsInFlight === 1);
+    await client.callTool("toggle-simulated-logging");
+    const isFromIt = ({ params }: Json): boolean => String(params.data).includes("message");
+    await client.until((each) => each.told("notifications/message").some(isFromIt));
+    client.notify("notifications/cancelled", { requestId });
+    await client.callTool("toggle-simulated-logging");
+  });
+}
+
+/** Calls a tool that goes on as a task, in the way of the client's revision, to its result. */
+async function runTask(client: RawClient, name: string, args: Json): Promise<Json> {
+  if (client.options.revision === "2024-11-05") {
+    return (await client.callTool(name, args))["result"] as Json;
+  }
+  if (!client.isModern) {
+    const begun = await client.callTool(name, args, { task: { ttl: 60_000 } });
+    const { taskId } = begun["result"].task as { taskId: string };
+    return (await client.request("tasks/result", { taskId }))["result"] as Json;
+  }
+  const begun = await client.callTool(name, args);
+  assert.equal(begun["result"].resultType, "task");
+  const { taskId } = begun["result"] as { taskId: string };
+  for (;;) {
+    const { result: task } = await client.request("tasks/get", { taskId });
+    if (task.status === "completed") return task.result as Json;
+    assert.ok(["working", "input_required"].includes(task.status as string), task.status as string);
+    if (task.status === "input_required") {
+      const inputResponses = client.answerTask(task.inputRequests as Json);
+      await client.request("tasks/update", { taskId, inputResponses });
+    }
+    await sleep(50);
+  }
+}
+
+/** The server on a transport, and how it is configured. */
+async function serverOn(
+  transport: "stdio" | "streamableHttp",
+): Promise<{ settings: UpstreamSettings } & AsyncDisposable> {
+  if (transport === "stdio") {
+    return { settings: EVERYTHING, [Symbol.asyncDispose]: async () => {} };
+  }
+  const port = await freePort();
+  const listening = Promise.withResolvers<void>();
+  const child = await OwnedChild.start({
+    command: EVERYTHING.command,
+    args: [...EVERYTHING.args, transport],
+    env: { ...process.env, PORT: String(port) },
+    stderr: (line) => {
+      if (line.includes("listening")) listening.resolve();
+    },
+  });
+  child.stdout.on("data", (text: Buffer) => {
+    if (String(text).includes("listening")) listening.resolve();
+  });
+  await listening.promise;
+  return {
+    settings: { url: `http://127.0.0.1:${port}/mcp` },
+    [Symbol.asyncDispose]: () => child.end(),
+  };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await sleep(10);
+}

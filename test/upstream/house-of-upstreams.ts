@@ -1,0 +1,56 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { Log } from "../../src/base/log.ts";
+import { McpDoor } from "../../src/protocol/mcp/door.ts";
+import { Offer } from "../../src/tool/offer.ts";
+import type { OpenLink } from "../../src/upstream/link.ts";
+import type { UpstreamLimits } from "../../src/upstream/settings.ts";
+import { Upstreams, type UpstreamTable } from "../../src/upstream/upstreams.ts";
+
+export interface HouseOfUpstreamsOptions {
+  readonly open?: OpenLink;
+  readonly limits?: Partial<UpstreamLimits>;
+  /** A folder that outlives this one, to start a second time from. */
+  readonly folder?: string;
+}
+
+/** Upstreams behind a door, in a folder of their own. */
+export class HouseOfUpstreams implements AsyncDisposable {
+  readonly offer = new Offer();
+  readonly door = new McpDoor({ offer: this.offer });
+  readonly upstreams: Upstreams;
+  readonly folder: string;
+  /** Lines of the log. */
+  readonly log: string[] = [];
+  readonly #isOwnFolder: boolean;
+
+  constructor(options: HouseOfUpstreamsOptions = {}) {
+    this.#isOwnFolder = options.folder === undefined;
+    this.folder = options.folder ?? mkdtempSync(join(tmpdir(), "trunkline-upstreams-"));
+    this.upstreams = new Upstreams({
+      offer: this.offer,
+      folder: this.folder,
+      log: new Log("debug", (line) => this.log.push(line)),
+      ...(options.open === undefined ? {} : { open: options.open }),
+      ...(options.limits === undefined ? {} : { limits: options.limits }),
+    });
+  }
+
+  /** Configures, and waits until it is known what is offered. */
+  async furnish(table: UpstreamTable): Promise<this> {
+    await this.upstreams.configure(table);
+    await this.upstreams.known();
+    return this;
+  }
+
+  get toolNames(): string[] {
+    return this.offer.tools.list().map(({ definition }) => definition.name);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.upstreams[Symbol.asyncDispose]();
+    if (this.#isOwnFolder) rmSync(this.folder, { recursive: true });
+  }
+}

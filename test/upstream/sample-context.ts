@@ -1,0 +1,49 @@
+import type { LogLevel } from "../../src/base/log.ts";
+import { CannotAsk, type Question, type ToolContext } from "../../src/tool/tool.ts";
+
+export interface SampleContextOptions {
+  readonly name?: string;
+  readonly meta?: Record<string, unknown>;
+  /** Methods that it can be asked, and its answers. */
+  readonly answers?: Readonly<Record<string, (question: Question) => unknown>>;
+}
+
+/** A caller that keeps what it is told and asked. */
+export class SampleContext implements ToolContext {
+  readonly caller: ToolContext["caller"];
+  readonly meta: Record<string, unknown>;
+  readonly abort = new AbortController();
+  readonly progressed: unknown[][] = [];
+  readonly logged: [LogLevel, unknown, string | undefined][] = [];
+  readonly asked: Question[] = [];
+  readonly #answers: NonNullable<SampleContextOptions["answers"]>;
+
+  constructor(options: SampleContextOptions = {}) {
+    this.caller = { door: "test", name: options.name ?? "caller" };
+    this.meta = options.meta ?? {};
+    this.#answers = options.answers ?? {};
+  }
+
+  get signal(): AbortSignal {
+    return this.abort.signal;
+  }
+
+  progress(...told: unknown[]): void {
+    this.progressed.push(told);
+  }
+
+  log(level: LogLevel, data: unknown, logger?: string): void {
+    this.logged.push([level, data, logger]);
+  }
+
+  canAsk({ method }: Question): boolean {
+    return method in this.#answers;
+  }
+
+  async ask(question: Question): Promise<unknown> {
+    const answer = this.#answers[question.method];
+    if (answer === undefined) throw new CannotAsk(question);
+    this.asked.push(question);
+    return answer(question);
+  }
+}
