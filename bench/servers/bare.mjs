@@ -7,7 +7,8 @@ process.stdin.on("data", (chunk) => {
   let answers = "";
   for (const line of lines) {
     const { id, method, params } = JSON.parse(line);
-    const result = method === "echo" ? { text: params.text } : {};
+    const result =
+      method === "tools/call" ? { content: [{ type: "text", text: params.arguments.text }] } : {};
     answers += JSON.stringify({ jsonrpc: "2.0", id, result }) + "\n";
   }
   process.stdout.write(answers);

@@ -1,6 +1,6 @@
 import { type Channel, type FrameFault, ROOM, type Sink } from "../wire/channel.ts";
 import { STANDARD, TRUNKLINE } from "./codes.ts";
-import { readEnvelope } from "./envelope.ts";
+import { readEnvelope, type Span } from "./envelope.ts";
 import {
   idText,
   isId,
@@ -82,7 +82,9 @@ class Direction implements Sink<string> {
       return this.#refuse("null", RpcError.of(STANDARD.invalidRequest, why));
     }
     if (this.#cancelMethods.has(method)) return this.#passCancel(message, params);
-    return this.#pass(readEnvelope(text).isAmbiguous ? JSON.stringify(message) : text);
+    const isPlain = hasPlainKeys(text) && !text.includes('"id"');
+    if (isPlain || !readEnvelope(text).isAmbiguous) return this.#pass(text);
+    return this.#pass(JSON.stringify(message));
   }
 
   fault(fault: FrameFault): void {
@@ -197,9 +199,38 @@ class Direction implements Sink<string> {
 
 /** The message with another id and otherwise as it stands. */
 function withId(text: string, message: object, id: string): string {
+  const span = usualId(text) ?? unambiguousId(text);
+  if (span === undefined) return rebuilt(message, id);
+  return text.slice(0, span.from) + id + text.slice(span.to);
+}
+
+function unambiguousId(text: string): Span | undefined {
   const envelope = readEnvelope(text);
-  if (envelope.id === undefined || envelope.isAmbiguous) return rebuilt(message, id);
-  return text.slice(0, envelope.id.from) + id + text.slice(envelope.id.to);
+  return envelope.isAmbiguous ? undefined : envelope.id;
+}
+
+/** How nearly everybody begins a message that has an id. */
+const USUAL_START = '{"jsonrpc":"2.0","id":';
+
+/**
+ * The id where it usually stands, if nothing in the text could be another one: a few searches
+ * instead of a walk through all of it, which would cost more than parsing it does.
+ */
+function usualId(text: string): Span | undefined {
+  if (!text.startsWith(USUAL_START)) return undefined;
+  const from = USUAL_START.length;
+  const isString = text[from] === '"';
+  const end = text.indexOf(isString ? '"' : ",", from + 1);
+  if (end < 0 || (isString && text[end - 1] === "\\")) return undefined;
+  const to = isString ? end + 1 : end;
+  return hasPlainKeys(text) && !text.includes('"id"', to) ? { from, to } : undefined;
+}
+
+/** No key is spelt with escapes, and `method` is there once at most, at whatever level. */
+function hasPlainKeys(text: string): boolean {
+  if (text.includes("\\u")) return false;
+  const method = text.indexOf('"method"');
+  return method < 0 || !text.includes('"method"', method + 1);
 }
 
 /** Where two parsers may read the text differently, there is only one way to be sure. */

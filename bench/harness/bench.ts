@@ -1,0 +1,53 @@
+/** What one measurement of a variant gave, by the key of each quantity. */
+export type Sample = Readonly<Record<string, number>>;
+
+export interface Quantity {
+  readonly key: string;
+  readonly label: string;
+  readonly unit: string;
+  readonly digits: number;
+}
+
+/** One of the programs that are compared. */
+export interface Variant {
+  readonly name: string;
+  /** Measures once, in a process of its own. Throws when an answer is wrong. */
+  readonly measure: () => Promise<Sample>;
+}
+
+/** A variant that cannot be measured here. */
+export interface Skipped {
+  readonly name: string;
+  readonly reason: string;
+}
+
+/** A figure: how many times as much of a quantity one variant takes as another. */
+export interface Comparison {
+  readonly quantity: string;
+  readonly of: string;
+  readonly against: string;
+  readonly atMost?: number;
+  readonly atLeast?: number;
+}
+
+export interface Plan {
+  /** One line: what is done, with what. */
+  readonly describe: string;
+  readonly rounds: number;
+  readonly quantities: readonly Quantity[];
+  readonly variants: readonly Variant[];
+  readonly skipped?: readonly Skipped[];
+  readonly comparisons: readonly Comparison[];
+}
+
+export interface BenchOptions {
+  /** Fewer rounds and messages: to see that it works, not to quote. */
+  readonly quick: boolean;
+  /** Do not install anything. */
+  readonly offline: boolean;
+}
+
+export interface Bench {
+  readonly name: string;
+  readonly plan: (options: BenchOptions) => Promise<Plan>;
+}

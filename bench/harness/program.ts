@@ -1,0 +1,102 @@
+import { type ChildProcess, spawn, type StdioOptions } from "node:child_process";
+import { join } from "node:path";
+import type { Readable, Writable } from "node:stream";
+import { text } from "node:stream/consumers";
+
+export const ROOT = join(import.meta.dirname, "../..");
+
+export interface ProgramOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  /** How the streams after stderr are made; the fourth one is `program.extra`. */
+  readonly more?: readonly ("pipe" | "ipc")[];
+}
+
+/** A Node program that is measured. It ends with its owner, and its failure is the owner's. */
+export class Program implements AsyncDisposable {
+  readonly pid: number;
+  /** Rejects when the program ends without having been asked to. */
+  readonly failed: Promise<never>;
+  readonly #child: ChildProcess;
+  readonly #exited = Promise.withResolvers<void>();
+  #isEnding = false;
+
+  constructor(args: readonly string[], { env = {}, more = [] }: ProgramOptions = {}) {
+    const stdio: StdioOptions = ["pipe", "pipe", "pipe", ...more];
+    const child = spawn(process.execPath, args, {
+      cwd: ROOT,
+      env: { ...plainEnvironment(), ...env },
+      stdio,
+    });
+    const failed = Promise.withResolvers<never>();
+    const complaints = child.stderr === null ? Promise.resolve("") : text(child.stderr);
+    child.on("error", failed.reject);
+    // That nobody reads any more is told by the exit.
+    for (const stream of child.stdio) stream?.on("error", () => {});
+    child.on("exit", (code, signal) => {
+      this.#exited.resolve();
+      if (this.#isEnding && code === 0) return;
+      const how = signal === null ? `with code ${code}` : `by ${signal}`;
+      void complaints.then((said) => {
+        failed.reject(new Error(`${args.join(" ")} ended ${how}\n${said}`));
+      });
+    });
+    failed.promise.catch(() => {});
+    this.failed = failed.promise;
+    this.#child = child;
+    this.pid = child.pid ?? NaN;
+  }
+
+  get stdin(): Writable {
+    return this.#stream(0) as Writable;
+  }
+
+  get stdout(): Readable {
+    return this.#stream(1) as Readable;
+  }
+
+  get extra(): Readable & Writable {
+    return this.#stream(3) as Readable & Writable;
+  }
+
+  /** Waits for something the program must bring about. */
+  async until<T>(event: Promise<T>): Promise<T> {
+    return await Promise.race([event, this.failed]);
+  }
+
+  /** Sends a message and waits for the next one that comes. */
+  async ask(message: unknown): Promise<unknown> {
+    const answer = this.nextMessage();
+    this.#child.send(message as object);
+    return await answer;
+  }
+
+  nextMessage(): Promise<unknown> {
+    return this.until(new Promise((resolve) => this.#child.once("message", resolve)));
+  }
+
+  /** Closes the program's input, which must make it end well. */
+  async finish(): Promise<void> {
+    this.#isEnding = true;
+    if (this.#child.connected) this.#child.disconnect();
+    this.stdin.end();
+    await this.until(this.#exited.promise);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#child.kill("SIGKILL");
+    await this.#exited.promise;
+  }
+
+  #stream(at: number): Readable | Writable {
+    const stream = this.#child.stdio[at];
+    if (stream === null || stream === undefined) throw new Error(`No stream ${at} was asked for`);
+    return stream;
+  }
+}
+
+/** The environment without what would change how Node runs a program. */
+function plainEnvironment(): NodeJS.ProcessEnv {
+  return Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !name.startsWith("NODE_")),
+  );
+}

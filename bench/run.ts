@@ -1,0 +1,92 @@
+// Measures Trunkline against the least that could do the same work, and against other people's.
+import { readFileSync, writeFileSync } from "node:fs";
+import { availableParallelism, loadavg } from "node:os";
+import { coldList } from "./cold-list.ts";
+import { coldStart } from "./cold-start.ts";
+import type { Bench, BenchOptions } from "./harness/bench.ts";
+import { interleave } from "./harness/interleave.ts";
+import { fillMeasured } from "./harness/measured-block.ts";
+import { type Report, reportOf } from "./harness/report.ts";
+import { renderReport } from "./harness/table.ts";
+import { mcpHttp } from "./mcp-http.ts";
+import { mcpStdio } from "./mcp-stdio.ts";
+import { parseOptions } from "./options.ts";
+import { relayBench } from "./relay.ts";
+import { stdioEcho } from "./stdio-echo.ts";
+import { websocketEcho } from "./websocket-echo.ts";
+import { websocketIdle } from "./websocket-idle.ts";
+
+const BENCHES = [
+  stdioEcho,
+  mcpStdio,
+  mcpHttp,
+  coldStart,
+  coldList,
+  relayBench,
+  websocketEcho,
+  websocketIdle,
+];
+
+async function main(args: string[]): Promise<number> {
+  const options = parseOptions(args, BENCHES);
+  if ("says" in options) {
+    process[options.exitCode === 0 ? "stdout" : "stderr"].write(options.says);
+    return options.exitCode;
+  }
+  if (process.platform !== "linux") {
+    console.error("Cannot measure here: the CPU time of a process is read from Linux's /proc.");
+    return 1;
+  }
+  const machine = { node: process.version, cores: availableParallelism(), load: loadavg()[0] ?? 0 };
+  const { node, cores, load } = machine;
+  const head = `Node ${node}, ${cores} cores, load ${load.toFixed(1)}; median (lowest–highest)`;
+  console.log(head);
+  if (load > cores / 2) console.log("The machine is busy with other work: take these as rough.");
+  const reports: Report[] = [];
+  let failures = 0;
+  for (const bench of options.benches) {
+    try {
+      const report = await runBench(bench, options);
+      reports.push(report);
+      const output = renderReport(report);
+      console.log(`\n${output}`);
+      if (options.doc !== undefined) quote(options.doc, bench.name, `${head}\n\n${output}`);
+    } catch (error) {
+      failures++;
+      console.error(`\n${bench.name} failed:`, error);
+    }
+  }
+  if (options.json !== undefined) {
+    const { quick } = options;
+    writeFileSync(options.json, `${JSON.stringify({ ...machine, quick, reports }, null, 2)}\n`);
+  }
+  return conclude(reports, failures, options);
+}
+
+async function runBench(bench: Bench, options: BenchOptions): Promise<Report> {
+  const plan = await bench.plan(options);
+  const samples = await interleave(plan.variants, plan.rounds, (round, { name }) => {
+    status(`${bench.name} ${round + 1}/${plan.rounds} ${name}`);
+  });
+  status("");
+  return reportOf(bench.name, plan, samples);
+}
+
+function quote(file: string, bench: string, output: string): void {
+  writeFileSync(file, fillMeasured(readFileSync(file, "utf8"), bench, output));
+}
+
+/** One line that says what is going on, for a person who waits. */
+function status(text: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`);
+}
+
+/** Says how it went, in a line and as an exit code. */
+function conclude(reports: readonly Report[], failures: number, options: BenchOptions): number {
+  const missed = reports.flatMap(({ figures }) => figures.filter(({ isMet }) => !isMet)).length;
+  const skipped = reports.flatMap(({ skipped }) => skipped).length;
+  console.log(`\nTargets missed: ${missed}; failed: ${failures}; not measured: ${skipped}.`);
+  return missed + failures > 0 || (skipped > 0 && !options.offline) ? 1 : 0;
+}
+
+process.exitCode = await main(process.argv.slice(2));

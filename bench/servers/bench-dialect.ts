@@ -1,0 +1,9 @@
+import type { Dialect } from "../../src/rpc/dialect.ts";
+
+export const benchDialect: Dialect = {
+  name: "bench",
+  batches: false,
+  nullIdIsNotification: false,
+  cancel: { method: "notifications/cancelled" },
+  methodNotFound: () => "Method not found",
+};

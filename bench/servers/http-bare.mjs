@@ -1,0 +1,18 @@
+// The yardstick: the least a Node program can do to answer JSON-RPC over HTTP.
+import { createServer } from "node:http";
+import { offer } from "./offer.ts";
+
+offer(
+  createServer((request, response) => {
+    let body = "";
+    request.setEncoding("utf8");
+    request.on("data", (chunk) => (body += chunk));
+    request.on("end", () => {
+      const { id, params } = JSON.parse(body);
+      const content = [{ type: "text", text: params.arguments.text }];
+      const result = { resultType: "complete", content };
+      response.writeHead(200, { "content-type": "application/json" });
+      response.end(JSON.stringify({ jsonrpc: "2.0", id, result }));
+    });
+  }),
+);

@@ -1,0 +1,26 @@
+// The least that is an MCP server with one tool, for gateways to stand in front of.
+const tools = [{ name: "echo", description: "Says the same", inputSchema: { type: "object" } }];
+const answers = {
+  initialize: () => ({
+    protocolVersion: "2025-11-25",
+    capabilities: { tools: {} },
+    serverInfo: { name: "echo", version: "1.0.0" },
+  }),
+  "tools/list": () => ({ tools }),
+  "tools/call": ({ arguments: { text } }) => ({ content: [{ type: "text", text }] }),
+};
+let rest = "";
+process.stdin.setEncoding("utf8");
+process.stdin.on("data", (chunk) => {
+  const lines = (rest + chunk).split("\n");
+  rest = lines.pop();
+  let text = "";
+  for (const line of lines) {
+    const { id, method, params } = JSON.parse(line);
+    if (id === undefined) continue;
+    const result = answers[method]?.(params);
+    const error = { code: -32601, message: "Method not found" };
+    text += JSON.stringify({ jsonrpc: "2.0", id, ...(result ? { result } : { error }) }) + "\n";
+  }
+  process.stdout.write(text);
+});
