@@ -15,7 +15,7 @@ export interface PeerLimits extends ComplexityLimits {
 }
 
 export const DEFAULT_PEER_LIMITS: PeerLimits = {
-  maxInFlight: 1024,
+  maxInFlight: 4096,
   maxDepth: 256,
   maxWork: 480_000,
 };

@@ -73,17 +73,18 @@ class Direction implements Sink<string> {
       );
     }
     const { id, method, params } = message as Record<string, unknown>;
+    const line = onOneLine(text);
     if (typeof method !== "string") {
-      return isId(id) ? this.#passAnswer(text, message, id) : undefined;
+      return isId(id) ? this.#passAnswer(line, message, id) : undefined;
     }
-    if (isId(id)) return this.#passRequest(text, message, id);
+    if (isId(id)) return this.#passRequest(line, message, id);
     if (typeof id === "string") {
       const why = `'id' is longer than ${LONGEST_ID} characters`;
       return this.#refuse("null", RpcError.of(STANDARD.invalidRequest, why));
     }
     if (this.#cancelMethods.has(method)) return this.#passCancel(message, params);
-    const isPlain = hasPlainKeys(text) && !text.includes('"id"');
-    if (isPlain || !readEnvelope(text).isAmbiguous) return this.#pass(text);
+    const isPlain = hasPlainKeys(line) && !line.includes('"id"');
+    if (isPlain || !readEnvelope(line).isAmbiguous) return this.#pass(line);
     return this.#pass(JSON.stringify(message));
   }
 
@@ -192,7 +193,7 @@ class Direction implements Sink<string> {
   }
 
   #pass(text: string): void | Promise<void> {
-    const room = this.#target.send(onOneLine(text));
+    const room = this.#target.send(text);
     return room === ROOM ? undefined : room;
   }
 }

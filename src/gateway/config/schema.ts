@@ -117,7 +117,7 @@ export const schemas = {
         type: "integer",
         minimum: 1,
         maximum: 1_000_000,
-        default: 1_024,
+        default: 4_096,
         description: "Requests of one peer that may wait for an answer at once.",
       },
       maxDepth: {

@@ -35,13 +35,16 @@ export class WebSocketAcceptor implements Disposable {
   /** Completes the handshake. A request that is no proper upgrade is answered and never resolves. */
   accept(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<Channel<string>> {
     return new Promise((resolve) => {
-      this.#server.handleUpgrade(request, socket, head, (ws) => {
-        this.#missed.set(ws, 0);
-        ws.on("pong", () => this.#missed.set(ws, 0));
-        ws.on("close", () => this.#missed.delete(ws));
-        resolve(webSocketChannel(ws, { limits: this.#limits, socket }));
-      });
+      this.#server.handleUpgrade(request, socket, head, (ws) => resolve(this.#open(ws, socket)));
     });
+  }
+
+  /** Apart from `accept`: listeners made there keep the request for as long as the connection. */
+  #open(ws: WebSocket, socket: Duplex): Channel<string> {
+    this.#missed.set(ws, 0);
+    ws.on("pong", () => this.#missed.set(ws, 0));
+    ws.on("close", () => this.#missed.delete(ws));
+    return webSocketChannel(ws, { limits: this.#limits, socket });
   }
 
   [Symbol.dispose](): void {
