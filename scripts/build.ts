@@ -1,5 +1,5 @@
 // Bundles src/cli/main.ts into dist/: a small launcher, and chunks that are loaded when needed.
-import { type BuildFailure, type BuildOptions, build, stop } from "esbuild";
+import { type BuildFailure, type BuildOptions, build, type Plugin, stop } from "esbuild";
 import { readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import packageJson from "../package.json" with { type: "json" };
@@ -7,6 +7,7 @@ import { builtinRequires } from "./builtin-requires.ts";
 import { cheapBuiltins } from "./cheap-builtins.ts";
 import { hotCommand } from "./hot-command.ts";
 import { type Build, installBuild } from "./install-build.ts";
+import { lazyOutside } from "./lazy-outside.ts";
 import { licenses } from "./licenses.ts";
 
 const ROOT = join(import.meta.dirname, "..");
@@ -14,6 +15,14 @@ const ENTRY = "src/cli/main.ts";
 
 /** The commands that others start again and again: each is one file with all it needs at once. */
 const HOT = ["mcp", "acp"];
+
+/** What they need when there is a configuration, and servers in it: one file each, too. */
+const WHOLE = [
+  "src/gateway/config/files.ts",
+  "src/gateway/config/schema.gen.ts",
+  "src/store/approvals.ts",
+  "src/upstream/upstreams.ts",
+];
 
 const OPTIONS = {
   absWorkingDir: ROOT,
@@ -62,16 +71,24 @@ async function bundle(): Promise<Build> {
     if (chunk === undefined) throw new Error(`Cannot find ${source} among the bundled files`);
     return chunk;
   };
-  const starts: Record<string, string> = { main: chunkOf(join(ROOT, ENTRY)) };
-  for (const command of HOT) {
-    const hot = await build({
+  /** Makes one file of an entry and all that it imports at once. */
+  const whole = async (entry: string, name: string, ...plugins: Plugin[]): Promise<string> => {
+    const built = await build({
       ...OPTIONS,
-      entryPoints: [ENTRY],
-      entryNames: `start-${command}-[hash]`,
-      plugins: [builtinRequires, hotCommand(ROOT, command, chunkOf), cheapBuiltins],
+      entryPoints: [entry],
+      entryNames: `${name}-[hash]`,
+      plugins: [builtinRequires, ...plugins, lazyOutside(chunkOf), cheapBuiltins],
     });
-    keep(hot);
-    starts[command] = basename(Object.keys(hot.metafile.outputs)[0] ?? "");
+    keep(built);
+    return basename(Object.keys(built.metafile.outputs)[0] ?? "");
+  };
+  const starts: Record<string, string> = { main: chunkOf(join(ROOT, ENTRY)) };
+  for (const source of WHOLE) {
+    const name = `whole-${basename(source, ".ts")}`;
+    entries.set(join(ROOT, source), await whole(source, name));
+  }
+  for (const command of HOT) {
+    starts[command] = await whole(ENTRY, `start-${command}`, hotCommand(ROOT, command));
   }
   const inputs = Object.keys(split.metafile.inputs);
   chunks.set("THIRD-PARTY-LICENSES.txt", await licenses(ROOT, inputs));

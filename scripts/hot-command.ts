@@ -1,16 +1,9 @@
-import type { OnResolveResult, Plugin } from "esbuild";
+import type { Plugin } from "esbuild";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 
-/**
- * Puts one command into the same file as the program's shell. Whatever else would be imported when
- * needed is left outside, in the chunks that `chunkOf` knows by their source.
- */
-export function hotCommand(
-  root: string,
-  command: string,
-  chunkOf: (source: string) => string,
-): Plugin {
+/** Puts one command into the same file as the program's shell. */
+export function hotCommand(root: string, command: string): Plugin {
   const table = join(root, "src/cli/commands.ts");
   const lazy = `import("./${command}.ts")`;
   return {
@@ -24,13 +17,6 @@ export function hotCommand(
         const contents = `import * as hotCommand from "./${command}.ts";\n${eager}`;
         return { contents, loader: "ts" };
       });
-      build.onResolve({ filter: /^\.{1,2}\// }, ({ kind, path, resolveDir }) =>
-        kind === "dynamic-import" ? outside(chunkOf(join(resolveDir, path))) : undefined,
-      );
     },
   };
-}
-
-function outside(chunk: string): OnResolveResult {
-  return { path: `./${chunk}`, external: true };
 }

@@ -1,4 +1,4 @@
-import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
 
 import { TrunklineError } from "./errors.ts";
@@ -60,6 +60,8 @@ export class OwnedChild implements AsyncDisposable {
   /** Starts it. Throws "unavailable" when that cannot be done. */
   static async start(options: ChildOptions): Promise<OwnedChild> {
     const { command, args = [], env, cwd } = options;
+    // Loaded with the first child: a start that needs none does not wait for it.
+    const { spawn } = process.getBuiltinModule("node:child_process");
     const child = spawn(command, [...args], {
       stdio: "pipe",
       detached: true,

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 
 /**
  * Reads which process groups are alive, a line each, and ends them when the lines end: they do so
@@ -45,6 +45,7 @@ function tell(line: string): void {
 }
 
 function start(): ChildProcess {
+  const { spawn } = process.getBuiltinModule("node:child_process");
   const shell = spawn("/bin/sh", ["-c", SCRIPT], {
     stdio: ["pipe", "ignore", "ignore"],
     // Out of our group, so that what ends that does not end it.

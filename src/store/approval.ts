@@ -1,5 +1,3 @@
-import { hash } from "node:crypto";
-
 import { canonicalJson } from "./canonical-json.ts";
 
 /** What a server says of a tool, as far as a model or a person goes by it. */
@@ -39,8 +37,29 @@ export function see(definition: Described): Seen {
   const { name, title, description, inputSchema, outputSchema, annotations } = definition;
   const described = { name, title, description, inputSchema, outputSchema, annotations };
   const text = canonicalJson(described);
-  const seen = { fingerprint: hash("sha256", text), time: new Date().toISOString() };
-  return text.length > LONGEST_KEPT ? seen : { ...seen, described };
+  const time = new Date().toISOString();
+  if (text.length > LONGEST_KEPT) return { fingerprint: fingerprintOf(text), time };
+  return {
+    // Most tools are what they were, which can be seen without it.
+    get fingerprint() {
+      return fingerprintOf(text);
+    },
+    time,
+    described,
+  };
+}
+
+/** Loaded when it is needed: every `trunkline mcp` with servers behind it would wait 8 ms for it. */
+function fingerprintOf(text: string): string {
+  return process.getBuiltinModule("node:crypto").hash("sha256", text);
+}
+
+/** Whether two descriptions say the same. */
+export function isSame(one: Seen, other: Seen): boolean {
+  if (one.described !== undefined && other.described !== undefined) {
+    return canonicalJson(one.described) === canonicalJson(other.described);
+  }
+  return one.fingerprint === other.fingerprint;
 }
 
 /** A key for maps: no server and tool share one with others. */

@@ -1,5 +1,5 @@
 import { TrunklineError } from "../base/errors.ts";
-import { type Approval, type Described, keyOf, see, type Seen } from "./approval.ts";
+import { type Approval, type Described, keyOf, see, type Seen, isSame } from "./approval.ts";
 import { ApprovalsFile } from "./approvals-file.ts";
 
 export interface ApprovalsOptions {
@@ -72,7 +72,7 @@ export class Approvals implements AsyncDisposable {
     const isApproved =
       known?.approved === undefined
         ? known?.held === undefined && this.#mode === "first-use"
-        : known.approved.fingerprint === now.fingerprint;
+        : isSame(known.approved, now);
     if (this.#isNews(known, now, isApproved)) {
       this.#change((all) => note(all, server, now, name, isApproved));
     }

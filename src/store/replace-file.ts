@@ -1,11 +1,10 @@
-import { randomUUID } from "node:crypto";
 import { open, rename, rm } from "node:fs/promises";
 
 import { TrunklineError } from "../base/errors.ts";
 
 /** Puts a text in a file's place, whole or not at all, for its owner's eyes only. */
 export async function replaceFile(path: string, text: string): Promise<void> {
-  const temporary = `${path}.${randomUUID()}`;
+  const temporary = `${path}.${crypto.randomUUID()}`;
   try {
     {
       await using file = await open(temporary, "wx", 0o600);

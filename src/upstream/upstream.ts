@@ -49,13 +49,15 @@ export interface UpstreamOptions {
   readonly channelLimits?: Partial<ChannelLimits>;
 }
 
+let made = 0;
+
 /**
  * One configured MCP server. It is started when it is first needed and started again when it dies;
  * while it is down, whoever wants something of it is told so at once.
  */
 export class Upstream {
   /** Tells it from another of the same name, before or after a change of the configuration. */
-  readonly id = crypto.randomUUID();
+  readonly id = `upstream-${++made}`;
   readonly name: string;
   readonly settings: UpstreamSettings;
   readonly #options: UpstreamOptions;
