@@ -8,6 +8,8 @@ import { RecordingSink } from "../support/recording-sink.ts";
 export interface ChannelPair extends AsyncDisposable {
   readonly left: Channel<string>;
   readonly right: Channel<string>;
+  /** Ends what the left side sends, and nothing else, where the transport can. */
+  readonly halfClose?: () => void;
 }
 
 export type MakePair = (limits: Partial<ChannelLimits>) => Promise<ChannelPair>;
@@ -21,8 +23,29 @@ const SMALL: ChannelLimits = {
 };
 
 /** What every channel promises, whatever it runs over; each promise is held in both directions. */
-export function channelContract(name: string, makePair: MakePair): void {
+export function channelContract(
+  name: string,
+  makePair: MakePair,
+  options: { readonly canHalfClose?: boolean } = {},
+): void {
   describe(`${name} channel`, { timeout: 60_000 }, () => {
+    if (options.canHalfClose === true) {
+      it("goes on sending to a side that has only finished sending", async () => {
+        await using pair = await makePair(SMALL);
+        const [left, right] = [new RecordingSink(), new RecordingSink()];
+        pair.left.receive(left);
+        pair.right.receive(right);
+        void pair.left.send("last words");
+        await right.until(({ messages }) => messages.length === 1);
+        pair.halfClose?.();
+        await right.until(({ ends }) => ends.length > 0);
+        assert.deepEqual(right.ends, [undefined], "the end of input is not a failure");
+        void pair.right.send("still heard");
+        await left.until(({ messages }) => messages.length === 1);
+        assert.deepEqual(left.messages, ["still heard"]);
+      });
+    }
+
     for (const direction of ["left to right", "right to left"] as const) {
       const isForward = direction === "left to right";
       const open = async (limits: Partial<ChannelLimits> = SMALL) => {
@@ -31,7 +54,15 @@ export function channelContract(name: string, makePair: MakePair): void {
         const [near, far] = [new RecordingSink(), new RecordingSink()];
         from.receive(near);
         to.receive(far);
-        return { from, to, near, far, [Symbol.asyncDispose]: () => pair[Symbol.asyncDispose]() };
+        const { halfClose } = pair;
+        return {
+          from,
+          to,
+          near,
+          far,
+          halfClose,
+          [Symbol.asyncDispose]: () => pair[Symbol.asyncDispose](),
+        };
       };
 
       it(`delivers in order, ${direction}`, async () => {

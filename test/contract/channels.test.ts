@@ -23,23 +23,28 @@ channelContract("memory", async (limits) => {
   return { left, right, [Symbol.asyncDispose]: async () => {} };
 });
 
-channelContract("stdio", async (limits) => {
-  const folder = await mkdtemp(join(tmpdir(), "trunkline-"));
-  const server = createSocketServer({ allowHalfOpen: true }).listen(join(folder, "pipe"));
-  await once(server, "listening");
-  const near = connect({ path: join(folder, "pipe"), allowHalfOpen: true });
-  const [far] = (await once(server, "connection")) as [Socket];
-  return {
-    left: streamChannel(near, near, { limits }),
-    right: streamChannel(far, far, { limits }),
-    async [Symbol.asyncDispose]() {
-      near.destroy();
-      far.destroy();
-      server.close();
-      await rm(folder, { recursive: true });
-    },
-  };
-});
+channelContract(
+  "stdio",
+  async (limits) => {
+    const folder = await mkdtemp(join(tmpdir(), "trunkline-"));
+    const server = createSocketServer({ allowHalfOpen: true }).listen(join(folder, "pipe"));
+    await once(server, "listening");
+    const near = connect({ path: join(folder, "pipe"), allowHalfOpen: true });
+    const [far] = (await once(server, "connection")) as [Socket];
+    return {
+      left: streamChannel(near, near, { limits }),
+      halfClose: () => void near.end(),
+      right: streamChannel(far, far, { limits }),
+      async [Symbol.asyncDispose]() {
+        near.destroy();
+        far.destroy();
+        server.close();
+        await rm(folder, { recursive: true });
+      },
+    };
+  },
+  { canHalfClose: true },
+);
 
 channelContract("WebSocket", async (limits) => {
   const server = new WebSocketServer({ host: "127.0.0.1", port: 0, ...webSocketSettings(limits) });
