@@ -8,10 +8,19 @@ import { streamChannel } from "./stream.ts";
  * dependency included, is sent to stderr instead.
  */
 export function stdioChannel(limits: Partial<ChannelLimits> = {}): Channel<string> {
-  const { stdin, stdout, stderr } = process;
+  const { stdin, stdout } = process;
   const write = stdout.write.bind(stdout);
-  stdout.write = stderr.write.bind(stderr);
-  // Nobody may be reading what went astray.
-  stderr.on("error", () => {});
+  stdout.write = writeAstray;
   return streamChannel(stdin, stdout, { limits, write: (text) => void write(text) });
 }
+
+let isReady = false;
+
+/** Opens stderr with the first text that goes astray: mostly there is none, and it costs a start 1 ms. */
+const writeAstray: typeof process.stdout.write = (...args: unknown[]) => {
+  const { stderr } = process;
+  // Nobody may be reading it.
+  if (!isReady) stderr.on("error", () => {});
+  isReady = true;
+  return stderr.write(...(args as Parameters<typeof stderr.write>));
+};
