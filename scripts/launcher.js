@@ -25,10 +25,12 @@
 function cacheCompiledCode() {
   const { mkdirSync, statSync } = process.getBuiltinModule("node:fs");
   const { isAbsolute, join } = process.getBuiltinModule("node:path");
-  const { homedir } = process.getBuiltinModule("node:os");
-  const { XDG_CACHE_HOME } = process.env;
+  const { HOME, XDG_CACHE_HOME } = process.env;
   const isSet = XDG_CACHE_HOME !== undefined && isAbsolute(XDG_CACHE_HOME);
-  const ours = join(isSet ? XDG_CACHE_HOME : join(homedir(), ".cache"), "trunkline");
+  const ours = join(
+    isSet ? XDG_CACHE_HOME : join(HOME || process.getBuiltinModule("node:os").homedir(), ".cache"),
+    "trunkline",
+  );
   const folder = join(ours, "compile");
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const isPrivate = [ours, folder]

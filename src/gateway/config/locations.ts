@@ -1,5 +1,4 @@
 import { existsSync } from "node:fs";
-import { homedir } from "node:os";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 
 import type { ConfigInput } from "./config.ts";
@@ -60,5 +59,5 @@ function xdgFolder(value: string | undefined): string | undefined {
 }
 
 function home(env: NodeJS.ProcessEnv): string {
-  return isSet(env.HOME) ? env.HOME : homedir();
+  return isSet(env.HOME) ? env.HOME : process.getBuiltinModule("node:os").homedir();
 }
