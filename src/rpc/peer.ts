@@ -6,6 +6,7 @@ import { Call } from "./call.ts";
 import { ACP, STANDARD, TRUNKLINE } from "./codes.ts";
 import type { Dialect } from "./dialect.ts";
 import { readElements } from "./envelope.ts";
+import { faultError } from "./fault-error.ts";
 import { type LostMessage, recoverMessage, recoverUnparsed } from "./id.ts";
 import { InFlight } from "./in-flight.ts";
 import { classify } from "./message.ts";
@@ -110,13 +111,7 @@ export class Peer<S = undefined> implements Sink<string> {
 
   /** Called by the channel: a message that was not read whole. */
   fault(fault: FrameFault): void {
-    const { kind, size, limit } = fault;
-    const tooLarge = `message of ${size} bytes is over the limit of ${limit}`;
-    const error =
-      kind === "encoding"
-        ? RpcError.of(STANDARD.parse, "message is not valid UTF-8")
-        : RpcError.of(STANDARD.invalidRequest, tooLarge, { size, limit });
-    this.#lost(recoverMessage(fault), error);
+    this.#lost(recoverMessage(fault), faultError(fault));
   }
 
   /** Called by the channel. */

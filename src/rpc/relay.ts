@@ -1,6 +1,7 @@
 import { type Channel, type FrameFault, ROOM, type Sink } from "../wire/channel.ts";
 import { STANDARD, TRUNKLINE } from "./codes.ts";
 import { readEnvelope, type Span } from "./envelope.ts";
+import { faultError } from "./fault-error.ts";
 import {
   idText,
   isId,
@@ -89,13 +90,7 @@ class Direction implements Sink<string> {
   }
 
   fault(fault: FrameFault): void {
-    const { kind, size, limit } = fault;
-    const tooLarge = `message of ${size} bytes is over the limit of ${limit}`;
-    const error =
-      kind === "encoding"
-        ? RpcError.of(STANDARD.parse, "message is not valid UTF-8")
-        : RpcError.of(STANDARD.invalidRequest, tooLarge, { size, limit });
-    void this.#lost(recoverMessage(fault), error);
+    void this.#lost(recoverMessage(fault), faultError(fault));
   }
 
   end(error?: Error): void {
