@@ -9,7 +9,7 @@ const INSTALLED = sep + join("node_modules", sep);
 
 /** The project's test files, relative to its root. */
 export function testFiles(root, kind = "own") {
-  const files = ["src", "test", "scripts"].flatMap((folder) =>
+  const files = ["src", "test", "scripts", "bench"].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true }).map((file) => join(folder, file)),
   );
   const tests = files.filter((file) => file.endsWith(".test.ts") && !file.includes(INSTALLED));
