@@ -21,10 +21,14 @@ export interface Skipped {
   readonly reason: string;
 }
 
-/** A figure: how many times as much of a quantity one variant takes as another. */
+/**
+ * A figure: how many times as much of a quantity one variant takes as another; or, where there is a
+ * third, how many times as much it takes on top of that one.
+ */
 export interface Comparison {
   readonly quantity: string;
   readonly of: string;
+  readonly over?: string;
   readonly against: string;
   readonly atMost?: number;
   readonly atLeast?: number;

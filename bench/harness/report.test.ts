@@ -46,6 +46,12 @@ describe("reportOf()", () => {
     assert.equal(figures[0]?.isMet, false);
   });
 
+  it("compares what is taken on top of something", () => {
+    const samples = { bare: [1, 10, 2], local: [1, 5, 4], ours: [3, 20, 6] };
+    const { figures } = figuresOf({ of: "ours", over: "local", against: "bare" }, samples);
+    assert.deepEqual(figures[0]?.ratio, { median: 1.5, lowest: 1, highest: 2 });
+  });
+
   it("leaves out a comparison with a variant that was skipped", () => {
     const { figures } = figuresOf({ of: "ours", against: "theirs" }, { ours: [1] });
     assert.deepEqual(figures, []);

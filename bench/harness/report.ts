@@ -25,7 +25,8 @@ export interface Report {
 
 export function reportOf(bench: string, plan: Plan, samples: Map<string, Sample[]>): Report {
   const { describe, rounds, quantities, comparisons, skipped = [] } = plan;
-  const isMeasured = ({ of, against }: Comparison) => samples.has(of) && samples.has(against);
+  const isMeasured = ({ of, over = of, against }: Comparison) =>
+    [of, over, against].every((name) => samples.has(name));
   return {
     bench,
     describe,
@@ -44,10 +45,14 @@ export function reportOf(bench: string, plan: Plan, samples: Map<string, Sample[
 
 /** The ratio is taken within each round, where both had the same machine. */
 function figureOf(comparison: Comparison, samples: Map<string, Sample[]>): Figure {
-  const { quantity, of, against, atMost = Infinity, atLeast = 0 } = comparison;
+  const { quantity, of, over, against, atMost = Infinity, atLeast = 0 } = comparison;
   const dividends = valuesOf(samples.get(of) ?? [], quantity);
+  const base = over === undefined ? undefined : valuesOf(samples.get(over) ?? [], quantity);
   const divisors = valuesOf(samples.get(against) ?? [], quantity);
-  const ratio = spreadOf(dividends.map((value, round) => value / (divisors[round] ?? NaN)));
+  const ratios = dividends.map(
+    (value, round) => (value - (base?.[round] ?? 0)) / (divisors[round] ?? NaN),
+  );
+  const ratio = spreadOf(ratios);
   return { ...comparison, ratio, isMet: ratio.median <= atMost && ratio.median >= atLeast };
 }
 

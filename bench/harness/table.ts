@@ -14,7 +14,7 @@ export function renderReport(report: Report): string {
   const compared = renderTable(
     figures.map((figure) => [
       verdictOf(figure),
-      `${labelOf(report, figure)}: ${figure.of} / ${figure.against}`,
+      `${labelOf(report, figure)}: ${dividendOf(figure)} / ${figure.against}`,
       `${spreadText(figure.ratio, 2)} ×`,
       targetText(figure),
     ]),
@@ -64,4 +64,8 @@ function targetText({ atMost, atLeast }: Figure): string {
   if (atMost !== undefined) return `target ≤ ${atMost}`;
   if (atLeast !== undefined) return `target ≥ ${atLeast}`;
   return "";
+}
+
+function dividendOf({ of, over }: Figure): string {
+  return over === undefined ? of : `(${of} − ${over})`;
 }

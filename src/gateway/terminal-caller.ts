@@ -1,3 +1,4 @@
+import { SignalStop, type Stop } from "../base/stop.ts";
 import type { LogLevel } from "../base/log.ts";
 import { type Caller, CannotAsk, type Question, type ToolContext } from "../tool/tool.ts";
 
@@ -16,12 +17,14 @@ export class TerminalCaller implements ToolContext {
   readonly meta = {};
   readonly projectPath: string;
   readonly signal: AbortSignal;
+  readonly stop: Stop;
   readonly #tell: (line: string) => void;
   readonly #confirm: TerminalCallerOptions["confirm"];
 
   constructor(options: TerminalCallerOptions) {
     this.projectPath = options.projectPath;
     this.signal = options.signal;
+    this.stop = new SignalStop(options.signal);
     this.#tell = options.tell;
     this.#confirm = options.confirm;
   }

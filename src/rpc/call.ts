@@ -1,27 +1,31 @@
+import { Stopper } from "../base/stop.ts";
 import type { Deadline } from "../base/deadlines.ts";
 import type { Topic } from "../wire/channel.ts";
 import type { Batch } from "./batch.ts";
+import type { HeldId } from "./id.ts";
 import type { Method } from "./method.ts";
 import type { RequestOptions } from "./outgoing.ts";
 import type { Peer } from "./peer.ts";
 
-/** One incoming request or notification while it is being handled. */
-export class Call<S = unknown> {
+/**
+ * One incoming request or notification while it is being handled. It is stopped when the caller
+ * cancels, the time is up or the connection dies.
+ */
+export class Call<S = unknown> extends Stopper {
   readonly peer: Peer<S>;
   readonly method: string;
-  /** The id as its JSON text, so that `1`, `"1"` and `1e0` stay three things; "" for a notification. */
-  readonly idText: string;
+  readonly id: HeldId;
   /** For the peer: where the answer goes, when it is not sent alone. */
   readonly batch: Batch | undefined;
   #settled = false;
-  #controller: AbortController | undefined;
   #deadline: Deadline | undefined;
   #timeout = 0;
 
-  constructor(peer: Peer<S>, method: string, idText: string, batch?: Batch) {
+  constructor(peer: Peer<S>, method: string, id: HeldId, batch?: Batch) {
+    super();
     this.peer = peer;
     this.method = method;
-    this.idText = idText;
+    this.id = id;
     this.batch = batch;
   }
 
@@ -30,11 +34,9 @@ export class Call<S = unknown> {
     return this.peer.state;
   }
 
-  /** Aborted when the caller cancels, the time is up or the connection dies. */
-  get signal(): AbortSignal {
-    // Most handlers never look: the controller is made for those that do.
-    this.#controller ??= new AbortController();
-    return this.#controller.signal;
+  /** The id as JSON text; "" for a notification. */
+  get idText(): string {
+    return String(this.id);
   }
 
   /** Tells the other side something that belongs to this call. */
@@ -72,11 +74,5 @@ export class Call<S = unknown> {
     this.#settled = true;
     if (this.#deadline !== undefined) this.peer.deadlines.stop(this.#deadline);
     this.#deadline = undefined;
-  }
-
-  /** For the peer. */
-  abort(reason: Error): void {
-    this.#controller ??= new AbortController();
-    this.#controller.abort(reason);
   }
 }

@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import type { FrameFault } from "../wire/channel.ts";
-import { idText, recoverMessage, recoverUnparsed } from "./id.ts";
+import { holdId, recoverMessage, recoverUnparsed } from "./id.ts";
 
 const idOf = (message: string) => {
   const { id } = JSON.parse(message) as { id: string | number };
-  return idText(id, message);
+  return String(holdId(id, message));
 };
 
 /** What a channel would keep of this message if it were over its limit. */
@@ -18,7 +18,7 @@ function oversize(message: string): FrameFault {
 const LONG = `"${"x".repeat(8000)}"`;
 const lost = (text: string, isResponse = false) => ({ idText: text, isResponse });
 
-describe("idText", () => {
+describe("holdId", () => {
   it("gives an id as JSON text, exactly", () => {
     const same = [
       "1",

@@ -4,17 +4,24 @@ import { readEnvelope } from "./envelope.ts";
 /** Characters of an id: it is kept while its request is in flight, and repeated in the answer. */
 export const LONGEST_ID = 512;
 
+/**
+ * An id while its request is in flight: a whole number as it is, which is quick to look up, anything
+ * else as its JSON text. So `1` and `"1"` stay two things.
+ */
+export type HeldId = number | string;
+
 export function isId(id: unknown): id is string | number {
   return typeof id === "number" || (typeof id === "string" && id.length <= LONGEST_ID);
 }
 
 /**
- * A message's id as JSON text: kept exactly, never coerced, so `1` and `"1"` differ. A number that
- * JavaScript cannot hold is copied from the message as it was written.
+ * Holds a message's id exactly. A number that JavaScript cannot hold is copied from the message as
+ * it was written.
  */
-export function idText(id: string | number, message: string): string {
+export function holdId(id: string | number, message: string): HeldId {
   if (typeof id === "string") return JSON.stringify(id);
-  if (Number.isSafeInteger(id)) return String(id);
+  // Minus zero is written without its sign.
+  if (Number.isSafeInteger(id)) return id + 0;
   const { id: span, isAmbiguous } = readEnvelope(message);
   if (span === undefined || isAmbiguous) return JSON.stringify(id);
   return message.slice(span.from, span.to);

@@ -1,8 +1,9 @@
+import type { HeldId } from "./id.ts";
 import type { Call } from "./call.ts";
 
 /** The other side's requests that have no answer yet. */
 export class InFlight<S> {
-  readonly #calls = new Map<string, Call<S>>();
+  readonly #calls = new Map<HeldId, Call<S>>();
   #idle: PromiseWithResolvers<void> | undefined;
 
   get size(): number {
@@ -13,27 +14,28 @@ export class InFlight<S> {
     return [...this.#calls.values()];
   }
 
-  find(idText: string): Call<S> | undefined {
-    return this.#calls.get(idText);
+  find(id: HeldId): Call<S> | undefined {
+    return this.#calls.get(id);
   }
 
   /** The call that a parsed id names; none where a number beyond JavaScript's may be several. */
   named(id: string | number): Call<S> | undefined {
+    if (Number.isSafeInteger(id)) return this.find(id);
     const exact = this.find(JSON.stringify(id));
-    if (exact !== undefined || typeof id === "string" || Number.isSafeInteger(id)) return exact;
-    const alike = this.all.filter(({ idText }) => Number(idText) === id);
+    if (exact !== undefined || typeof id === "string") return exact;
+    const alike = this.all.filter((call) => Number(call.id) === id);
     return alike.length === 1 ? alike[0] : undefined;
   }
 
   add(call: Call<S>): void {
-    this.#calls.set(call.idText, call);
+    this.#calls.set(call.id, call);
   }
 
   /** Marks a call as answered. Returns false when it already was, so that nothing answers twice. */
   settle(call: Call<S>): boolean {
     if (call.isSettled) return false;
     call.settle();
-    this.#calls.delete(call.idText);
+    this.#calls.delete(call.id);
     if (this.#calls.size === 0) {
       this.#idle?.resolve();
       this.#idle = undefined;

@@ -1,10 +1,10 @@
-import { idText, isId, LONGEST_ID } from "./id.ts";
+import { type HeldId, holdId, isId, LONGEST_ID } from "./id.ts";
 
 /** What a parsed text turns out to be. */
 export type Message =
   | {
       readonly kind: "request";
-      readonly idText: string;
+      readonly id: HeldId;
       readonly method: string;
       readonly params: unknown;
     }
@@ -14,7 +14,7 @@ export type Message =
       readonly id: unknown;
       readonly body: { readonly result?: unknown; readonly error?: unknown };
     }
-  | { readonly kind: "invalid"; readonly idText: string; readonly why: string };
+  | { readonly kind: "invalid"; readonly id: HeldId; readonly why: string };
 
 const NO_PARAMS: Readonly<Record<string, never>> = Object.freeze({});
 
@@ -25,7 +25,7 @@ export function classify(
   options: { readonly nullIdIsNotification: boolean },
 ): Message {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    return { kind: "invalid", idText: "null", why: "message must be an object" };
+    return { kind: "invalid", id: "null", why: "message must be an object" };
   }
   const { jsonrpc, id, method } = value as Record<string, unknown>;
   // Some send null for none.
@@ -43,11 +43,11 @@ export function classify(
         : !hasId && !isNotification
           ? badId(id)
           : undefined;
-  const exactId = hasId ? idText(id, text) : "null";
-  if (why !== undefined) return { kind: "invalid", idText: exactId, why };
+  const held = hasId ? holdId(id, text) : "null";
+  if (why !== undefined) return { kind: "invalid", id: held, why };
   return isNotification
     ? { kind: "notification", method: method as string, params }
-    : { kind: "request", idText: exactId, method: method as string, params };
+    : { kind: "request", id: held, method: method as string, params };
 }
 
 function badId(id: unknown): string {

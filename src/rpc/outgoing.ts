@@ -1,3 +1,4 @@
+import { SignalStop, type Stop, type StopListener } from "../base/stop.ts";
 import type { Deadline, Deadlines } from "../base/deadlines.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { describeProblem, type Problem } from "../base/check.ts";
@@ -9,18 +10,43 @@ import { RpcError } from "./rpc-error.ts";
 export interface RequestOptions {
   /** Gives the request up: the other side is told, the promise rejects with the signal's reason. */
   readonly signal?: AbortSignal;
+  /** The same from work that the request is part of. */
+  readonly stop?: Stop;
   /** Milliseconds to wait for the answer; no limit when left out. */
   readonly timeout?: number;
   /** The request of the other side that gave rise to this one, where there is one. */
   readonly topic?: Topic;
 }
 
-interface Pending {
+/** One request until its answer. */
+class Pending implements StopListener {
+  readonly id: number;
   readonly method: Method<unknown, unknown>;
+  readonly stop: Stop | undefined;
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: Error) => void;
-  deadline?: Deadline;
-  forget?: () => void;
+  readonly #giveUp: (id: number, reason: Error) => void;
+  deadline: Deadline | undefined;
+  isSent = false;
+
+  constructor(
+    id: number,
+    method: Method<unknown, unknown>,
+    stop: Stop | undefined,
+    { resolve, reject }: PromiseWithResolvers<unknown>,
+    giveUp: (id: number, reason: Error) => void,
+  ) {
+    this.id = id;
+    this.method = method;
+    this.stop = stop;
+    this.resolve = resolve;
+    this.reject = reject;
+    this.#giveUp = giveUp;
+  }
+
+  stopped(reason: Error): void {
+    this.#giveUp(this.id, reason);
+  }
 }
 
 /** How the table of outgoing requests reaches the other side. */
@@ -52,14 +78,13 @@ export class Outgoing {
     params: unknown,
     options: RequestOptions,
   ): Promise<unknown> {
-    const { signal, timeout } = options;
+    const { signal, timeout, stop = signal && new SignalStop(signal) } = options;
     if (this.#over !== undefined) return Promise.reject(this.#over);
-    if (signal?.aborted === true) return Promise.reject(reasonOf(signal));
     const id = ++this.#lastId;
     // Before anything is remembered: it throws for parameters that JSON cannot hold.
     const text = JSON.stringify({ jsonrpc: "2.0", id, method: method.name, params });
-    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    const pending: Pending = { method, resolve, reject };
+    const answer = Promise.withResolvers<unknown>();
+    const pending = new Pending(id, method, stop, answer, this.#giveUp);
     this.#pending.set(id, pending);
     if (timeout !== undefined) {
       pending.deadline = this.#link.deadlines.start(timeout, () => {
@@ -67,13 +92,13 @@ export class Outgoing {
         this.#giveUp(id, new TrunklineError("timeout", error));
       });
     }
-    if (signal !== undefined) {
-      const give = (): void => this.#giveUp(id, reasonOf(signal));
-      signal.addEventListener("abort", give, { once: true });
-      pending.forget = () => signal.removeEventListener("abort", give);
+    stop?.add(pending);
+    // Else it was given up before it was asked.
+    if (this.#pending.has(id)) {
+      pending.isSent = true;
+      this.#link.send(text, options.topic);
     }
-    this.#link.send(text, options.topic);
-    return promise;
+    return answer.promise;
   }
 
   /** Gives a response to whoever waits for it. Returns false when nobody does. */
@@ -106,9 +131,10 @@ export class Outgoing {
     for (const id of [...this.#pending.keys()]) this.fail(id, error);
   }
 
-  #giveUp(id: number, error: Error): void {
-    if (this.fail(id, error)) this.#link.cancel(id, error.message);
-  }
+  readonly #giveUp = (id: number, error: Error): void => {
+    const isSent = this.#pending.get(id)?.isSent === true;
+    if (this.fail(id, error) && isSent) this.#link.cancel(id, error.message);
+  };
 
   #take(id: unknown): Pending | undefined {
     if (typeof id !== "number") return undefined;
@@ -116,7 +142,7 @@ export class Outgoing {
     if (pending === undefined) return undefined;
     this.#pending.delete(id);
     if (pending.deadline !== undefined) this.#link.deadlines.stop(pending.deadline);
-    pending.forget?.();
+    pending.stop?.remove(pending);
     return pending;
   }
 }
@@ -128,11 +154,6 @@ function findProblem(method: Method<unknown, unknown>, result: unknown): Problem
   } catch (error) {
     return { path: [], says: `cannot be checked: ${String(error)}` };
   }
-}
-
-function reasonOf(signal: AbortSignal): Error {
-  const reason: unknown = signal.reason;
-  return reason instanceof Error ? reason : new TrunklineError("cancelled", String(reason));
 }
 
 function malformed({ method }: Pending, what: string): RpcError {

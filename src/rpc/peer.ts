@@ -7,7 +7,7 @@ import { ACP, STANDARD, TRUNKLINE } from "./codes.ts";
 import type { Dialect } from "./dialect.ts";
 import { readElements } from "./envelope.ts";
 import { faultError } from "./fault-error.ts";
-import { type LostMessage, recoverMessage, recoverUnparsed } from "./id.ts";
+import { type HeldId, type LostMessage, recoverMessage, recoverUnparsed } from "./id.ts";
 import { InFlight } from "./in-flight.ts";
 import { classify } from "./message.ts";
 import type { Method } from "./method.ts";
@@ -170,7 +170,7 @@ export class Peer<S = undefined> implements Sink<string> {
     switch (message.kind) {
       case "request":
         batch?.expect();
-        this.#requested(message.method, message.params, message.idText, text, batch);
+        this.#requested(message.method, message.params, message.id, text, batch);
         break;
       case "notification":
         this.#notified(message.method, message.params, text);
@@ -182,12 +182,12 @@ export class Peer<S = undefined> implements Sink<string> {
         break;
       case "invalid":
         batch?.expect();
-        this.#fail(message.idText, RpcError.of(STANDARD.invalidRequest, message.why), batch);
+        this.#fail(message.id, RpcError.of(STANDARD.invalidRequest, message.why), batch);
         break;
     }
   }
 
-  #requested(name: string, params: unknown, id: string, text: string, batch?: Batch): void {
+  #requested(name: string, params: unknown, id: HeldId, text: string, batch?: Batch): void {
     const call = new Call<S>(this, name, id, batch);
     let result: unknown;
     let route: Route<S>;
@@ -203,7 +203,7 @@ export class Peer<S = undefined> implements Sink<string> {
   }
 
   /** Who handles a request; throws why nobody does. */
-  #routeFor(name: string, params: unknown, id: string, text: string): Route<S> {
+  #routeFor(name: string, params: unknown, id: HeldId, text: string): Route<S> {
     const route = this.#routes.get(name);
     if (route === undefined) {
       const { code } = STANDARD.methodNotFound;
@@ -213,7 +213,7 @@ export class Peer<S = undefined> implements Sink<string> {
     if (this.#inFlight.size > 0) {
       if (this.#inFlight.size >= this.#limits.maxInFlight) throw RpcError.of(TRUNKLINE.busy);
       if (this.#inFlight.find(id) !== undefined) {
-        const why = `id ${shorten(id)} belongs to a request in flight`;
+        const why = `id ${shorten(String(id))} belongs to a request in flight`;
         throw RpcError.of(STANDARD.invalidRequest, why);
       }
     }
@@ -248,7 +248,7 @@ export class Peer<S = undefined> implements Sink<string> {
       },
       (error: unknown) => {
         if (!this.#inFlight.settle(call)) return;
-        this.#fail(call.idText, this.#toRpcError(error, call.method), call.batch);
+        this.#fail(call.id, this.#toRpcError(error, call.method), call.batch);
       },
     );
   }
@@ -289,8 +289,8 @@ export class Peer<S = undefined> implements Sink<string> {
   /** Ends a call before its handler does. The handler is told; what it returns is dropped. */
   #endCall(call: Call<S>, reason: Error, answer: RpcError | undefined): void {
     if (!this.#inFlight.settle(call)) return;
-    call.abort(reason);
-    if (answer !== undefined) this.#fail(call.idText, answer, call.batch);
+    call.stop(reason);
+    if (answer !== undefined) this.#fail(call.id, answer, call.batch);
     else call.batch?.skip();
   }
 
@@ -299,16 +299,17 @@ export class Peer<S = undefined> implements Sink<string> {
     try {
       text = JSON.stringify(result);
     } catch (error) {
-      this.#fail(call.idText, this.#toRpcError(error, call.method), call.batch);
+      this.#fail(call.id, this.#toRpcError(error, call.method), call.batch);
       return;
     }
-    const answer = `{"jsonrpc":"2.0","id":${call.idText},"result":${text ?? "null"}}`;
-    this.#reply(answer, { request: call.idText, isAnswer: true }, call.batch);
+    const { idText } = call;
+    const answer = `{"jsonrpc":"2.0","id":${idText},"result":${text ?? "null"}}`;
+    this.#reply(answer, { request: idText, isAnswer: true }, call.batch);
   }
 
-  #fail(id: string, error: RpcError, batch?: Batch): void {
+  #fail(id: HeldId, error: RpcError, batch?: Batch): void {
     const answer = `{"jsonrpc":"2.0","id":${id},"error":${errorText(error)}}`;
-    this.#reply(answer, { request: id, isAnswer: true, errorCode: error.code }, batch);
+    this.#reply(answer, { request: String(id), isAnswer: true, errorCode: error.code }, batch);
   }
 
   #reply(text: string, topic: Topic, batch?: Batch): void {

@@ -3,7 +3,7 @@ import { STANDARD, TRUNKLINE } from "./codes.ts";
 import { readEnvelope, type Span } from "./envelope.ts";
 import { faultError } from "./fault-error.ts";
 import {
-  idText,
+  holdId,
   isId,
   LONGEST_ID,
   type LostMessage,
@@ -124,7 +124,7 @@ class Direction implements Sink<string> {
   }
 
   #passRequest(text: string, message: object, id: string | number): void | Promise<void> {
-    const theirs = idText(id, text);
+    const theirs = String(holdId(id, text));
     if (this.#ours.has(theirs)) {
       const why = `id ${theirs} belongs to a request in flight`;
       return this.#refuse(theirs, RpcError.of(STANDARD.invalidRequest, why));

@@ -45,7 +45,7 @@ describe("LimitedContext", () => {
     clock.pass(1);
     assert.equal(context.signal.aborted, true);
     const error = { code: "timeout", message: "'slow' took over 1000 ms without progress" };
-    await assert.rejects(context.stopped, error);
+    await assert.rejects(context.over, error);
   });
 
   it("counts from the last progress, which reaches the caller", () => {
@@ -86,13 +86,13 @@ describe("LimitedContext", () => {
     const enough = new Error("enough");
     context.abort.abort(enough);
     assert.equal(given.signal.reason, enough);
-    await assert.rejects(given.stopped, enough);
+    await assert.rejects(given.over, enough);
   });
 
   it("is aborted from the start when its caller is", async () => {
     const context = new SampleContext();
     context.abort.abort();
-    await assert.rejects(limited(context).limited.stopped, { name: "AbortError" });
+    await assert.rejects(limited(context).limited.over, { name: "AbortError" });
   });
 
   it("does not count once it is over, also when a question outlives it", async () => {

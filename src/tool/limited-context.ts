@@ -1,3 +1,4 @@
+import { type Stop, Stopper, type StopListener } from "../base/stop.ts";
 import type { Deadline, Deadlines } from "../base/deadlines.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { LogLevel } from "../base/log.ts";
@@ -9,18 +10,17 @@ type Countdown = Pick<Deadlines, "start" | "restart" | "stop">;
  * What a tool may do while it runs, and for how long. The time is counted from its last progress,
  * and stands still while a person is asked: a long honest piece of work is not killed.
  */
-export class LimitedContext implements ToolContext {
+export class LimitedContext implements ToolContext, StopListener {
   readonly caller: Caller;
   readonly session?: string;
   readonly projectPath?: string;
   readonly meta: Readonly<Record<string, unknown>>;
-  readonly signal: AbortSignal;
-  /** Rejects when the time is up or the caller has cancelled, also for a tool that will not hear. */
-  readonly stopped: Promise<never>;
+  readonly #over = Promise.withResolvers<never>();
   readonly #context: ToolContext;
   readonly #deadlines: Countdown;
   readonly #timeout: number;
   readonly #expire: () => void;
+  readonly #stopper = new Stopper();
   #deadline: Deadline;
   #questions = 0;
   #isOver = false;
@@ -34,26 +34,39 @@ export class LimitedContext implements ToolContext {
     this.#context = context;
     this.#deadlines = deadlines;
     this.#timeout = timeout;
-    const late = new AbortController();
     this.#expire = () => {
       const message = `'${tool}' took over ${timeout} ms without progress`;
-      late.abort(new TrunklineError("timeout", message));
+      this.stopped(new TrunklineError("timeout", message));
     };
-    const signal = AbortSignal.any([context.signal, late.signal]);
-    this.signal = signal;
-    const stopped = Promise.withResolvers<never>();
-    const stop = (): void => stopped.reject(signal.reason as Error);
-    if (signal.aborted) stop();
-    else signal.addEventListener("abort", stop, { once: true });
     // Whether anyone waits for it is the owner's business.
-    stopped.promise.catch(() => {});
-    this.stopped = stopped.promise;
+    this.#over.promise.catch(() => {});
+    context.stop.add(this);
     this.#deadline = deadlines.start(timeout, this.#expire);
+  }
+
+  get stop(): Stop {
+    return this.#stopper;
+  }
+
+  get signal(): AbortSignal {
+    return this.#stopper.signal;
+  }
+
+  /** Rejects when the time is up or the caller has cancelled, also for a tool that will not hear. */
+  get over(): Promise<never> {
+    return this.#over.promise;
+  }
+
+  /** The caller has cancelled, or the time is up. */
+  stopped(reason: Error): void {
+    this.#stopper.stop(reason);
+    this.#over.reject(reason);
   }
 
   /** The tool has answered: the time no longer counts. */
   end(): void {
     this.#isOver = true;
+    this.#context.stop.remove(this);
     this.#deadlines.stop(this.#deadline);
   }
 
@@ -75,7 +88,7 @@ export class LimitedContext implements ToolContext {
     try {
       return await this.#context.ask(question);
     } finally {
-      if (--this.#questions === 0 && !this.#isOver && !this.signal.aborted) {
+      if (--this.#questions === 0 && !this.#isOver && this.#stopper.reason === undefined) {
         this.#deadline = this.#deadlines.start(this.#timeout, this.#expire);
       }
     }

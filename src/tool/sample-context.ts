@@ -1,3 +1,4 @@
+import { SignalStop } from "../base/stop.ts";
 import type { LogLevel } from "../base/log.ts";
 import { type Caller, CannotAsk, type Question, type Tool, type ToolContext } from "./tool.ts";
 
@@ -11,6 +12,7 @@ export class SampleContext implements ToolContext {
   readonly projectPath?: string;
   readonly meta = {};
   readonly abort = new AbortController();
+  readonly stop = new SignalStop(this.abort.signal);
   readonly #answer: ((question: Question) => unknown) | undefined;
   readonly #told: unknown[] = [];
   readonly #asked: Question[] = [];

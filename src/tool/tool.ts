@@ -1,3 +1,4 @@
+import type { Stop } from "../base/stop.ts";
 import { hasBrand } from "../base/brand.ts";
 import type { LogLevel } from "../base/log.ts";
 import type { ToolSource } from "./approver.ts";
@@ -69,7 +70,9 @@ export interface ToolContext {
   readonly caller: Caller;
   readonly session?: string;
   readonly projectPath?: string;
-  /** Aborted when the caller cancels, the time is up or the connection dies. */
+  /** Comes when the caller cancels, the time is up or the connection dies. */
+  readonly stop: Stop;
+  /** The stop's signal. */
   readonly signal: AbortSignal;
   /** What came beside the arguments, as it came. */
   readonly meta: Readonly<Record<string, unknown>>;

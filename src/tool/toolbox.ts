@@ -168,7 +168,7 @@ export class Toolbox {
   #runWithin(timeout: number, tool: Tool, passage: Passage): Promise<ToolResult> {
     const limited = new LimitedContext(passage.name, timeout, passage.context, this.#deadlines);
     const work = (async () => tool.call(passage.args, limited))();
-    return this.#settle(passage, Promise.race([work, limited.stopped])).finally(() => {
+    return this.#settle(passage, Promise.race([work, limited.over])).finally(() => {
       limited.end();
     });
   }

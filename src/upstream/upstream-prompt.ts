@@ -1,7 +1,6 @@
 import type { Prompt, PromptResult } from "../tool/prompt.ts";
 import type { Completion, CompletionArgument } from "../tool/resource.ts";
 import type { Upstream } from "./upstream.ts";
-import { passingFaults } from "./upstream-tool.ts";
 
 type Entry = Readonly<Record<string, unknown>>;
 
@@ -11,31 +10,26 @@ export function upstreamPrompt(upstream: Upstream, entry: Entry, name: string): 
   return {
     definition: { ...entry, name },
     get: (args, context) =>
-      passingFaults(async () => {
-        const result = await upstream.use(
-          (client) => client.getPrompt(original, args, context),
-          true,
-        );
-        return result as unknown as PromptResult;
-      }),
+      upstream.use(
+        (client) => client.getPrompt(original, args, context) as unknown as Promise<PromptResult>,
+        true,
+      ),
     complete: (argument) => completion(upstream, { type: "ref/prompt", name: original }, argument),
   };
 }
 
 /** What an upstream suggests for an argument. */
-export function completion(
+export async function completion(
   upstream: Upstream,
   ref: Entry,
   { name, value, context }: CompletionArgument,
 ): Promise<Completion | undefined> {
-  return passingFaults(async () => {
-    const params = {
-      ref,
-      argument: { name, value },
-      ...(context === undefined ? {} : { context: { arguments: context } }),
-    };
-    const result = await upstream.use((client) => client.complete(params), true);
-    const { completion: found } = result as { completion?: Partial<Completion> };
-    return Array.isArray(found?.values) ? (found as Completion) : undefined;
-  });
+  const params = {
+    ref,
+    argument: { name, value },
+    ...(context === undefined ? {} : { context: { arguments: context } }),
+  };
+  const result = await upstream.use((client) => client.complete(params), true);
+  const { completion: found } = result as { completion?: Partial<Completion> };
+  return Array.isArray(found?.values) ? (found as Completion) : undefined;
 }

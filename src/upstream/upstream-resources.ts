@@ -1,5 +1,4 @@
 import { MCP, STANDARD } from "../rpc/codes.ts";
-import { RpcError } from "../rpc/rpc-error.ts";
 import type {
   Completion,
   CompletionArgument,
@@ -8,10 +7,9 @@ import type {
   ResourceResult,
   ResourceTemplateDefinition,
 } from "../tool/resource.ts";
-import type { ToolContext } from "../tool/tool.ts";
+import { type ToolContext, ToolFault } from "../tool/tool.ts";
 import type { Upstream } from "./upstream.ts";
 import { completion } from "./upstream-prompt.ts";
-import { passingFaults } from "./upstream-tool.ts";
 import { templatePattern } from "./uri-template.ts";
 
 /**
@@ -44,17 +42,15 @@ export class UpstreamResources implements ResourceProvider {
     await this.#known();
     const owner = this.#ownerOf(uri);
     if (owner === undefined) return undefined;
-    return passingFaults(async () => {
-      try {
-        const result = await owner.use((client) => client.readResource(uri, context), true);
-        const { contents } = result;
-        return { ...result, contents: Array.isArray(contents) ? contents : [] };
-      } catch (error) {
-        // Each revision has its own error for this; the door knows which.
-        if (error instanceof RpcError && isNotFound(error, uri)) return undefined;
-        throw error;
-      }
-    });
+    try {
+      const result = await owner.use((client) => client.readResource(uri, context), true);
+      const { contents } = result;
+      return { ...result, contents: Array.isArray(contents) ? contents : [] };
+    } catch (error) {
+      // Each revision has its own error for this; the door knows which.
+      if (error instanceof ToolFault && isNotFound(error, uri)) return undefined;
+      throw error;
+    }
   }
 
   async complete(uri: string, argument: CompletionArgument): Promise<Completion | undefined> {
@@ -127,7 +123,7 @@ function schemeOf(uri: string): string {
   return /^([A-Za-z][\w+.-]*):/.exec(uri)?.[1]?.toLowerCase() ?? "";
 }
 
-function isNotFound({ code, data }: RpcError, uri: string): boolean {
+function isNotFound({ code, data }: ToolFault, uri: string): boolean {
   if (code === MCP.resourceNotFound.code) return true;
   const named = (data as { uri?: unknown } | undefined | null)?.uri;
   return code === STANDARD.invalidParams.code && named === uri;

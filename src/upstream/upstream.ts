@@ -5,6 +5,7 @@ import type { Log } from "../base/log.ts";
 import type { Era } from "../protocol/mcp/client-handshake.ts";
 import type { McpClient } from "../protocol/mcp/connect.ts";
 import { RpcError } from "../rpc/rpc-error.ts";
+import { ToolFault } from "../tool/tool.ts";
 import type { ChannelLimits } from "../wire/channel.ts";
 import { Backoff } from "./backoff.ts";
 import { type Catalogue, CatalogueFile } from "./catalogue.ts";
@@ -142,23 +143,36 @@ export class Upstream {
   }
 
   /**
-   * Has something done. When the upstream dies over it, it is done once more only if that is
-   * harmless (`again`), since nobody knows how far it got.
+   * Has something done. What it answers with as an error is a `ToolFault`. When it dies over the
+   * work, that is done once more only if it is harmless (`again`), since nobody knows how far it got.
    */
-  async use<T>(work: (client: McpClient) => Promise<T>, again = false): Promise<T> {
-    const client = await this.#ready();
-    try {
-      return await this.#answered(work(client));
-    } catch (error) {
-      if (!isLost(error)) throw error;
+  use<T>(work: (client: McpClient) => Promise<T>, again = false): Promise<T> {
+    const lost = (error: unknown): Promise<T> => {
+      if (!isLost(error)) throw this.#answered(error);
       if (!again) throw this.#down("ended before it had answered");
-    }
-    const next = await this.#restarted();
-    try {
-      return await this.#answered(work(next));
-    } catch (error) {
-      throw isLost(error) ? this.#down("ended before it had answered, twice") : error;
-    }
+      return this.#restarted().then((client) =>
+        this.#do(client, work, (second) => {
+          throw isLost(second)
+            ? this.#down("ended before it had answered, twice")
+            : this.#answered(second);
+        }),
+      );
+    };
+    // The usual case waits for nothing but the answer.
+    return this.#client === undefined
+      ? this.#ready().then((client) => this.#do(client, work, lost))
+      : this.#do(this.#client, work, lost);
+  }
+
+  #do<T>(
+    client: McpClient,
+    work: (client: McpClient) => Promise<T>,
+    failed: (error: unknown) => Promise<T>,
+  ): Promise<T> {
+    return work(client).then((result) => {
+      this.#backoff.succeeded();
+      return result;
+    }, failed);
   }
 
   watch(uri: string): void {
@@ -296,16 +310,11 @@ export class Upstream {
     return Promise.race([this.#again.promise, late]);
   }
 
-  /** An answer of any kind shows that it works. */
-  async #answered<T>(work: Promise<T>): Promise<T> {
-    try {
-      const result = await work;
-      this.#backoff.succeeded();
-      return result;
-    } catch (error) {
-      if (error instanceof RpcError) this.#backoff.succeeded();
-      throw error;
-    }
+  /** An error that it answered with shows that it works, and is the caller's to see, code and all. */
+  #answered(error: unknown): unknown {
+    if (!(error instanceof RpcError)) return error;
+    this.#backoff.succeeded();
+    return new ToolFault(error.code, error.message, error.data);
   }
 
   #learned(kind: CatalogueKind): void {

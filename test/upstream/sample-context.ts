@@ -1,3 +1,4 @@
+import { SignalStop } from "../../src/base/stop.ts";
 import type { LogLevel } from "../../src/base/log.ts";
 import { CannotAsk, type Question, type ToolContext } from "../../src/tool/tool.ts";
 
@@ -13,6 +14,7 @@ export class SampleContext implements ToolContext {
   readonly caller: ToolContext["caller"];
   readonly meta: Record<string, unknown>;
   readonly abort = new AbortController();
+  readonly stop = new SignalStop(this.abort.signal);
   readonly progressed: unknown[][] = [];
   readonly logged: [LogLevel, unknown, string | undefined][] = [];
   readonly asked: Question[] = [];

@@ -9,19 +9,14 @@ export interface Origin {
   readonly task?: unknown;
 }
 
-/** A call that the server works on. */
-interface OpenCall {
-  readonly token: number;
-  readonly context: ToolContext;
-}
-
 /**
  * The calls that one server works on, to find the one that a question of it belongs to. Before
  * 2026-07-28 a server on standard streams does not say: then it is known only where all open calls
  * come from one client. A question is never put to somebody who may have nothing to do with it.
  */
 export class ClientCalls {
-  readonly #open = new Map<number, OpenCall>();
+  /** By progress token. */
+  readonly #open = new Map<number, ToolContext>();
   readonly #tasks = new Map<string, ToolContext>();
   #lastToken = 0;
 
@@ -29,15 +24,15 @@ export class ClientCalls {
     return this.#open.size;
   }
 
-  /** Runs work that the server does for a context, under a progress token of its own. */
-  async during<T>(context: ToolContext, work: (token: number) => Promise<T>): Promise<T> {
+  /** Begins work that the server does for a context, under a progress token of its own. */
+  begin(context: ToolContext): number {
     const token = ++this.#lastToken;
-    this.#open.set(token, { token, context });
-    try {
-      return await work(token);
-    } finally {
-      this.#open.delete(token);
-    }
+    this.#open.set(token, context);
+    return token;
+  }
+
+  end(token: number): void {
+    this.#open.delete(token);
   }
 
   /** Until the returned function is called, the task belongs to the context. */
@@ -51,7 +46,7 @@ export class ClientCalls {
     if (typeof progress !== "number") return;
     this.#open
       .get(progressToken as number)
-      ?.context.progress(
+      ?.progress(
         progress,
         typeof total === "number" ? total : undefined,
         typeof message === "string" ? message : undefined,
@@ -61,14 +56,13 @@ export class ClientCalls {
   /** One context of each client that has a call open: whom a message of the server may concern. */
   audience(): ToolContext[] {
     const byClient = new Map<string, ToolContext>();
-    for (const { context } of this.#open.values()) byClient.set(clientOf(context), context);
+    for (const context of this.#open.values()) byClient.set(clientOf(context), context);
     return [...byClient.values()];
   }
 
   /** Whom a question is for. Throws when nobody can be asked, or it cannot be told who. */
   askedOf(question: Question, origin: Origin): ToolContext {
-    const known =
-      this.#tasks.get(origin.task as string) ?? this.#open.get(origin.token as number)?.context;
+    const known = this.#tasks.get(origin.task as string) ?? this.#open.get(origin.token as number);
     if (known !== undefined) return able(known, question);
     const everyone = this.audience();
     const candidates = everyone.filter((context) => context.canAsk(question));

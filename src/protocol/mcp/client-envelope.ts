@@ -1,5 +1,5 @@
-import type { Question, ToolContext } from "../../tool/tool.ts";
-import type { JsonObject } from "./client.ts";
+import type { Question, ToolContext, ToolResult } from "../../tool/tool.ts";
+import { isObject, type JsonObject } from "./client.ts";
 import { META } from "./names.ts";
 import { MODERN } from "./revision.ts";
 import type { ServerInfo } from "./result.ts";
@@ -29,7 +29,11 @@ const OF_ONE_CONNECTION: ReadonlySet<string> = new Set([
 
 /** The `_meta` that a caller sent, as far as it is meant for whoever does the work. */
 export function passedOn(meta: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(meta).filter(([key]) => !OF_ONE_CONNECTION.has(key)));
+  const passed: Record<string, unknown> = {};
+  for (const key of Object.keys(meta)) {
+    if (!OF_ONE_CONNECTION.has(key)) passed[key] = meta[key];
+  }
+  return passed;
 }
 
 /** What each request of 2026-07-28 says about who asks. */
@@ -59,8 +63,19 @@ function capabilitiesOf(context: ToolContext): JsonObject {
   };
 }
 
+/** The same of a tool's answer, whose content is a list whatever the server sent. */
+export function plainToolResult(result: JsonObject): ToolResult {
+  const plain = plainResult(result);
+  const { content } = plain;
+  const isContent = Array.isArray(content) && content.every(isObject);
+  return (isContent ? plain : { ...plain, content: [] }) as unknown as ToolResult;
+}
+
+const OF_A_REVISION = ["resultType", "ttlMs", "cacheScope", "_meta"] as const;
+
 /** A result without what only its revision and its connection need: one shape for both eras. */
 export function plainResult(result: JsonObject): JsonObject {
+  if (!OF_A_REVISION.some((member) => result[member] !== undefined)) return result;
   const { resultType: _, ttlMs: __, cacheScope: ___, _meta, ...body } = result;
   if (typeof _meta !== "object" || _meta === null) return body;
   const { [META.serverInfo]: ____, [META.relatedTask]: _____, ...meta } = _meta as JsonObject;

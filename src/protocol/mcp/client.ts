@@ -26,8 +26,10 @@ export function isObject(value: unknown): value is JsonObject {
 /** The `_meta` of a request's parameters. */
 export function metaOf(params: unknown): JsonObject {
   const meta = isObject(params) ? params._meta : undefined;
-  return isObject(meta) ? meta : {};
+  return isObject(meta) ? meta : NOTHING;
 }
+
+const NOTHING: JsonObject = Object.freeze({});
 
 /** Whether a request speaks for itself, as all do from 2026-07-28 on. */
 export function claimsModern(params: unknown): boolean {

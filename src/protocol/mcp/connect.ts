@@ -1,14 +1,14 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { VERSION } from "../../base/version.ts";
-import { method } from "../../rpc/method.ts";
+import { type Method, method } from "../../rpc/method.ts";
 import { Peer } from "../../rpc/peer.ts";
 import type { PeerLimits, PeerOptions } from "../../rpc/peer-options.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
-import type { ToolContext } from "../../tool/tool.ts";
+import type { ToolContext, ToolResult } from "../../tool/tool.ts";
 import type { Channel } from "../../wire/channel.ts";
 import { isObject, type JsonObject } from "./client.ts";
 import { ClientCalls } from "./client-calls.ts";
-import { modernEnvelope, passedOn, plainResult } from "./client-envelope.ts";
+import { modernEnvelope, passedOn, plainResult, plainToolResult } from "./client-envelope.ts";
 import { type McpClientEvents, NO_EVENTS } from "./client-events.ts";
 import { type Era, type Introduction, shakeHands } from "./client-handshake.ts";
 import { ClientListening } from "./client-listen.ts";
@@ -143,21 +143,21 @@ export class McpClient {
     return this.#list("resources", "resources/templates/list", "resourceTemplates");
   }
 
-  callTool(name: string, args: JsonObject, context: ToolContext): Promise<JsonObject> {
-    return this.#call("tools/call", { name, arguments: args }, context);
+  callTool(name: string, args: JsonObject, context: ToolContext): Promise<ToolResult> {
+    return this.#call("tools/call", { name, arguments: args }, context, plainToolResult);
   }
 
   /** Calls a tool that only works as a task, and waits for its end (2025-11-25). */
-  async callToolAsTask(name: string, args: JsonObject, context: ToolContext): Promise<JsonObject> {
+  async callToolAsTask(name: string, args: JsonObject, context: ToolContext): Promise<ToolResult> {
     if (this.isModern) return this.callTool(name, args, context);
     const params = { name, arguments: args, task: {} };
-    const begun = await this.#call("tools/call", params, context);
+    const begun = await this.#call("tools/call", params, context, plainResult);
     const task = isObject(begun.task) ? begun.task : undefined;
-    if (typeof task?.taskId !== "string") return begun;
+    if (typeof task?.taskId !== "string") return plainToolResult(begun);
     const { taskId } = task;
     const release = this.#calls.bindTask(taskId, context);
     try {
-      return await this.#call("tasks/result", { taskId }, context);
+      return await this.#call("tasks/result", { taskId }, context, plainToolResult);
     } catch (error) {
       if (context.signal.aborted) {
         this.#request("tasks/cancel", { taskId }).catch(() => {});
@@ -169,11 +169,11 @@ export class McpClient {
   }
 
   readResource(uri: string, context: ToolContext): Promise<JsonObject> {
-    return this.#call("resources/read", { uri }, context);
+    return this.#call("resources/read", { uri }, context, plainResult);
   }
 
   getPrompt(name: string, args: JsonObject, context: ToolContext): Promise<JsonObject> {
-    return this.#call("prompts/get", { name, arguments: args }, context);
+    return this.#call("prompts/get", { name, arguments: args }, context, plainResult);
   }
 
   async complete(params: JsonObject): Promise<JsonObject> {
@@ -206,38 +206,58 @@ export class McpClient {
   }
 
   /** What is done for a caller, who may be asked something meanwhile. */
-  async #call(name: string, params: JsonObject, context: ToolContext): Promise<JsonObject> {
-    const once = (token: number): Promise<JsonObject> => {
-      const ask = (more: JsonObject): Promise<JsonObject> =>
-        this.#request(name, more, context.signal, { context, token });
-      return this.isModern ? askInRounds(ask, params, context) : ask(params);
-    };
-    return this.#calls.during(context, async (token) => {
-      try {
-        return plainResult(await once(token));
-      } catch (error) {
-        if (!(error instanceof RpcError)) throw error;
-        const isPage = error.code === URL_ELICITATION_REQUIRED;
-        if (isPage && (await visitPages(error, context))) return plainResult(await once(token));
-        throw asCannotAsk(error) ?? error;
-      }
-    });
-  }
-
-  #request(
+  #call<R>(
     name: string,
     params: JsonObject,
-    signal?: AbortSignal,
-    caller?: { readonly context: ToolContext; readonly token: number },
+    context: ToolContext,
+    plain: (result: JsonObject) => R,
+  ): Promise<R> {
+    const token = this.#calls.begin(context);
+    return this.#ask(name, params, context, token).then(
+      (result) => {
+        this.#calls.end(token);
+        return plain(result);
+      },
+      async (error: unknown) => {
+        try {
+          if (!(error instanceof RpcError)) throw error;
+          const isPage = error.code === URL_ELICITATION_REQUIRED;
+          if (!isPage || !(await visitPages(error, context))) throw asCannotAsk(error) ?? error;
+          return plain(await this.#ask(name, params, context, token));
+        } finally {
+          this.#calls.end(token);
+        }
+      },
+    );
+  }
+
+  #ask(
+    name: string,
+    params: JsonObject,
+    context: ToolContext,
+    progressToken: number,
   ): Promise<JsonObject> {
-    const _meta = {
-      ...(caller === undefined ? {} : passedOn(caller.context.meta)),
-      ...(caller === undefined ? {} : { progressToken: caller.token }),
-      ...(this.isModern ? modernEnvelope(this.#info, caller?.context) : {}),
-    };
-    const full = Object.keys(_meta).length === 0 ? params : { ...params, _meta };
-    const options = signal === undefined ? { timeout: QUICK } : { signal };
-    return this.#peer.request(anObject(name), full, options);
+    const stop = { stop: context.stop };
+    const own = { ...passedOn(context.meta), progressToken };
+    if (!this.isModern) {
+      return this.#peer.request(anObject(name), { ...params, _meta: own }, stop);
+    }
+    const _meta = { ...own, ...modernEnvelope(this.#info, context) };
+    const ask = (more: JsonObject): Promise<JsonObject> =>
+      this.#peer.request(anObject(name), { ...more, _meta }, stop);
+    return askInRounds(ask, params, context);
+  }
+
+  /** What is asked in nobody's name. */
+  #request(name: string, params: JsonObject, signal?: AbortSignal): Promise<JsonObject> {
+    const full = this.isModern
+      ? { ...params, _meta: modernEnvelope(this.#info, undefined) }
+      : params;
+    return this.#peer.request(
+      anObject(name),
+      full,
+      signal === undefined ? { timeout: QUICK } : { signal },
+    );
   }
 
   /** The kinds of change that the server can tell of. */
@@ -264,8 +284,17 @@ export class McpClient {
 
 const KINDS = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true };
 
-function anObject(name: string) {
-  return method<JsonObject, JsonObject>(name, {
-    checkResult: (value) => (isObject(value) ? undefined : { path: [], says: "must be an object" }),
-  });
+const methods = new Map<string, Method<JsonObject, JsonObject>>();
+
+/** The method of a name, all of which answer with an object. Only names that we write get here. */
+function anObject(name: string): Method<JsonObject, JsonObject> {
+  let known = methods.get(name);
+  if (known === undefined) {
+    known = method<JsonObject, JsonObject>(name, {
+      checkResult: (value) =>
+        isObject(value) ? undefined : { path: [], says: "must be an object" },
+    });
+    methods.set(name, known);
+  }
+  return known;
 }

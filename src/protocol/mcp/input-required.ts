@@ -131,7 +131,7 @@ export class InputRequired {
     const late = new Error("The client did not answer in time");
     this.#forget(id);
     waiting.rounds.abandon(late);
-    waiting.context.abort(late);
+    waiting.context.stopped(late);
   }
 
   #forget(id: string | undefined): void {

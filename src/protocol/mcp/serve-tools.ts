@@ -52,8 +52,7 @@ function callTool(door: McpDoor, request: CallRequest): JsonObject | Promise<Jso
     if (asTask !== undefined) return asTask;
   }
   if (isModern(client) && mayAsk(client)) return callInRounds(door, request);
-  const context = new McpToolContext(client, request.call, params);
-  return shaped(client, run(door, request, context), context);
+  return run(door, request, new McpToolContext(client, request.call, params));
 }
 
 /** A client that can be asked nothing is never made to wait for the machinery of asking. */
@@ -76,7 +75,7 @@ function callInRounds(
     params: params as unknown as JsonObject,
     principal: call.state.principal,
     context: new McpToolContext(client, call, params),
-    work: (context) => shaped(client, run(door, request, context), context),
+    work: (context) => run(door, request, context),
     ...(goOn === undefined ? {} : { goOn }),
   });
 }
@@ -96,7 +95,7 @@ function callAsTask(
     if (tool.asksFirst === true && mayAsk(client)) {
       return callInRounds(door, request, (rounds, context) => {
         context.becomeTask();
-        return promised(door.tasks.start(rounds, (reason) => context.abort(reason)));
+        return promised(door.tasks.start(rounds, (reason) => context.stopped(reason)));
       });
     }
     return promised(begin(door, request, undefined));
@@ -120,35 +119,31 @@ function begin(door: McpDoor, request: CallRequest, ttl: unknown): Task {
   context.becomeTask();
   const rounds = new Rounds((ask: Ask) => {
     context.askThrough(ask);
-    return shaped(client, run(door, request, context), context);
+    return run(door, request, context);
   });
-  return door.tasks.start(rounds, (reason) => context.abort(reason), ttl);
+  return door.tasks.start(rounds, (reason) => context.stopped(reason), ttl);
 }
 
+/** Calls the tool. Its answer is in the client's revision. */
 function run(
   door: McpDoor,
   { client, params }: CallRequest,
   context: McpToolContext,
-): ToolResult | Promise<ToolResult> {
+): JsonObject | Promise<JsonObject> {
+  const shape = (result: ToolResult): JsonObject | Promise<JsonObject> => {
+    const answer = shapeToolResult(client, result);
+    // Clients that read an answer together with the progress before it lose the progress.
+    return context.hasProgressed ? turn().then(() => answer) : answer;
+  };
   const result = door.offer.tools.call(params.name, params.arguments ?? {}, context);
-  if (isModern(client) || !(result instanceof Promise)) return result;
+  if (!(result instanceof Promise)) return shape(result);
   // Before 2026-07-28 no error says that a client lacks something; the model is told instead.
-  return result.catch((error: unknown) => {
-    if (error instanceof CannotAsk) return errorResult(error.message);
-    throw error;
-  });
+  return result.then(shape, isModern(client) ? undefined : tellTheModel);
 }
 
-/** What was answered, in the client's revision. */
-function shaped(
-  client: Client,
-  result: ToolResult | Promise<ToolResult>,
-  context: McpToolContext,
-): JsonObject | Promise<JsonObject> {
-  if (result instanceof Promise) return result.then((done) => shaped(client, done, context));
-  const answer = shapeToolResult(client, result);
-  // Clients that read an answer together with the progress before it lose the progress.
-  return context.hasProgressed ? turn().then(() => answer) : answer;
+function tellTheModel(error: unknown): JsonObject {
+  if (error instanceof CannotAsk) return { ...errorResult(error.message) };
+  throw error;
 }
 
 /** For tasks/result: the answer of a task says whose it is. */

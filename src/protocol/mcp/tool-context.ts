@@ -1,3 +1,4 @@
+import { type Stop, Stopper, type StopListener } from "../../base/stop.ts";
 import type { LogLevel } from "../../base/log.ts";
 import type { Call } from "../../rpc/call.ts";
 import { type Method, method } from "../../rpc/method.ts";
@@ -21,14 +22,15 @@ const LEVELS: Record<LogLevel, McpLogLevel> = {
 export type Ask = (question: Question) => Promise<unknown>;
 
 /** What a tool may do while it runs, towards one MCP client. */
-export class McpToolContext implements ToolContext {
+export class McpToolContext implements ToolContext, StopListener {
   readonly caller: Caller;
   readonly session: string;
   readonly #client: Client;
   #meta: JsonObject;
   #call: Call<Connection>;
   #ask: Ask | undefined;
-  #abort: AbortController | undefined;
+  /** Of work that may take several requests: it is called off with any of them. */
+  #stopper: Stopper | undefined;
   #isTask = false;
   #hasProgressed = false;
 
@@ -49,25 +51,27 @@ export class McpToolContext implements ToolContext {
     return this.#hasProgressed;
   }
 
-  get signal(): AbortSignal {
-    if (this.#ask === undefined) return this.#call.signal;
-    if (this.#abort === undefined) {
-      this.#abort = new AbortController();
-      this.#abortWith(this.#call);
-    }
-    return this.#abort.signal;
+  get stop(): Stop {
+    return this.#stopper ?? this.#call;
   }
 
-  /** The work may take several requests: its questions go this way, and it ends by `abort`. */
+  get signal(): AbortSignal {
+    return this.stop.signal;
+  }
+
+  /** The work may take several requests: its questions go this way, and it ends by `stopped`. */
   askThrough(ask: Ask): void {
     this.#ask = ask;
+    if (this.#stopper !== undefined) return;
+    this.#stopper = new Stopper();
+    this.#call.add(this);
   }
 
   /** Goes on under another request, whose context has been made for nothing else. */
   follow(next: McpToolContext): void {
     this.#call = next.#call;
     this.#meta = next.#meta;
-    if (this.#abort !== undefined) this.#abortWith(next.#call);
+    if (this.#stopper !== undefined) next.#call.add(this);
   }
 
   /** Goes on as a task, which has no request to tell anything to. */
@@ -75,9 +79,8 @@ export class McpToolContext implements ToolContext {
     this.#isTask = true;
   }
 
-  abort(reason: Error): void {
-    this.#abort ??= new AbortController();
-    this.#abort.abort(reason);
+  stopped(reason: Error): void {
+    (this.#stopper ??= new Stopper()).stop(reason);
   }
 
   progress(progress: number, total?: number, message?: string): void {
@@ -107,7 +110,7 @@ export class McpToolContext implements ToolContext {
     const params = shapeQuestion(this.#client, question);
     if (this.#ask !== undefined) return this.#ask({ ...question, params });
     return this.#call.request(method<JsonObject, unknown>(question.method), params, {
-      signal: this.signal,
+      stop: this.stop,
     });
   }
 
@@ -115,9 +118,5 @@ export class McpToolContext implements ToolContext {
   #tell(event: Method<JsonObject, void>, params: JsonObject): void {
     if (isModern(this.#client) && (this.#isTask || this.#call.isSettled)) return;
     void this.#call.notify(event, params);
-  }
-
-  #abortWith({ signal }: Call<Connection>): void {
-    signal.addEventListener("abort", () => this.#abort?.abort(signal.reason), { once: true });
   }
 }

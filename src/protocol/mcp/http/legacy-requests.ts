@@ -43,7 +43,7 @@ export class LegacyRequests {
     );
     const [first] = messages;
     if (!Array.isArray(value) && first?.kind === "invalid") {
-      return refuse(response, 400, invalid(first.why), { id: first.idText });
+      return refuse(response, 400, invalid(first.why), { id: String(first.id) });
     }
     if (messages.some(isInitialize)) {
       return this.#initialize(value, text, messages, request, response, principal);
@@ -131,7 +131,7 @@ export class LegacyRequests {
   ): void {
     const ids = new Set<string>();
     for (const message of messages) {
-      if (message.kind === "request" || message.kind === "invalid") ids.add(message.idText);
+      if (message.kind === "request" || message.kind === "invalid") ids.add(String(message.id));
     }
     const clash = session.clash(ids);
     if (clash !== undefined) {

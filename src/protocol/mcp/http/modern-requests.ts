@@ -45,7 +45,7 @@ export class ModernRequests {
     const message = classify(value, text, mcpDialect);
     switch (message.kind) {
       case "invalid":
-        return refuse(response, 400, invalid(message.why), { id: message.idText });
+        return refuse(response, 400, invalid(message.why), { id: String(message.id) });
       case "answer":
         return refuse(response, 400, invalid("nothing was asked that this could answer"));
       // What could be cancelled is cancelled by closing its connection.
@@ -54,7 +54,8 @@ export class ModernRequests {
       case "request":
     }
     const { headers } = request;
-    const { method, params, idText: id } = message;
+    const { method, params } = message;
+    const id = String(message.id);
     const problem = envelopeProblem(headers, method, params);
     if (problem !== undefined) return refuse(response, 400, problem, { id });
     if (method === "tools/call") {
