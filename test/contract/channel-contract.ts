@@ -8,11 +8,22 @@ import { RecordingSink } from "../support/recording-sink.ts";
 export interface ChannelPair extends AsyncDisposable {
   readonly left: Channel<string>;
   readonly right: Channel<string>;
-  /** Ends what the left side sends, and nothing else, where the transport can. */
-  readonly halfClose?: () => void;
 }
 
-export type MakePair = (limits: Partial<ChannelLimits>) => Promise<ChannelPair>;
+/** Where there are last words, the left side has said them and finished sending; it still reads. */
+export type MakePair = (limits: Partial<ChannelLimits>, lastWords?: string) => Promise<ChannelPair>;
+
+/** What the transport below a channel can do. */
+export interface Transport {
+  /**
+   * Whether a side can finish sending and go on reading. Streams can, and so does every HTTP
+   * exchange, whose request is over when its answer begins. A WebSocket cannot: whoever gets a Close
+   * frame must send one back, and nothing after it (RFC 6455, section 5.5.1).
+   */
+  readonly canHalfClose: boolean;
+  /** Only the right side sends more than last words: it answers an HTTP request. */
+  readonly isOneWay?: boolean;
+}
 
 const KiB = 1024;
 const SMALL: ChannelLimits = {
@@ -22,46 +33,87 @@ const SMALL: ChannelLimits = {
   closeGrace: 200,
 };
 
-/** What every channel promises, whatever it runs over; each promise is held in both directions. */
-export function channelContract(
-  name: string,
-  makePair: MakePair,
-  options: { readonly canHalfClose?: boolean } = {},
-): void {
+/** What every channel promises, whatever it runs over, in each direction that it has. */
+export function channelContract(name: string, transport: Transport, makePair: MakePair): void {
   describe(`${name} channel`, { timeout: 60_000 }, () => {
-    if (options.canHalfClose === true) {
+    const meet = async (limits: Partial<ChannelLimits> = SMALL, lastWords?: string) => {
+      const pair = await makePair(limits, lastWords);
+      const sinks = { left: new RecordingSink(), right: new RecordingSink() };
+      pair.left.receive(sinks.left);
+      pair.right.receive(sinks.right);
+      return { pair, sinks, [Symbol.asyncDispose]: () => pair[Symbol.asyncDispose]() };
+    };
+
+    if (transport.canHalfClose) {
       it("goes on sending to a side that has only finished sending", async () => {
-        await using pair = await makePair(SMALL);
-        const [left, right] = [new RecordingSink(), new RecordingSink()];
-        pair.left.receive(left);
-        pair.right.receive(right);
-        void pair.left.send("last words");
-        await right.until(({ messages }) => messages.length === 1);
-        pair.halfClose?.();
+        await using talk = await meet(SMALL, "last words");
+        const { left, right } = talk.sinks;
         await right.until(({ ends }) => ends.length > 0);
+        assert.deepEqual(right.messages, ["last words"]);
         assert.deepEqual(right.ends, [undefined], "the end of input is not a failure");
-        void pair.right.send("still heard");
+        void talk.pair.right.send("still heard");
         await left.until(({ messages }) => messages.length === 1);
-        assert.deepEqual(left.messages, ["still heard"]);
+        void talk.pair.right.send("to the end");
+        await talk.pair.right[Symbol.asyncDispose]();
+        await left.until(({ ends }) => ends.length > 0);
+        assert.deepEqual(left.messages, ["still heard", "to the end"]);
+        assert.deepEqual(right.ends, [undefined]);
+      });
+    } else {
+      it("ends in both directions at once, in order", async () => {
+        await using talk = await meet();
+        const { left, right } = talk.sinks;
+        void talk.pair.left.send("last words");
+        await talk.pair.left[Symbol.asyncDispose]();
+        await right.until(({ ends }) => ends.length > 0);
+        assert.deepEqual(right.messages, ["last words"]);
+        assert.deepEqual(right.ends, [undefined], "closing is not a failure");
+        assert.equal(talk.pair.right.send("to nobody"), ROOM);
+        await talk.pair.right[Symbol.asyncDispose]();
+        assert.deepEqual(left.messages, []);
       });
     }
 
-    for (const direction of ["left to right", "right to left"] as const) {
-      const isForward = direction === "left to right";
-      const open = async (limits: Partial<ChannelLimits> = SMALL) => {
-        const pair = await makePair(limits);
-        const [from, to] = isForward ? [pair.left, pair.right] : [pair.right, pair.left];
-        const [near, far] = [new RecordingSink(), new RecordingSink()];
-        from.receive(near);
-        to.receive(far);
-        const { halfClose } = pair;
+    for (const side of ["left", "right"] as const) {
+      const other = side === "left" ? "right" : "left";
+
+      it(`tells both sides when the ${side} one aborts`, async () => {
+        await using talk = await meet();
+        void talk.pair.right.send("first");
+        await talk.sinks.left.until(({ messages }) => messages.length === 1);
+        const reason = new Error("enough");
+        talk.pair[side].abort(reason);
+        assert.deepEqual(talk.sinks[side].ends, [reason]);
+        await talk.sinks[other].until(({ ends }) => ends.length > 0);
+      });
+
+      it(`drops what is sent after the ${side} side aborted, without a word`, async () => {
+        await using talk = await meet();
+        const [from, to] = [talk.pair[side], talk.pair[other]];
+        from.abort(new Error("enough"));
+        await talk.sinks[other].until(({ ends }) => ends.length > 0);
+        await from.send("too late");
+        await to.send("too late");
+        await to[Symbol.asyncDispose]();
+        await from[Symbol.asyncDispose]();
+        await from.send("too late");
+        assert.deepEqual(talk.sinks[other].messages, []);
+        assert.equal(talk.sinks[side].ends.length, 1);
+      });
+    }
+
+    const directions =
+      transport.isOneWay === true ? (["right"] as const) : (["left", "right"] as const);
+    for (const side of directions) {
+      const other = side === "left" ? "right" : "left";
+      const direction = `${side} to ${other}`;
+      const open = async (limits?: Partial<ChannelLimits>) => {
+        const talk = await meet(limits);
         return {
-          from,
-          to,
-          near,
-          far,
-          halfClose,
-          [Symbol.asyncDispose]: () => pair[Symbol.asyncDispose](),
+          from: talk.pair[side],
+          near: talk.sinks[side],
+          far: talk.sinks[other],
+          [Symbol.asyncDispose]: () => talk[Symbol.asyncDispose](),
         };
       };
 
@@ -140,8 +192,9 @@ export function channelContract(
       });
 
       it(`flushes what was sent when it is disposed, ${direction}`, async () => {
-        await using talk = await open();
-        const sent = Array.from({ length: 500 }, (_, i) => `message ${i}`);
+        await using talk = await open({ ...SMALL, maxUnsent: Infinity, closeGrace: 30_000 });
+        // More than the system would take by itself.
+        const sent = Array.from({ length: 256 }, (_, i) => `${i}`.padEnd(32 * KiB));
         for (const message of sent) void talk.from.send(message);
         await talk.from[Symbol.asyncDispose]();
         await talk.far.until(({ ends }) => ends.length > 0);
@@ -154,29 +207,6 @@ export function channelContract(
         talk.far.hold = new Promise(() => {});
         for (let sent = 0; sent < 512; sent++) void talk.from.send("x".repeat(32 * KiB));
         await talk.from[Symbol.asyncDispose]();
-      });
-
-      it(`tells both sides when one aborts, ${direction}`, async () => {
-        await using talk = await open();
-        void talk.from.send("first");
-        await talk.far.until(({ messages }) => messages.length === 1);
-        const reason = new Error("enough");
-        talk.from.abort(reason);
-        assert.deepEqual(talk.near.ends, [reason]);
-        await talk.far.until(({ ends }) => ends.length > 0);
-      });
-
-      it(`drops what is sent after the end, without a word, ${direction}`, async () => {
-        await using talk = await open();
-        talk.from.abort(new Error("enough"));
-        await talk.far.until(({ ends }) => ends.length > 0);
-        await talk.from.send("too late");
-        await talk.to.send("too late");
-        await talk.to[Symbol.asyncDispose]();
-        await talk.from[Symbol.asyncDispose]();
-        await talk.from.send("too late");
-        assert.deepEqual(talk.far.messages, []);
-        assert.equal(talk.near.ends.length, 1);
       });
     }
   });

@@ -4,10 +4,10 @@ import { createServer, get, type IncomingMessage, type ServerResponse } from "no
 import type { AddressInfo } from "node:net";
 import { describe, it } from "node:test";
 
-import { ROOM } from "../channel.ts";
+import { resolveChannelLimits, ROOM } from "../channel.ts";
 import { EventResponse } from "./event-response.ts";
 
-const LIMITS = { highWater: 256 * 1024, maxUnsent: 1024 * 1024 };
+const LIMITS = resolveChannelLimits({ highWater: 256 * 1024, maxUnsent: 1024 * 1024 });
 
 /** One exchange: the server's response, and what the client gets of it. */
 async function exchange() {

@@ -1,27 +1,17 @@
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 
 import { type ChannelLimits, ROOM } from "../channel.ts";
+import { Outbox } from "./outbox.ts";
 
-export type EventResponseLimits = Pick<ChannelLimits, "highWater" | "maxUnsent">;
-
-/**
- * An HTTP answer that is a stream of events (`text/event-stream`). A reader that falls behind is
- * waited for, then given up: nothing grows without bound.
- */
+/** An HTTP answer that is a stream of events (`text/event-stream`). */
 export class EventResponse {
   readonly #response: ServerResponse;
-  readonly #limits: EventResponseLimits;
+  readonly #outbox: Outbox;
   #isQuiet = true;
   #isEnding = false;
-  #room: PromiseWithResolvers<void> | undefined;
 
-  constructor(
-    response: ServerResponse,
-    limits: EventResponseLimits,
-    headers: OutgoingHttpHeaders = {},
-  ) {
+  constructor(response: ServerResponse, limits: ChannelLimits, headers: OutgoingHttpHeaders = {}) {
     this.#response = response;
-    this.#limits = limits;
     response.writeHead(200, {
       "content-type": "text/event-stream",
       "cache-control": "no-cache, no-transform",
@@ -29,9 +19,8 @@ export class EventResponse {
       "x-accel-buffering": "no",
       ...headers,
     });
-    response.on("drain", () => this.#drained());
-    response.on("close", () => this.#drained());
-    response.on("error", () => {});
+    this.#outbox = new Outbox(response, limits, (error) => void response.destroy(error));
+    response.on("close", () => this.#outbox.stop());
   }
 
   get isOpen(): boolean {
@@ -43,35 +32,23 @@ export class EventResponse {
     this.#response.flushHeaders();
   }
 
-  /** Writes the text of an event. Resolves when there is room for more. */
+  /** Sends the text of an event. Resolves when there is room for more. */
   send(event: string): Promise<void> {
     if (!this.isOpen) return ROOM;
     this.#isQuiet = false;
-    this.#response.write(event);
-    const unsent = this.#response.writableLength;
-    if (unsent > this.#limits.maxUnsent) this.#response.destroy();
-    // Below its own high water the stream would never say that it has drained.
-    const highWater = Math.max(this.#limits.highWater, this.#response.writableHighWaterMark);
-    if (unsent <= highWater || this.#response.destroyed) return ROOM;
-    this.#room ??= Promise.withResolvers<void>();
-    return this.#room.promise;
+    return this.#outbox.send(event);
   }
 
-  /** Writes a comment where nothing was written since the last time: what idles is cut off. */
+  /** Sends a comment where nothing was sent since the last time: what idles is cut off. */
   keepAlive(): void {
     if (this.#isQuiet) void this.send(": keepalive\n\n");
     this.#isQuiet = true;
   }
 
-  /** Writes a last event and ends. */
+  /** Sends a last event and ends. A reader may take as long as it likes for what is unsent. */
   end(event = ""): void {
-    if (!this.isOpen) return;
+    void this.send(event);
     this.#isEnding = true;
-    this.#response.end(event);
-  }
-
-  #drained(): void {
-    this.#room?.resolve();
-    this.#room = undefined;
+    void this.#outbox.close();
   }
 }

@@ -11,16 +11,14 @@ import {
  * Two ends of one conversation inside this process. Messages cross in a later turn of the event
  * loop, as they do over a real transport, so no code comes to rely on being called inside `send`.
  */
-export function memoryPair(
-  limits: Partial<ChannelLimits> = {},
-): [Channel<string>, Channel<string>] {
+export function memoryPair(limits: Partial<ChannelLimits> = {}): [MemoryChannel, MemoryChannel] {
   const resolved = resolveChannelLimits(limits);
   const there = new Pipe(resolved);
   const back = new Pipe(resolved);
   return [new MemoryChannel(back, there), new MemoryChannel(there, back)];
 }
 
-class MemoryChannel implements Channel<string> {
+export class MemoryChannel implements Channel<string> {
   readonly #input: Pipe;
   readonly #output: Pipe;
 
@@ -45,9 +43,14 @@ class MemoryChannel implements Channel<string> {
     this.#output.fail(new Error(`Peer gave up: ${reason.message}`, { cause: reason }));
   }
 
+  /** Ends what this side sends; it still reads, as a program does that has closed its output. */
+  finish(): Promise<void> {
+    return this.#output.finish();
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#input.detach();
-    await this.#output.finish();
+    await this.finish();
   }
 }
 

@@ -8,21 +8,18 @@ import {
   type Sink,
 } from "../channel.ts";
 import { ndjson } from "../framing/ndjson.ts";
-import type { TextDecoder, TextFraming } from "../framing/text-framing.ts";
+import type { TextDecoder } from "../framing/text-framing.ts";
 import { Outbox } from "./outbox.ts";
 
 export interface StreamChannelOptions {
   readonly limits?: Partial<ChannelLimits>;
-  /** How each direction is framed: a JSON text a line when left out. */
-  readonly input?: TextFraming;
-  readonly output?: TextFraming;
   /** Stands in for the writable's own `write`, where that has been taken from everyone else. */
   readonly write?: (text: string) => void;
 }
 
 /**
- * A channel of texts over a pair of byte streams: a process's standard streams, a child's pipes, a
- * socket, the two halves of an HTTP exchange.
+ * A channel of texts, one a line, over a pair of byte streams: a process's standard streams, a
+ * child's pipes, a socket.
  */
 export function streamChannel(
   readable: Readable,
@@ -36,7 +33,6 @@ class StreamChannel implements Channel<string> {
   readonly #readable: Readable;
   readonly #writable: Writable;
   readonly #decoder: TextDecoder;
-  readonly #encode: (message: string) => string;
   readonly #outbox: Outbox;
   #sink: Sink<string> | undefined;
   /** Promises for which the input is held. */
@@ -48,8 +44,7 @@ class StreamChannel implements Channel<string> {
     const limits = resolveChannelLimits(options.limits);
     this.#readable = readable;
     this.#writable = writable;
-    this.#decoder = (options.input ?? ndjson).decoder(limits.maxMessage, this);
-    this.#encode = (options.output ?? ndjson).encode;
+    this.#decoder = ndjson.decoder(limits.maxMessage, this);
     this.#outbox = new Outbox(writable, limits, (error) => this.abort(error), options.write);
     readable.on("error", (error: Error) => this.abort(error));
   }
@@ -77,7 +72,7 @@ class StreamChannel implements Channel<string> {
   }
 
   send(message: string): Promise<void> {
-    return this.#outbox.send(this.#encode(message));
+    return this.#outbox.send(ndjson.encode(message));
   }
 
   abort(reason: Error): void {

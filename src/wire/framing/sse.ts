@@ -1,5 +1,5 @@
 import { ByteQueue } from "./byte-queue.ts";
-import type { TextDecoder, TextFrames, TextFraming } from "./text-framing.ts";
+import type { TextDecoder, TextFrames } from "./text-framing.ts";
 
 /** One event of a `text/event-stream` (WHATWG HTML, section 9.2). */
 export interface SseEvent {
@@ -18,16 +18,6 @@ export function encodeSse(data: string, fields: { event?: string; id?: string } 
   for (const line of data.split(/\r\n|\r|\n/)) text += `data: ${line}\n`;
   return text + "\n";
 }
-
-/** Messages as the data of events; other fields are not looked at. */
-export const sse: TextFraming = {
-  decoder: (limit, out) =>
-    new SseDecoder(limit, {
-      event: ({ data }) => out.text(data),
-      fault: (fault) => out.fault(fault),
-    }),
-  encode: (message) => encodeSse(message),
-};
 
 export interface SseEvents {
   event(event: SseEvent): void;

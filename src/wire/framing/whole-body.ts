@@ -4,9 +4,8 @@ import { ByteQueue, faultOf } from "./byte-queue.ts";
 import type { TextDecoder, TextFrames, TextFraming } from "./text-framing.ts";
 
 /** The stream is one message from its first byte to its last, as an HTTP body is. */
-export const wholeBody: TextFraming = {
+export const wholeBody: Pick<TextFraming, "decoder"> = {
   decoder: (limit, out) => new WholeBodyDecoder(limit, out),
-  encode: (message) => message,
 };
 
 class WholeBodyDecoder implements TextDecoder {

@@ -19,7 +19,6 @@ import { reply } from "./reply.ts";
 export class ModernExchange implements Channel<string> {
   readonly #response: ServerResponse;
   readonly #limits: ChannelLimits;
-  readonly #over = Promise.withResolvers<void>();
   #events: EventResponse | undefined;
   #sink: Sink<string> | undefined;
   #isAnswered = false;
@@ -34,6 +33,7 @@ export class ModernExchange implements Channel<string> {
     return this.#isAnswered;
   }
 
+  /** The request was read before there is an exchange: what is told is that its client has gone. */
   receive(sink: Sink<string>): void {
     this.#sink = sink;
   }
@@ -41,8 +41,9 @@ export class ModernExchange implements Channel<string> {
   /** Calls back when the exchange is over, however it ends. Only those that last need to know. */
   onOver(listener: () => void): void {
     this.#response.on("close", () => {
-      if (!this.#isAnswered) this.#gone(new Error("The client closed the connection"));
-      this.#over.resolve();
+      if (!this.#isAnswered) {
+        this.#gone(this.#response.errored ?? new Error("The client closed the connection"));
+      }
       listener();
     });
   }
@@ -72,10 +73,19 @@ export class ModernExchange implements Channel<string> {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (!this.#isAnswered) this.#response.destroy();
-    if (this.#response.closed) return;
-    const timer = setTimeout(this.#over.resolve, this.#limits.closeGrace);
-    await this.#over.promise;
+    this.#isAnswered = true;
+    this.#sink = undefined;
+    this.#events?.end();
+    if (this.#response.writableEnded && !this.#response.closed) await this.#taken();
+    this.#response.destroy();
+  }
+
+  /** Waits until the client has taken all there is, but no longer than the grace. */
+  async #taken(): Promise<void> {
+    const taken = Promise.withResolvers<void>();
+    const timer = setTimeout(taken.resolve, this.#limits.closeGrace);
+    this.#response.once("close", taken.resolve);
+    await taken.promise;
     clearTimeout(timer);
   }
 
