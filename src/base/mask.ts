@@ -24,6 +24,7 @@ const SECRET_SHAPE = new RegExp(
     String.raw`-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`,
     String.raw`\bgh[pousr]_[A-Za-z0-9]{20,}`,
     String.raw`\bgithub_pat_[A-Za-z0-9_]{20,}`,
+    String.raw`\btlk_[A-Za-z0-9_-]{20,}`,
     String.raw`\bglpat-[A-Za-z0-9_-]{16,}`,
     String.raw`\bATBB[A-Za-z0-9]{20,}`,
     String.raw`\bsk-[A-Za-z0-9_-]{16,}`,

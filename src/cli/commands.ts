@@ -1,6 +1,7 @@
 import type { Command } from "./command.ts";
 import { config } from "./commands/config.ts";
 import { doctor } from "./commands/doctor.ts";
+import { token } from "./commands/token.ts";
 import { tools } from "./commands/tools.ts";
 
 const serve: Command = {
@@ -8,7 +9,9 @@ const serve: Command = {
   summary: "Run the whole gateway",
   description:
     "Listens for MCP over HTTP on /mcp and for ACP over WebSocket on /acp. It shows its state to " +
-    "people on /, to monitors on /healthz and /metrics. Stop it with Ctrl-C or SIGTERM.",
+    "people on /, to monitors on /healthz and /metrics. Stop it with Ctrl-C or SIGTERM.\n\n" +
+    "On an address that others can reach, such as 0.0.0.0, all who come have to show a token: make " +
+    "one with `trunkline token create`, or name an authorization server in `serve.oauth`.",
   options: {
     // No defaults here: the configuration has them, and may say otherwise.
     host: {
@@ -25,6 +28,10 @@ const serve: Command = {
   },
   examples: [
     { run: "trunkline serve", explains: "Serve programs on this machine." },
+    {
+      run: "trunkline serve --host 0.0.0.0",
+      explains: "Serve other machines too, once there is a token.",
+    },
     {
       run: "trunkline serve --port 0 --json",
       explains: "Serve on a free port, and say which in a line that a script can read.",
@@ -126,5 +133,5 @@ export const PROGRAM: Command = {
     { run: "trunkline help serve", explains: "Read about one command." },
     { run: "trunkline --mode=mcp", explains: "The same as `trunkline mcp`." },
   ],
-  commands: [serve, mcp, acp, tools, config, doctor, completion, help],
+  commands: [serve, mcp, acp, tools, token, config, doctor, completion, help],
 };

@@ -1,5 +1,6 @@
 import type { ConfigFlags, LoadedConfig } from "../gateway/config/config.ts";
 import type { Invocation } from "./command.ts";
+import { checkAccess } from "./doctor/access.ts";
 import { checkConfig } from "./doctor/config.ts";
 import { checkData } from "./doctor/data.ts";
 import type { Finding } from "./doctor/finding.ts";
@@ -39,7 +40,8 @@ async function* examineHouse(
 ): AsyncGenerator<Finding> {
   yield* await checkData(config.data);
   yield* await checkStart(invocation);
-  yield await checkPort(config.server);
+  yield await checkPort(config);
+  yield* await checkAccess(config);
   yield* await checkServers(invocation);
 }
 

@@ -15,20 +15,24 @@ export async function run(invocation: Invocation): Promise<number> {
   await using tools = await openTools(house, { isLasting: true });
   const server = await HttpServer.open(house, { offer: tools.offer });
   const url = server.origin;
+  if (server.warning !== undefined) invocation.err(`trunkline: warning: ${server.warning}\n`);
   const mcp = `${url}/mcp`;
   const acp = `${url.replace("http", "ws")}/acp`;
   if (invocation.values.json === true) {
     const { pid } = process;
     invocation.out(`${JSON.stringify({ ready: true, url, mcp, acp, pid })}\n`);
   } else {
-    invocation.out(welcome(url, mcp, acp, invocation.color));
+    invocation.out(welcome(server.publicUrl ?? url, server.needsToken, invocation.color));
   }
   await signalled;
   await server.close(STOP_GRACE);
   return 0;
 }
 
-function welcome(url: string, mcp: string, acp: string, color: boolean): string {
+function welcome(url: string, needsToken: boolean, color: boolean): string {
+  const mcp = `${url}/mcp`;
+  const acp = `${url.replace("http", "ws")}/acp`;
+  const header = needsToken ? ` \\\n    --header "Authorization: Bearer TOKEN"` : "";
   const bold = (text: string): string => (color ? `\x1b[1m${text}\x1b[22m` : text);
   return `${bold(`Trunkline ${VERSION} is running.`)}
 
@@ -37,7 +41,7 @@ function welcome(url: string, mcp: string, acp: string, color: boolean): string 
   Status   ${url}/
 
 Next: connect an assistant, for example
-  claude mcp add --transport http trunkline ${mcp}
+  claude mcp add --transport http trunkline ${mcp}${header}
 Stop with Ctrl-C.
 `;
 }

@@ -1,8 +1,7 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 
-import { TrunklineError } from "../base/errors.ts";
 import { VERSION } from "../base/version.ts";
 import { acpServer } from "../protocol/acp/serve.ts";
 import { McpDoor } from "../protocol/mcp/door.ts";
@@ -14,8 +13,13 @@ import type { PeerOptions } from "../rpc/peer-options.ts";
 import { Offer } from "../tool/offer.ts";
 import type { Channel } from "../wire/channel.ts";
 import { WebSocketAcceptor } from "../wire/channel/websocket-acceptor.ts";
+import { Admission } from "./access/admission.ts";
+import { allowOrigin, answerPreflight } from "./access/cors.ts";
+import { refuseForeign } from "./access/refuse-foreign.ts";
+import { clearTextWarning, resolveServing, type Serving } from "./access/serving.ts";
 import type { House } from "./house.ts";
-import { isLoopbackAddress, refuseForeign } from "./loopback.ts";
+import { fail, refuseUpgrade, send } from "./http-answers.ts";
+import { createListener, listen } from "./listener.ts";
 import { Metrics } from "./metrics.ts";
 import { statusPage } from "./status-page.ts";
 
@@ -23,25 +27,36 @@ export interface HttpServerOptions {
   /** What is offered on /mcp. */
   readonly offer?: Offer;
   /** How /mcp is served. */
-  readonly mcp?: Omit<McpHttpOptions, "door" | "furnish" | "channelLimits" | "onSession">;
+  readonly mcp?: Omit<
+    McpHttpOptions,
+    "door" | "furnish" | "channelLimits" | "onSession" | "authorize" | "resourceMetadata"
+  >;
 }
 
 /** The gateway on HTTP: every door, and how it is. */
 export class HttpServer {
   readonly #server: Server;
+  readonly #scheme: string;
+  readonly #serving: Serving;
+  readonly #admission: Admission;
   readonly #sockets: WebSocketAcceptor;
   readonly #peers = new Set<Peer>();
   readonly #metrics = new Metrics();
   readonly #mcp: McpHttp;
   readonly #acp: PeerOptions<undefined>;
 
-  private constructor(house: House, options: HttpServerOptions) {
+  private constructor(house: House, serving: Serving, options: HttpServerOptions) {
     const { limits } = house.config;
+    this.#serving = serving;
+    this.#admission = new Admission(house, serving);
+    const { resourceMetadata } = this.#admission;
     this.#mcp = new McpHttp({
       ...options.mcp,
       door: new McpDoor({ offer: options.offer ?? new Offer() }),
       channelLimits: limits,
       furnish: (door) => house.furnish(door),
+      authorize: (request, response) => this.#admission.admit(request, response),
+      ...(resourceMetadata === undefined ? {} : { resourceMetadata }),
       onSession: (change) => {
         if (change === "opened") this.#metrics.connectionOpened("mcp");
         else this.#metrics.connectionClosed("mcp");
@@ -49,30 +64,47 @@ export class HttpServer {
     });
     this.#acp = house.furnish(acpServer(limits.messages));
     this.#sockets = new WebSocketAcceptor(limits);
-    this.#server = createServer((request, response) => this.#handle(request, response));
-    this.#server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    const { server, scheme } = createListener(serving, house.log, (request, response) => {
+      this.#handle(request, response);
+    });
+    this.#server = server;
+    this.#scheme = scheme;
+    server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
       this.#upgrade(request, socket, head);
     });
   }
 
   /** Listens where the configuration says. */
   static async open(house: House, options: HttpServerOptions = {}): Promise<HttpServer> {
-    const { host, port } = house.config.server;
-    if (!isLoopbackAddress(host)) {
-      throw new TrunklineError(
-        "usage",
-        `Cannot listen on '${host}': only this machine may connect. Use 127.0.0.1, ::1 or localhost.`,
-      );
+    const server = new HttpServer(house, resolveServing(house.config), options);
+    try {
+      await listen(server.#server, server.#serving);
+    } catch (error) {
+      await server.close(0);
+      throw error;
     }
-    const server = new HttpServer(house, options);
-    await server.#listen(host, port);
     return server;
   }
 
   /** Where it listens, as a URL without a path. */
   get origin(): string {
     const { address, family, port } = this.#server.address() as AddressInfo;
-    return `http://${family === "IPv6" ? `[${address}]` : address}:${port}`;
+    return `${this.#scheme}://${family === "IPv6" ? `[${address}]` : address}:${port}`;
+  }
+
+  /** Where others reach it, as far as that is configured. */
+  get publicUrl(): string | undefined {
+    return this.#serving.publicUrl;
+  }
+
+  /** What is wrong with how it can be reached, in words for its owner; or nothing. */
+  get warning(): string | undefined {
+    return clearTextWarning(this.#serving);
+  }
+
+  /** Whether all who come have to show a token. */
+  get needsToken(): boolean {
+    return this.#serving.isOpen;
   }
 
   /** Takes no more, answers what is in flight for at most `grace` milliseconds, and ends. */
@@ -83,39 +115,38 @@ export class HttpServer {
     this.#sockets[Symbol.dispose]();
     this.#server.closeAllConnections();
     await closed;
-  }
-
-  #listen(host: string, port: number): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#server.once("error", (error: NodeJS.ErrnoException) =>
-        reject(explain(error, host, port)),
-      );
-      this.#server.listen(port, host, resolve);
-    });
+    await this.#admission[Symbol.asyncDispose]();
   }
 
   #handle(request: IncomingMessage, response: ServerResponse): void {
     const path = pathOf(request);
-    const route = `${request.method} ${path}`;
+    const isMcp = this.#mcp.has(path);
     response.on("finish", () => this.#metrics.httpRequest(knownPath(path), response.statusCode));
-    const refusal = refuseForeign(request.headers);
-    if (this.#mcp.has(path)) {
-      if (refusal !== undefined) return refuse(response, 403, transportError(refusal));
-      return this.#mcp.handle(path, request, response);
+    const refusal = refuseForeign(request.headers, this.#serving);
+    if (refusal !== undefined) {
+      return isMcp ? refuse(response, 403, transportError(refusal)) : fail(response, 403, refusal);
     }
-    if (refusal !== undefined) return fail(response, 403, refusal);
-    switch (route) {
+    allowOrigin(request, response);
+    if (answerPreflight(request, response)) return undefined;
+    // This door asks for itself who comes.
+    if (isMcp) return this.#mcp.handle(path, request, response);
+    if (isForAll(path)) return this.#route(path, request, response);
+    return this.#admission.ask(request, response, {
+      admitted: () => this.#route(path, request, response),
+      refused: ({ status, message, headers }) => fail(response, status, message, headers),
+    });
+  }
+
+  #route(path: string, request: IncomingMessage, response: ServerResponse): void {
+    switch (`${request.method} ${path}`) {
       case "GET /healthz":
-        return send(response, 200, "application/json", JSON.stringify(this.#health()));
+        return send(response, 200, "application/json", JSON.stringify(this.#publicHealth()));
       case "GET /metrics":
         return send(response, 200, "text/plain; version=0.0.4", this.#metrics.render());
-      case "GET /":
-        return send(
-          response,
-          200,
-          "text/html; charset=utf-8",
-          statusPage(this.origin, this.#health()),
-        );
+      case "GET /": {
+        const page = statusPage(this.#serving.publicUrl ?? this.origin, this.#health());
+        return send(response, 200, "text/html; charset=utf-8", page);
+      }
       case "GET /acp":
         response.setHeader("upgrade", "websocket");
         return fail(response, 426, "Connect to /acp with a WebSocket");
@@ -132,11 +163,17 @@ export class HttpServer {
 
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     socket.on("error", () => socket.destroy());
-    const refusal = refuseForeign(request.headers);
-    if (refusal !== undefined) return refuseUpgrade(socket, "403 Forbidden", refusal);
-    if (pathOf(request) !== "/acp")
-      return refuseUpgrade(socket, "404 Not Found", "Connect to /acp");
-    void this.#sockets.accept(request, socket, head).then((channel) => this.#converse(channel));
+    const refusal = refuseForeign(request.headers, this.#serving);
+    if (refusal !== undefined) return refuseUpgrade(socket, 403, refusal);
+    return this.#admission.ask(request, socket, {
+      admitted: () => {
+        if (pathOf(request) !== "/acp") return refuseUpgrade(socket, 404, "Connect to /acp");
+        const accepted = this.#sockets.accept(request, socket, head);
+        void accepted.then((channel) => this.#converse(channel));
+        return undefined;
+      },
+      refused: ({ status, message, headers }) => refuseUpgrade(socket, status, message, headers),
+    });
   }
 
   async #converse(channel: Channel<string>): Promise<void> {
@@ -154,6 +191,11 @@ export class HttpServer {
     const connections = this.#peers.size + this.#mcp.size;
     return { status: "ok", version: VERSION, uptimeSeconds, connections };
   }
+
+  /** What others learn who need not say who they are. */
+  #publicHealth(): { status: "ok" } {
+    return this.#serving.isOpen ? { status: "ok" } : this.#health();
+  }
 }
 
 const PATHS = new Set(["/mcp", "/sse", "/messages", "/acp", "/healthz", "/metrics", "/"]);
@@ -163,35 +205,11 @@ function knownPath(path: string): string {
   return PATHS.has(path) ? path : "other";
 }
 
+/** What monitors look at, and where clients look for who could let them in. */
+function isForAll(path: string): boolean {
+  return path === "/healthz" || path.startsWith("/.well-known/");
+}
+
 function pathOf(request: IncomingMessage): string {
   return request.url?.split("?")[0] ?? "/";
-}
-
-function send(response: ServerResponse, status: number, type: string, body: string): void {
-  response.writeHead(status, {
-    "content-type": type,
-    "cache-control": "no-store",
-    "x-content-type-options": "nosniff",
-  });
-  response.end(body);
-}
-
-function fail(response: ServerResponse, status: number, error: string): void {
-  send(response, status, "application/json", JSON.stringify({ error }));
-}
-
-function refuseUpgrade(socket: Duplex, status: string, why: string): void {
-  const head = `HTTP/1.1 ${status}\r\ncontent-type: text/plain\r\nconnection: close\r\n`;
-  socket.end(`${head}content-length: ${Buffer.byteLength(why)}\r\n\r\n${why}`);
-}
-
-function explain(error: NodeJS.ErrnoException, host: string, port: number): TrunklineError {
-  const where = `${host}:${port}`;
-  const why =
-    error.code === "EADDRINUSE"
-      ? "another program listens there. Stop it, or choose another with --port (0 picks a free one)."
-      : error.code === "EACCES"
-        ? "ports below 1024 need special rights. Choose another with --port."
-        : error.message;
-  return new TrunklineError("unavailable", `Cannot listen on ${where}: ${why}`, { cause: error });
 }

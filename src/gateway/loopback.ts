@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from "node:http";
 import { isIP } from "node:net";
 
 /** Whether an address to listen on can be reached from this machine only. */
@@ -7,25 +6,19 @@ export function isLoopbackAddress(host: string): boolean {
   return isIP(host) === 4 && host.startsWith("127.");
 }
 
+const AUTHORITY = /^(?:\[(?<literal>[0-9a-f:.]+)\]|(?<name>[^[\]:/?#@\\\s]+))(?::\d{0,5})?$/i;
+
+/** The host of a `Host` header or of a URL, in small letters and without its port. */
+export function hostOf(authority: string): string | undefined {
+  const { literal, name } = AUTHORITY.exec(authority)?.groups ?? {};
+  return (literal ?? name)?.toLowerCase();
+}
+
 /**
  * Whether a `Host` header, or the host of an `Origin`, means this machine. A page from elsewhere
  * whose name was made to point at 127.0.0.1 still says its own name here.
  */
 export function isLoopbackAuthority(authority: string): boolean {
-  const host = authority.startsWith("[")
-    ? authority.slice(1, authority.indexOf("]"))
-    : authority.replace(/:\d*$/, "");
-  return isLoopbackAddress(host.toLowerCase());
-}
-
-/** Why a request may not come in, or nothing. */
-export function refuseForeign(headers: IncomingHttpHeaders): string | undefined {
-  const { host, origin } = headers;
-  if (host === undefined || !isLoopbackAuthority(host)) {
-    return `Host '${host ?? ""}' is not this machine`;
-  }
-  if (origin === undefined) return undefined;
-  const url = URL.parse(origin);
-  if (url === null || !isLoopbackAuthority(url.host)) return `Origin '${origin}' is not allowed`;
-  return undefined;
+  const host = hostOf(authority);
+  return host !== undefined && isLoopbackAddress(host);
 }

@@ -1,16 +1,14 @@
 import { createServer } from "node:net";
 
+import type { Config } from "../../gateway/config/config.ts";
 import type { Finding } from "./finding.ts";
 
 const what = "Port";
 const PATIENCE = 2_000;
 
 /** Whether `trunkline serve` could listen where it is configured to, or does already. */
-export async function checkPort(server: {
-  readonly host: string;
-  readonly port: number;
-}): Promise<Finding> {
-  const { host, port } = server;
+export async function checkPort(config: Pick<Config, "server" | "serve">): Promise<Finding> {
+  const { host, port } = config.server;
   if (port === 0) return { state: "ok", what, says: "a free one is picked at each start" };
   const where = `${host}:${port}`;
   const problem = await tryToListen(host, port);
@@ -19,10 +17,8 @@ export async function checkPort(server: {
     const next = "Set `server.host` and `server.port` to where this machine can listen.";
     return { state: "fail", what, says: `cannot listen on ${where}: ${problem}`, next };
   }
-  const version = await versionAt(host, port);
-  if (version !== undefined) {
-    return { state: "ok", what, says: `Trunkline ${version} is running on ${where}` };
-  }
+  const name = await nameAt(host, port, config.serve.tls === undefined ? "http" : "https");
+  if (name !== undefined) return { state: "ok", what, says: `${name} is running on ${where}` };
   const next = "Stop it, or set another `server.port`.";
   return { state: "fail", what, says: `another program listens on ${where}`, next };
 }
@@ -35,16 +31,18 @@ function tryToListen(host: string, port: number): Promise<string | undefined> {
   });
 }
 
-async function versionAt(host: string, port: number): Promise<string | undefined> {
+/** What calls itself well there. One that others can reach tells strangers no more than that. */
+async function nameAt(host: string, port: number, scheme: string): Promise<string | undefined> {
   const authority = host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
   try {
     const signal = AbortSignal.timeout(PATIENCE);
-    const response = await fetch(`http://${authority}/healthz`, { signal });
+    const response = await fetch(`${scheme}://${authority}/healthz`, { signal });
     const health = (await response.json()) as { status?: unknown; version?: unknown };
-    return health.status === "ok" && typeof health.version === "string"
-      ? health.version
-      : undefined;
-  } catch {
-    return undefined;
+    if (health.status !== "ok") return undefined;
+    return typeof health.version === "string" ? `Trunkline ${health.version}` : "a gateway";
+  } catch (error) {
+    const { code = "" } = ((error as Error).cause ?? {}) as { readonly code?: string };
+    // Its certificate is not made out to this address, or to be trusted by this machine.
+    return scheme === "https" && /CERT|ALTNAME|LEAF/.test(code) ? "a server with TLS" : undefined;
   }
 }

@@ -1,11 +1,22 @@
 import type { LogLevel } from "../../base/log.ts";
 import type { PeerLimits } from "../../rpc/peer-options.ts";
 import type { ChannelLimits } from "../../wire/channel.ts";
-import type { AgentCommand, Decision, McpServer, MessageLimit, ToolRule } from "./schema.gen.ts";
+import type {
+  AgentCommand,
+  Decision,
+  McpServer,
+  MessageLimit,
+  ServeSettings,
+  ToolRule,
+} from "./schema.gen.ts";
 
 /** The configuration in force: every key has its value. */
 export interface Config {
   readonly server: { readonly host: string; readonly port: number };
+  readonly serve: Omit<ServeSettings, "allowedHosts" | "allowedOrigins"> & {
+    readonly allowedHosts: readonly string[];
+    readonly allowedOrigins: readonly string[];
+  };
   /** Absolute. */
   readonly data: string;
   readonly log: { readonly level: LogLevel; readonly verbose: boolean };

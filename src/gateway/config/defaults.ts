@@ -6,6 +6,7 @@ import type { Config } from "./config.ts";
 export function defaultConfig(data: string): Config {
   return {
     server: { host: "127.0.0.1", port: 4180 },
+    serve: { allowedHosts: [], allowedOrigins: [] },
     data,
     log: { level: "info", verbose: false },
     limits: { ...DEFAULT_CHANNEL_LIMITS, ...DEFAULT_PEER_LIMITS, messages: {} },

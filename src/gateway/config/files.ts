@@ -107,7 +107,11 @@ function withPaths(values: Values, folder: string, env: NodeJS.ProcessEnv): Valu
   const policy = (value: unknown): unknown => {
     return edit(value, "tools", (tools) => edit(tools, "rules", rules));
   };
+  const serve = (value: unknown): unknown => {
+    return edit(value, "tls", (tls) => edit(edit(tls, "certFile", expand), "keyFile", expand));
+  };
   let edited = edit(values, "data", expand);
+  edited = edit(edited, "serve", serve);
   edited = edit(edited, "mcpServers", programs);
   edited = edit(edited, "agents", programs);
   return edit(edited, "policy", policy) as Values;

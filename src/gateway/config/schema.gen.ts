@@ -23,6 +23,7 @@ export interface ConfigFile {
     /** Log every message; also `TRUNKLINE_VERBOSE=1` or `REMOTE_JUGGLER_VERBOSE=1`. */
     readonly verbose?: boolean;
   };
+  readonly serve?: ServeSettings;
   readonly limits?: LimitSettings;
   /** MCP servers whose tools are offered too, by name. */
   readonly mcpServers?: {
@@ -34,6 +35,33 @@ export interface ConfigFile {
   };
   readonly policy?: {
     readonly tools?: ToolPolicy;
+  };
+}
+
+/** Who may reach `trunkline serve`, and how. */
+export interface ServeSettings {
+  /**
+   * Address that others reach the gateway by, without `/mcp`. With one that is not this machine's,
+   * every request needs a token.
+   */
+  readonly publicUrl?: string;
+  /** Names that requests may have in `Host`, besides that of `publicUrl` and this machine's. */
+  readonly allowedHosts?: readonly string[];
+  /** Where pages in a browser may come from that use the gateway. */
+  readonly allowedOrigins?: readonly string[];
+  readonly tls?: {
+    /** Certificate and its chain, in PEM. Not absolute, it counts from this file's folder. */
+    readonly certFile: string;
+    /** Its private key, in PEM; found in the same way. */
+    readonly keyFile: string;
+  };
+  readonly oauth?: {
+    /** Issuers whose access tokens (signed JWTs) are accepted; `https`, or on this machine. */
+    readonly authorizationServers: readonly string[];
+    /** What a token has to be good for, all of it. */
+    readonly scopes?: readonly string[];
+    /** Whom a token may be meant for, besides `publicUrl` with `/mcp`. */
+    readonly audience?: string;
   };
 }
 
@@ -158,6 +186,8 @@ export interface ToolRule {
 export type Decision = "allow" | "ask" | "deny";
 
 const pattern1 = new RegExp("^https?://", "u");
+const pattern2 = new RegExp("^[A-Za-z0-9_.-]+$", "u");
+const pattern3 = new RegExp("^[!#-[\\]-~]+$", "u");
 
 export const checkConfigFile: Check = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
@@ -167,13 +197,14 @@ export const checkConfigFile: Check = (value) => {
       case "server":
       case "data":
       case "log":
+      case "serve":
       case "limits":
       case "mcpServers":
       case "agents":
       case "policy":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["$schema", "server", "data", "log", "limits", "mcpServers", "agents", "policy"]) };
+        return { path: [key], says: unknownKey(key, ["$schema", "server", "data", "log", "serve", "limits", "mcpServers", "agents", "policy"]) };
     }
   }
   const Schema: unknown = value.$schema;
@@ -238,18 +269,23 @@ export const checkConfigFile: Check = (value) => {
       }
     }
   }
+  const serve: unknown = value.serve;
+  if (serve !== undefined) {
+    const problem = checkServeSettings(serve);
+    if (problem !== undefined) return within(problem, "serve");
+  }
   const limits: unknown = value.limits;
   if (limits !== undefined) {
-    const problem = checkLimitSettings(limits);
-    if (problem !== undefined) return within(problem, "limits");
+    const problem2 = checkLimitSettings(limits);
+    if (problem2 !== undefined) return within(problem2, "limits");
   }
   const mcpServers: unknown = value.mcpServers;
   if (mcpServers !== undefined) {
     if (!isObject(mcpServers)) return { path: ["mcpServers"], says: "must be an object" };
     for (const key4 in mcpServers) {
       const item: unknown = mcpServers[key4];
-      const problem2 = checkMcpServer(item);
-      if (problem2 !== undefined) return within(problem2, "mcpServers", key4);
+      const problem3 = checkMcpServer(item);
+      if (problem3 !== undefined) return within(problem3, "mcpServers", key4);
     }
   }
   const agents: unknown = value.agents;
@@ -257,8 +293,8 @@ export const checkConfigFile: Check = (value) => {
     if (!isObject(agents)) return { path: ["agents"], says: "must be an object" };
     for (const key5 in agents) {
       const item2: unknown = agents[key5];
-      const problem3 = checkAgentCommand(item2);
-      if (problem3 !== undefined) return within(problem3, "agents", key5);
+      const problem4 = checkAgentCommand(item2);
+      if (problem4 !== undefined) return within(problem4, "agents", key5);
     }
   }
   const policy: unknown = value.policy;
@@ -274,8 +310,153 @@ export const checkConfigFile: Check = (value) => {
     }
     const tools: unknown = policy.tools;
     if (tools !== undefined) {
-      const problem4 = checkToolPolicy(tools);
-      if (problem4 !== undefined) return within(problem4, "policy", "tools");
+      const problem5 = checkToolPolicy(tools);
+      if (problem5 !== undefined) return within(problem5, "policy", "tools");
+    }
+  }
+  return undefined;
+};
+
+export const checkServeSettings: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "publicUrl":
+      case "allowedHosts":
+      case "allowedOrigins":
+      case "tls":
+      case "oauth":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["publicUrl", "allowedHosts", "allowedOrigins", "tls", "oauth"]) };
+    }
+  }
+  const publicUrl: unknown = value.publicUrl;
+  if (publicUrl !== undefined) {
+    if (typeof publicUrl !== "string") {
+      return { path: ["publicUrl"], says: "must be a string" };
+    }
+    if (!pattern1.test(publicUrl)) {
+      return { path: ["publicUrl"], says: "must match the pattern ^https?://" };
+    }
+    if (!isUri(publicUrl)) return { path: ["publicUrl"], says: "must be a URI" };
+  }
+  const allowedHosts: unknown = value.allowedHosts;
+  if (allowedHosts !== undefined) {
+    if (!Array.isArray(allowedHosts)) {
+      return { path: ["allowedHosts"], says: "must be a list" };
+    }
+    for (let i = 0; i < allowedHosts.length; i++) {
+      const item: unknown = allowedHosts[i];
+      if (typeof item !== "string") {
+        return { path: ["allowedHosts", i], says: "must be a string" };
+      }
+      if (!pattern2.test(item)) {
+        return { path: ["allowedHosts", i], says: "must match the pattern ^[A-Za-z0-9_.-]+$" };
+      }
+    }
+  }
+  const allowedOrigins: unknown = value.allowedOrigins;
+  if (allowedOrigins !== undefined) {
+    if (!Array.isArray(allowedOrigins)) {
+      return { path: ["allowedOrigins"], says: "must be a list" };
+    }
+    for (let i2 = 0; i2 < allowedOrigins.length; i2++) {
+      const item2: unknown = allowedOrigins[i2];
+      if (typeof item2 !== "string") {
+        return { path: ["allowedOrigins", i2], says: "must be a string" };
+      }
+      if (!pattern1.test(item2)) {
+        return { path: ["allowedOrigins", i2], says: "must match the pattern ^https?://" };
+      }
+      if (!isUri(item2)) return { path: ["allowedOrigins", i2], says: "must be a URI" };
+    }
+  }
+  const tls: unknown = value.tls;
+  if (tls !== undefined) {
+    if (!isObject(tls)) return { path: ["tls"], says: "must be an object" };
+    for (const key2 in tls) {
+      switch (key2) {
+        case "certFile":
+        case "keyFile":
+          continue;
+        default:
+          return { path: ["tls", key2], says: unknownKey(key2, ["certFile", "keyFile"]) };
+      }
+    }
+    const certFile: unknown = tls.certFile;
+    if (certFile === undefined) return { path: ["tls", "certFile"], says: "is missing" };
+    if (typeof certFile !== "string") {
+      return { path: ["tls", "certFile"], says: "must be a string" };
+    }
+    if (certFile === "") return { path: ["tls", "certFile"], says: "must not be empty" };
+    const keyFile: unknown = tls.keyFile;
+    if (keyFile === undefined) return { path: ["tls", "keyFile"], says: "is missing" };
+    if (typeof keyFile !== "string") {
+      return { path: ["tls", "keyFile"], says: "must be a string" };
+    }
+    if (keyFile === "") return { path: ["tls", "keyFile"], says: "must not be empty" };
+  }
+  const oauth: unknown = value.oauth;
+  if (oauth !== undefined) {
+    if (!isObject(oauth)) return { path: ["oauth"], says: "must be an object" };
+    for (const key3 in oauth) {
+      switch (key3) {
+        case "authorizationServers":
+        case "scopes":
+        case "audience":
+          continue;
+        default:
+          return { path: ["oauth", key3], says: unknownKey(key3, ["authorizationServers", "scopes", "audience"]) };
+      }
+    }
+    const authorizationServers: unknown = oauth.authorizationServers;
+    if (authorizationServers === undefined) {
+      return { path: ["oauth", "authorizationServers"], says: "is missing" };
+    }
+    if (!Array.isArray(authorizationServers)) {
+      return { path: ["oauth", "authorizationServers"], says: "must be a list" };
+    }
+    if (authorizationServers.length < 1) {
+      return { path: ["oauth", "authorizationServers"], says: "must not be empty" };
+    }
+    if (authorizationServers.length > 8) {
+      return { path: ["oauth", "authorizationServers"], says: "must have at most 8 items" };
+    }
+    for (let i3 = 0; i3 < authorizationServers.length; i3++) {
+      const item3: unknown = authorizationServers[i3];
+      if (typeof item3 !== "string") {
+        return { path: ["oauth", "authorizationServers", i3], says: "must be a string" };
+      }
+      if (!pattern1.test(item3)) {
+        return { path: ["oauth", "authorizationServers", i3], says: "must match the pattern ^https?://" };
+      }
+      if (!isUri(item3)) {
+        return { path: ["oauth", "authorizationServers", i3], says: "must be a URI" };
+      }
+    }
+    const scopes: unknown = oauth.scopes;
+    if (scopes !== undefined) {
+      if (!Array.isArray(scopes)) return { path: ["oauth", "scopes"], says: "must be a list" };
+      if (scopes.length > 64) {
+        return { path: ["oauth", "scopes"], says: "must have at most 64 items" };
+      }
+      for (let i4 = 0; i4 < scopes.length; i4++) {
+        const item4: unknown = scopes[i4];
+        if (typeof item4 !== "string") {
+          return { path: ["oauth", "scopes", i4], says: "must be a string" };
+        }
+        if (!pattern3.test(item4)) {
+          return { path: ["oauth", "scopes", i4], says: "must match the pattern ^[!#-[\\]-~]+$" };
+        }
+      }
+    }
+    const audience: unknown = oauth.audience;
+    if (audience !== undefined) {
+      if (typeof audience !== "string") {
+        return { path: ["oauth", "audience"], says: "must be a string" };
+      }
+      if (audience === "") return { path: ["oauth", "audience"], says: "must not be empty" };
     }
   }
   return undefined;

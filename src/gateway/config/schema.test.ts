@@ -33,6 +33,14 @@ const VALUES: readonly unknown[] = [
   { policy: { tools: { approve: "always" } } },
   { policy: { tools: { approve: "never" } } },
   { policy: { tools: { default: "maybe" } } },
+  { serve: { publicUrl: "https://a.example", allowedHosts: ["b.example"], allowedOrigins: [] } },
+  { serve: { publicUrl: "a.example" } },
+  { serve: { allowedHosts: ["b.example:80"] } },
+  { serve: { allowedOrigins: ["*"] } },
+  { serve: { tls: { certFile: "cert.pem" } } },
+  { serve: { oauth: { authorizationServers: ["https://a.example"], scopes: ["a:b"] } } },
+  { serve: { oauth: { authorizationServers: [] } } },
+  { serve: { oauth: { authorizationServers: ["https://a.example"], scopes: ['"'] } } },
   { unknown: 1 },
 ];
 

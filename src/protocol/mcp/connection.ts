@@ -1,5 +1,6 @@
 import { type Client, type JsonObject, nameOf } from "./client.ts";
 import type { McpLogLevel } from "./names.ts";
+import { ANYONE, type Principal } from "./principal.ts";
 import { agreeOn, type Revision } from "./revision.ts";
 
 let opened = 0;
@@ -17,9 +18,12 @@ export class Connection implements Disposable {
   readonly id = `mcp-${++opened}`;
   /** Tells who is behind the connection apart from others, where the transport knows. */
   readonly principal: string;
+  /** What calls go under that come from here, where the transport knows better than the client. */
+  readonly callerName: string | undefined;
 
-  constructor(principal = "") {
-    this.principal = principal;
+  constructor({ id, name }: Principal = ANYONE) {
+    this.principal = id;
+    this.callerName = name;
   }
 
   get revision(): Revision | undefined {

@@ -1,11 +1,12 @@
 import { STANDARD } from "../../rpc/codes.ts";
 import { method } from "../../rpc/method.ts";
+import type { Peer } from "../../rpc/peer.ts";
 import type { Route } from "../../rpc/route.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import { type Client, hasTasks, isModern, type JsonObject, missingCapability } from "./client.ts";
 import type { Connection } from "./connection.ts";
 import type { McpDoor } from "./door.ts";
-import { METHODS } from "./methods.ts";
+import { EVENTS, METHODS } from "./methods.ts";
 import { TASKS_EXTENSION } from "./names.ts";
 import { pageOf } from "./page.ts";
 import type { McpRequest } from "./request.ts";
@@ -46,9 +47,10 @@ export function serveTasks(door: McpDoor): Route<Connection>[] {
     routes.serve(
       METHODS.listTasks,
       ({ params, call }) => {
-        const known = [...call.state.tasks].filter((id) => door.tasks.has(id));
+        const { principal, tasks } = call.state;
+        const known = [...tasks].filter((id) => door.tasks.has(id, principal));
         const { page, next } = pageOf(known, params.cursor);
-        return { tasks: page.map((id) => legacyTask(door.tasks.get(id))), ...next };
+        return { tasks: page.map((id) => legacyTask(door.tasks.get(id, principal))), ...next };
       },
       { eras: "legacy" },
     ),
@@ -58,11 +60,25 @@ export function serveTasks(door: McpDoor): Route<Connection>[] {
   ];
 }
 
+/**
+ * Tells a client that has shaken hands how the tasks get on that it began; from 2026-07-28 on it
+ * listens for that. Returns how to stop it.
+ */
+export function tellOfTasks(
+  door: McpDoor,
+  connection: Connection,
+  peer: Peer<Connection>,
+): () => void {
+  return door.tasks.onChange((task) => {
+    if (connection.tasks.has(task.id)) void peer.notify(EVENTS.taskStatus, legacyTask(task));
+  });
+}
+
 function find(door: McpDoor, { client, params, call }: McpRequest<TaskParams>): Task {
   requireTasks(client);
   const isTheirs = isModern(client) || call.state.tasks.has(params.taskId);
   if (!isTheirs) throw RpcError.of(STANDARD.invalidParams, `no task has the id '${params.taskId}'`);
-  return door.tasks.get(params.taskId);
+  return door.tasks.get(params.taskId, call.state.principal);
 }
 
 export function requireTasks(client: Client): void {

@@ -95,7 +95,9 @@ function callAsTask(
     if (tool.asksFirst === true && mayAsk(client)) {
       return callInRounds(door, request, (rounds, context) => {
         context.becomeTask();
-        return promised(door.tasks.start(rounds, (reason) => context.stopped(reason)));
+        return promised(
+          door.tasks.start(call.state.principal, rounds, (reason) => context.stopped(reason)),
+        );
       });
     }
     return promised(begin(door, request, undefined));
@@ -121,7 +123,8 @@ function begin(door: McpDoor, request: CallRequest, ttl: unknown): Task {
     context.askThrough(ask);
     return run(door, request, context);
   });
-  return door.tasks.start(rounds, (reason) => context.stopped(reason), ttl);
+  const stop = (reason: Error): void => context.stopped(reason);
+  return door.tasks.start(call.state.principal, rounds, stop, ttl);
 }
 
 /** Calls the tool. Its answer is in the client's revision. */

@@ -48,7 +48,7 @@ async function listen(
   const { offer, tasks } = door;
   const wanted = params.notifications;
   if (wanted.taskIds !== undefined) requireTasks(client);
-  const honoured = honour(wanted, (id) => tasks.has(id));
+  const honoured = honour(wanted, (id) => tasks.has(id, call.state.principal));
   const tag = { _meta: { [META.subscriptionId]: JSON.parse(call.idText) as unknown } };
   const stops: (() => void)[] = [];
   void call.notify(EVENTS.acknowledged, { notifications: honoured, ...tag });

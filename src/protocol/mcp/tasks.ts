@@ -10,19 +10,24 @@ const LONGEST_TTL = 24 * 60 * 60_000;
 const POLL_INTERVAL = 500;
 const MOST = 10_000;
 
-/** The tasks of a door: one store, told in two ways. */
+/** The tasks of a door: one store, told in two ways. Each is there for the principal who began it. */
 export class Tasks {
-  readonly #tasks = new Map<string, Task>();
+  readonly #tasks = new Map<string, { readonly task: Task; readonly owner: string }>();
   readonly #listeners = new Set<(task: Task) => void>();
 
   /** Takes work in as a task. `stop` ends it before its time. */
-  start(rounds: Rounds<JsonObject>, stop: (reason: Error) => void, ttl?: unknown): Task {
+  start(
+    owner: string,
+    rounds: Rounds<JsonObject>,
+    stop: (reason: Error) => void,
+    ttl?: unknown,
+  ): Task {
     if (this.#tasks.size >= MOST) throw RpcError.of(STANDARD.internal, "too many tasks");
     const kept = typeof ttl === "number" && ttl > 0 ? Math.min(ttl, LONGEST_TTL) : TTL;
     const task = new Task(rounds, stop, kept, (changed) => {
       for (const listener of this.#listeners) listener(changed);
     });
-    this.#tasks.set(task.id, task);
+    this.#tasks.set(task.id, { task, owner });
     setTimeout(() => {
       task.cancel();
       this.#tasks.delete(task.id);
@@ -30,14 +35,16 @@ export class Tasks {
     return task;
   }
 
-  get(id: string): Task {
-    const task = this.#tasks.get(id);
-    if (task === undefined) throw RpcError.of(STANDARD.invalidParams, `no task has the id '${id}'`);
-    return task;
+  get(id: string, owner: string): Task {
+    const known = this.#tasks.get(id);
+    if (known?.owner !== owner) {
+      throw RpcError.of(STANDARD.invalidParams, `no task has the id '${id}'`);
+    }
+    return known.task;
   }
 
-  has(id: string): boolean {
-    return this.#tasks.has(id);
+  has(id: string, owner: string): boolean {
+    return this.#tasks.get(id)?.owner === owner;
   }
 
   onChange(listener: (task: Task) => void): () => void {
@@ -50,12 +57,12 @@ export class Tasks {
 export function legacyTask(task: Task): JsonObject {
   const status =
     task.status === "completed" && task.result?.isError === true ? "failed" : task.status;
-  return { ...times(task), status, ttl: task.ttl, pollInterval: POLL_INTERVAL };
+  return { ...common(task), status, ttl: task.ttl, pollInterval: POLL_INTERVAL };
 }
 
 /** A task as the extension of 2026-07-28 tells it when it is begun. */
 export function modernTask(task: Task): JsonObject {
-  return { ...times(task), status: task.status, ttlMs: task.ttl, pollIntervalMs: POLL_INTERVAL };
+  return { ...common(task), status: task.status, ttlMs: task.ttl, pollIntervalMs: POLL_INTERVAL };
 }
 
 /** The same with what has become of it. */
@@ -79,6 +86,7 @@ export function detailedTask(task: Task): JsonObject {
   }
 }
 
-function times({ id, createdAt, lastUpdatedAt }: Task): JsonObject {
-  return { taskId: id, createdAt, lastUpdatedAt };
+function common({ id, createdAt, lastUpdatedAt, error }: Task): JsonObject {
+  const why = error === undefined ? {} : { statusMessage: error.message };
+  return { taskId: id, createdAt, lastUpdatedAt, ...why };
 }

@@ -35,7 +35,7 @@ export class McpToolContext implements ToolContext, StopListener {
   #hasProgressed = false;
 
   constructor(client: Client, call: Call<Connection>, params: unknown) {
-    this.caller = { door: "mcp", name: client.name };
+    this.caller = { door: "mcp", name: call.state.callerName ?? client.name };
     this.session = call.state.id;
     this.#client = client;
     this.#meta = metaOf(params);

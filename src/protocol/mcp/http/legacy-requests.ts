@@ -4,6 +4,7 @@ import { STANDARD } from "../../../rpc/codes.ts";
 import { classify, type Message } from "../../../rpc/message.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import { mcpDialect } from "../dialect.ts";
+import type { Principal } from "../principal.ts";
 import { LEGACY } from "../revision.ts";
 import { accepts } from "./accepts.ts";
 import type { ResolvedMcpHttpOptions } from "./options.ts";
@@ -31,7 +32,7 @@ export class LegacyRequests {
     text: string,
     request: IncomingMessage,
     response: ServerResponse,
-    principal: string,
+    principal: Principal,
   ): void {
     const { accept } = request.headers;
     if (!accepts(accept, JSON_TYPE) || !accepts(accept, EVENTS_TYPE)) {
@@ -61,7 +62,7 @@ export class LegacyRequests {
   }
 
   /** GET: the stream of what belongs to no request, or a stream that was lost. */
-  get(request: IncomingMessage, response: ServerResponse, principal: string): void {
+  get(request: IncomingMessage, response: ServerResponse, principal: Principal): void {
     const { headers } = request;
     if (!accepts(headers.accept, EVENTS_TYPE)) {
       return refuse(response, 406, transportError(`Accept must list ${EVENTS_TYPE}`));
@@ -78,7 +79,7 @@ export class LegacyRequests {
   }
 
   /** DELETE: the client is done. */
-  delete(request: IncomingMessage, response: ServerResponse, principal: string): void {
+  delete(request: IncomingMessage, response: ServerResponse, principal: Principal): void {
     const session = this.#find(request, response, principal);
     if (session === undefined) return undefined;
     void this.#sessions.end(session);
@@ -101,7 +102,7 @@ export class LegacyRequests {
     messages: readonly Message[],
     request: IncomingMessage,
     response: ServerResponse,
-    principal: string,
+    principal: Principal,
   ): void {
     const id = request.headers["mcp-session-id"];
     if (Array.isArray(value)) {
@@ -149,7 +150,7 @@ export class LegacyRequests {
   #find(
     { headers }: IncomingMessage,
     response: ServerResponse,
-    principal: string,
+    principal: Principal,
   ): Session | undefined {
     const id = headers["mcp-session-id"];
     const version = headers["mcp-protocol-version"];

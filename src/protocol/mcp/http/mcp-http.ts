@@ -7,6 +7,7 @@ import { RpcError } from "../../../rpc/rpc-error.ts";
 import { readHttpBody } from "../../../wire/channel/http-body.ts";
 import { claimsModern, isObject } from "../client.ts";
 import { Connection } from "../connection.ts";
+import { ANYONE, type Principal } from "../principal.ts";
 import { MODERN } from "../revision.ts";
 import { LegacyRequests } from "./legacy-requests.ts";
 import { ModernRequests } from "./modern-requests.ts";
@@ -27,10 +28,10 @@ type Receive = (
   text: string,
   request: IncomingMessage,
   response: ServerResponse,
-  principal: string,
+  principal: Principal,
 ) => void;
 
-type Handle = (request: IncomingMessage, response: ServerResponse, principal: string) => void;
+type Handle = (request: IncomingMessage, response: ServerResponse, principal: Principal) => void;
 
 /** MCP on HTTP: every revision on /mcp, and the transport of 2024-11-05 on /sse and /messages. */
 export class McpHttp {
@@ -80,6 +81,31 @@ export class McpHttp {
 
   /** Answers a request to one of this door's paths. */
   handle(path: string, request: IncomingMessage, response: ServerResponse): void {
+    const { authorize } = this.#options;
+    if (authorize === undefined || path.startsWith(METADATA)) {
+      return this.#route(path, request, response, ANYONE);
+    }
+    const admit = (found: Authorization): void => this.#admit(found, path, request, response);
+    const unknown = (): void => {
+      refuse(response, 503, transportError("Cannot tell who you are: try again later"));
+    };
+    try {
+      const found = authorize(request, response);
+      // Whoever is known at once is not made to wait.
+      if (found instanceof Promise) void found.then(admit, unknown);
+      else admit(found);
+    } catch {
+      unknown();
+    }
+    return undefined;
+  }
+
+  #route(
+    path: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+    principal: Principal,
+  ): void {
     const methods = this.#routes[path] ?? {};
     const isModern = request.headers["mcp-protocol-version"] === MODERN;
     const method = request.method ?? "";
@@ -89,10 +115,7 @@ export class McpHttp {
       const why = transportError(`${path} does not take ${method}`);
       return refuse(response, 405, why, { headers: { allow } });
     }
-    const { authorize } = this.#options;
-    if (authorize === undefined || path.startsWith(METADATA)) return handle(request, response, "");
-    void this.#admit(authorize, handle, request, response);
-    return undefined;
+    return handle(request, response, principal);
   }
 
   /** Answers what is in flight for at most `grace` milliseconds, and ends every conversation. */
@@ -108,19 +131,16 @@ export class McpHttp {
     ]);
   }
 
-  async #admit(
-    authorize: NonNullable<McpHttpOptions["authorize"]>,
-    handle: Handle,
+  #admit(
+    found: Authorization,
+    path: string,
     request: IncomingMessage,
     response: ServerResponse,
-  ): Promise<void> {
-    let found: Authorization;
-    try {
-      found = await authorize(request);
-    } catch {
-      return refuse(response, 503, transportError("Cannot tell who you are: try again later"));
+  ): void {
+    if ("principal" in found) {
+      const { principal: id, name } = found;
+      return this.#route(path, request, response, { id, name });
     }
-    if ("principal" in found) return handle(request, response, found.principal);
     const { status, message, headers = {} } = found;
     return refuse(response, status, transportError(message), { headers });
   }
@@ -129,7 +149,7 @@ export class McpHttp {
     receive: Receive,
     request: IncomingMessage,
     response: ServerResponse,
-    principal: string,
+    principal: Principal,
   ): void {
     const type = request.headers["content-type"]?.split(";", 1)[0]?.trim().toLowerCase();
     if (type !== "application/json") {

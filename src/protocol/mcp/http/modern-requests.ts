@@ -8,6 +8,7 @@ import { RpcError } from "../../../rpc/rpc-error.ts";
 import { claimOf, claimsModern, unsupportedVersion } from "../client.ts";
 import { Connection } from "../connection.ts";
 import { mcpDialect } from "../dialect.ts";
+import type { Principal } from "../principal.ts";
 import { MODERN } from "../revision.ts";
 import { headerProblem, paramHeaderProblem, versionMismatch } from "./check-headers.ts";
 import { ModernExchange } from "./modern-exchange.ts";
@@ -37,7 +38,7 @@ export class ModernRequests {
     text: string,
     request: IncomingMessage,
     response: ServerResponse,
-    principal: string,
+    principal: Principal,
   ): void {
     if (Array.isArray(value)) {
       return refuse(response, 400, invalid(`${MODERN} has no batches: send each message alone`));
@@ -63,7 +64,7 @@ export class ModernRequests {
       if (mismatch !== undefined) return refuse(response, 400, mismatch, { id });
     }
     const exchange = new ModernExchange(response, this.#options.channelLimits);
-    const connection = principal === "" ? this.#connection : new Connection(principal);
+    const connection = principal.id === "" ? this.#connection : new Connection(principal);
     const peer = new Peer(exchange, connection, this.#peerOptions);
     void peer.accept(value, text);
     if (exchange.isAnswered) return undefined;

@@ -1,4 +1,4 @@
-import type { IncomingMessage, OutgoingHttpHeaders } from "node:http";
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 
 import type { PeerOptions } from "../../../rpc/peer-options.ts";
 import { type ChannelLimits, resolveChannelLimits } from "../../../wire/channel.ts";
@@ -36,9 +36,13 @@ export const DEFAULT_MCP_HTTP_LIMITS: McpHttpLimits = {
 
 /** Who asks, or why that may not be. */
 export type Authorization =
-  | { readonly principal: string }
   | {
-      readonly status: 401 | 403;
+      readonly principal: string;
+      /** What the calls go under; where it is left out, what the program calls itself. */
+      readonly name?: string | undefined;
+    }
+  | {
+      readonly status: 401 | 403 | 429 | 503;
       readonly message: string;
       /** Such as `www-authenticate`. */
       readonly headers?: OutgoingHttpHeaders;
@@ -47,7 +51,10 @@ export type Authorization =
 export interface McpHttpOptions {
   readonly door: McpDoor;
   /** Looks at every request before anything else does; all may come in when left out. */
-  readonly authorize?: (request: IncomingMessage) => Authorization | Promise<Authorization>;
+  readonly authorize?: (
+    request: IncomingMessage,
+    response: ServerResponse,
+  ) => Authorization | Promise<Authorization>;
   /** OAuth protected resource metadata (RFC 9728), where there is an authorization server. */
   readonly resourceMetadata?: JsonObject;
   readonly limits?: Partial<McpHttpLimits>;

@@ -6,6 +6,7 @@ import { type Channel, ROOM, type Topic } from "../../../wire/channel.ts";
 import { EventResponse } from "../../../wire/channel/event-response.ts";
 import { isObject } from "../client.ts";
 import { Connection } from "../connection.ts";
+import type { Principal } from "../principal.ts";
 import { EventLog, parseEventId } from "./event-log.ts";
 import { EventStream } from "./event-stream.ts";
 import { type ExchangeHost, LegacyExchange } from "./legacy-exchange.ts";
@@ -36,7 +37,7 @@ export class Session implements Channel<string>, ExchangeHost {
   #lastStream = 0;
   #usedAt = performance.now();
 
-  constructor(options: ResolvedMcpHttpOptions, principal: string) {
+  constructor(options: ResolvedMcpHttpOptions, principal: Principal) {
     this.#options = options;
     this.#log = new EventLog(options.limits);
     this.#own = new EventStream(0, this.#log);

@@ -1,3 +1,4 @@
+import type { Principal } from "../principal.ts";
 import type { ResolvedMcpHttpOptions } from "./options.ts";
 import { Session } from "./session.ts";
 
@@ -15,15 +16,15 @@ export class Sessions {
   }
 
   /** The session of that id, for whoever began it. */
-  find(id: string, principal: string): Session | undefined {
+  find(id: string, principal: Principal): Session | undefined {
     const session = this.#sessions.get(id);
-    if (session?.connection.principal !== principal) return undefined;
+    if (session?.connection.principal !== principal.id) return undefined;
     session.touch();
     return session;
   }
 
   /** A new session, in the place of the one that is idle longest where there are too many. */
-  open(principal: string): Session | undefined {
+  open(principal: Principal): Session | undefined {
     if (this.#sessions.size >= this.#options.limits.maxSessions && !this.#makeRoom()) {
       return undefined;
     }

@@ -6,6 +6,7 @@ import type { Channel, Sink } from "../../../wire/channel.ts";
 import { EventResponse } from "../../../wire/channel/event-response.ts";
 import { encodeSse } from "../../../wire/framing/sse.ts";
 import { Connection } from "../connection.ts";
+import type { Principal } from "../principal.ts";
 import { accepts } from "./accepts.ts";
 import type { ResolvedMcpHttpOptions } from "./options.ts";
 import { refuse, transportError } from "./reply.ts";
@@ -24,7 +25,7 @@ export class SseSessions {
   }
 
   /** GET /sse: begins a session that lasts as long as the response. */
-  open(request: IncomingMessage, response: ServerResponse, principal: string): void {
+  open(request: IncomingMessage, response: ServerResponse, principal: Principal): void {
     if (!accepts(request.headers.accept, "text/event-stream")) {
       return refuse(response, 406, transportError("Accept must list text/event-stream"));
     }
@@ -49,11 +50,11 @@ export class SseSessions {
     text: string,
     request: IncomingMessage,
     response: ServerResponse,
-    principal: string,
+    principal: Principal,
   ): void {
     const id = new URLSearchParams(request.url?.split("?")[1]).get("sessionId") ?? "";
     const session = this.#sessions.get(id);
-    if (session?.connection.principal !== principal) {
+    if (session?.connection.principal !== principal.id) {
       const why = "No session has this id: begin one with GET /sse";
       return refuse(response, 404, transportError(why, -32001));
     }
@@ -78,7 +79,7 @@ class SseSession implements Channel<string> {
   readonly #events: EventResponse;
   #sink: Sink<string> | undefined;
 
-  constructor(response: ServerResponse, options: ResolvedMcpHttpOptions, principal: string) {
+  constructor(response: ServerResponse, options: ResolvedMcpHttpOptions, principal: Principal) {
     this.connection = new Connection(principal);
     this.#events = new EventResponse(response, options.channelLimits);
     const door = options.door.optionsFor(this.connection);

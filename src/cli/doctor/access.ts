@@ -1,0 +1,61 @@
+import { TrunklineError } from "../../base/errors.ts";
+import { accessTokensIn, entryProblem } from "../../gateway/access/open-access.ts";
+import { clearTextWarning, resolveServing, type Serving } from "../../gateway/access/serving.ts";
+import type { Config } from "../../gateway/config/config.ts";
+import type { Finding } from "./finding.ts";
+
+const what = "Access";
+
+/** Whether those can use `trunkline serve` who should, and nobody else. */
+export async function checkAccess(config: Config): Promise<Finding[]> {
+  try {
+    const serving = resolveServing(config);
+    const findings = [entryFinding(serving, config.data), ...tlsFindings(serving)];
+    return [...findings, ...(await issuerFindings(serving))];
+  } catch (error) {
+    if (!(error instanceof TrunklineError)) throw error;
+    return [{ state: "fail", what, says: error.message }];
+  }
+}
+
+function entryFinding(serving: Serving, data: string): Finding {
+  const tokens = accessTokensIn(data);
+  const problem = entryProblem(serving, tokens);
+  if (problem !== undefined) return { state: "fail", what, says: problem };
+  if (!serving.isOpen) return { state: "ok", what, says: "only this machine can connect" };
+  const count = tokens.list().length;
+  const ways = [`${count} ${count === 1 ? "token" : "tokens"}`];
+  if (serving.oauth !== undefined) ways.push("OAuth");
+  return { state: "ok", what, says: `others come in with ${ways.join(" or ")}` };
+}
+
+function tlsFindings(serving: Serving): Finding[] {
+  const warning = clearTextWarning(serving);
+  const findings: Finding[] = warning === undefined ? [] : [{ state: "warn", what, says: warning }];
+  if (serving.publicUrl?.startsWith("http:") === true && serving.isOpen) {
+    const says = `\`serve.publicUrl\` is ${serving.publicUrl}, where everything travels in clear text`;
+    findings.push({ state: "warn", what, says, next: "Use an https address." });
+  }
+  return findings;
+}
+
+/** Whether the keys can be had that tokens are verified with. */
+async function issuerFindings({ oauth }: Serving): Promise<Finding[]> {
+  if (oauth === undefined) return [];
+  const { findKeysUrl } = await import("../../gateway/access/issuer-keys.ts");
+  return Promise.all(
+    oauth.authorizationServers.map(async (issuer): Promise<Finding> => {
+      try {
+        return {
+          state: "ok",
+          what,
+          says: `${issuer} has its keys at ${await findKeysUrl(issuer)}`,
+        };
+      } catch (error) {
+        const says = `cannot find the keys of ${issuer}: ${(error as Error).message}`;
+        const next = "Look for a slip in `serve.oauth.authorizationServers`, or try again later.";
+        return { state: "fail", what, says, next };
+      }
+    }),
+  );
+}

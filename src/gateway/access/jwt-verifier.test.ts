@@ -1,0 +1,200 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { exportSPKI, importJWK, SignJWT } from "jose";
+
+import { JwtVerifier, type Verdict } from "./jwt-verifier.ts";
+import { SampleIssuer } from "./sample-issuer.ts";
+import { sampleServing } from "./sample-serving.ts";
+
+const AUD = "https://tools.example.com/mcp";
+
+interface Setup {
+  readonly issuer: SampleIssuer;
+  readonly verifier: JwtVerifier;
+}
+
+async function setUp(
+  alg = "ES256",
+  more: { scopes?: string[]; audience?: string } = {},
+  now?: () => number,
+): Promise<Setup> {
+  const issuer = await SampleIssuer.create("https://login.example.com", alg);
+  const oauth = { authorizationServers: [issuer.issuer], ...more };
+  const serving = sampleServing("::", { publicUrl: "https://tools.example.com", oauth });
+  if (serving.oauth === undefined) throw new Error("OAuth is not configured");
+  const { fetch } = issuer;
+  const options = now === undefined ? { fetch } : { fetch, now };
+  return { issuer, verifier: new JwtVerifier(serving.oauth, options) };
+}
+
+function encode(value: object): string {
+  return Buffer.from(JSON.stringify(value)).toString("base64url");
+}
+
+function why(verdict: Verdict): string {
+  return verdict.kind === "invalid" ? verdict.why : `not invalid but ${verdict.kind}`;
+}
+
+describe("JwtVerifier", { timeout: 20_000 }, () => {
+  for (const alg of ["RS256", "PS256", "ES256", "EdDSA"]) {
+    it(`knows a good token that is signed with ${alg}`, async () => {
+      const { issuer, verifier } = await setUp(alg);
+      const verdict = await verifier.verify(await issuer.token({ aud: AUD }));
+      assert.equal(verdict.kind, "valid");
+      assert.equal(verdict.subject, "alice");
+      assert.equal(verdict.issuer, issuer.issuer);
+      assert.ok(verdict.until > Date.now());
+    });
+  }
+
+  it("refuses what is signed by nobody, by another, or with a secret that all know", async () => {
+    const { issuer, verifier } = await setUp("RS256");
+    const good = await issuer.token({ aud: AUD });
+    const [head = "", body = "", signature = ""] = good.split(".");
+    const stranger = await SampleIssuer.create(issuer.issuer, "RS256");
+    const [jwk] = issuer.jwks.keys;
+    assert.ok(jwk);
+    // The oldest trick: the public key as the secret of an HMAC.
+    const key = (await importJWK({ ...jwk, ext: true }, "RS256")) as CryptoKey;
+    const secret = new TextEncoder().encode(await exportSPKI(key));
+    const claims = { iss: issuer.issuer, sub: "eve", aud: AUD, exp: 9_999_999_999 };
+    const hmac = await new SignJWT(claims)
+      .setProtectedHeader({ alg: "HS256", kid: jwk.kid ?? "" })
+      .sign(secret);
+    const forged = {
+      none: `${encode({ alg: "none" })}.${encode(claims)}.`,
+      noneWithSignature: `${encode({ alg: "none" })}.${body}.${signature}`,
+      hmac,
+      stranger: await stranger.token({ aud: AUD }),
+      strangerWithOurKid: await stranger.token({ aud: AUD }, { kid: jwk.kid }),
+      otherBody: `${head}.${encode(claims)}.${signature}`,
+      noSignature: `${head}.${body}.`,
+      ownKey: await stranger.token({ aud: AUD }, { jwk: stranger.jwks.keys[0] }),
+      otherAlgorithm: `${encode({ alg: "RS512", kid: jwk.kid })}.${body}.${signature}`,
+      critical: await issuer.token({ aud: AUD }, { crit: ["exp"] }).catch(() => "a.b.c"),
+    };
+    for (const [name, token] of Object.entries(forged)) {
+      assert.match(why(await verifier.verify(token)), /cannot be (?:verified|read)/, name);
+    }
+  });
+
+  it("refuses what is not for us, not from those we know, or not now", async () => {
+    const { issuer, verifier } = await setUp();
+    const now = Math.floor(Date.now() / 1000);
+    const cases: [Record<string, unknown>, RegExp][] = [
+      [{}, /meant for somebody else/],
+      [{ aud: "https://tools.example.com" }, /meant for somebody else/],
+      [{ aud: "https://tools.example.com/mcp/" }, /meant for somebody else/],
+      [{ aud: ["https://other.example.com/mcp"] }, /meant for somebody else/],
+      [{ aud: AUD, iss: "https://evil.example.com" }, /issuer is not known/],
+      [{ aud: AUD, iss: "https://login.example.com.evil.example" }, /issuer is not known/],
+      [{ aud: AUD, iss: undefined }, /issuer is not known/],
+      [{ aud: AUD, iss: ["https://login.example.com"] }, /./],
+      [{ aud: AUD, exp: now - 60 }, /has expired/],
+      [{ aud: AUD, exp: undefined }, /not right/],
+      [{ aud: AUD, exp: "never" }, /./],
+      [{ aud: AUD, nbf: now + 60 }, /not valid yet/],
+      [{ aud: AUD, sub: undefined }, /whose it is/],
+      [{ aud: AUD, sub: "" }, /whose it is/],
+      [{ aud: AUD, cnf: { jkt: "x" } }, /bound to a key/],
+    ];
+    for (const [claims, expected] of cases) {
+      const verdict = await verifier.verify(await issuer.token(claims));
+      assert.match(why(verdict), expected, JSON.stringify(claims));
+      assert.equal(verdict.kind, "invalid", JSON.stringify(claims));
+    }
+    const logout = await issuer.token({ aud: AUD }, { typ: "logout+jwt" });
+    assert.match(why(await verifier.verify(logout)), /not an access token/);
+    const access = await issuer.token({ aud: [AUD, "x"] }, { typ: "at+jwt" });
+    assert.equal((await verifier.verify(access)).kind, "valid");
+  });
+
+  it("refuses what is no token at all", async () => {
+    const { issuer, verifier } = await setUp();
+    const body = encode({ iss: issuer.issuer });
+    const garbage = [
+      ...[
+        "",
+        ".",
+        "..",
+        "a.b.c",
+        "....",
+        `${encode([])}.${body}.`,
+        `${encode({ typ: 1 })}.${body}.`,
+      ],
+      ...[`${encode({ alg: "ES256" })}.${encode([])}.x`, `${"e".repeat(9000)}.e.e`, "a.b.c.d.e"],
+    ];
+    for (const token of garbage)
+      assert.equal((await verifier.verify(token)).kind, "invalid", token);
+    assert.deepEqual(issuer.fetched, []);
+  });
+
+  it("wants every scope that is configured, in either spelling", async () => {
+    const { issuer, verifier } = await setUp("ES256", { scopes: ["mcp:use", "x"] });
+    const kindOf = async (claims: object) =>
+      (await verifier.verify(await issuer.token({ aud: AUD, ...claims }))).kind;
+    assert.equal(await kindOf({ scope: "openid x mcp:use" }), "valid");
+    assert.equal(await kindOf({ scp: ["x", "mcp:use"] }), "valid");
+    for (const claims of [{}, { scope: "x" }, { scope: "mcp:user x" }, { scp: ["x mcp:use"] }]) {
+      assert.equal(await kindOf(claims), "insufficient", JSON.stringify(claims));
+    }
+  });
+
+  it("accepts the audience that is configured beside its own", async () => {
+    const { issuer, verifier } = await setUp("ES256", { audience: "api://tools" });
+    for (const aud of ["api://tools", AUD]) {
+      assert.equal((await verifier.verify(await issuer.token({ aud }))).kind, "valid");
+    }
+  });
+
+  it("fetches keys once, and again for a key that is new, but not every moment", async () => {
+    let now = 0;
+    const { issuer, verifier } = await setUp("ES256", {}, () => now);
+    const old = await issuer.token({ aud: AUD });
+    await Promise.all([verifier.verify(old), verifier.verify(old), verifier.verify(old)]);
+    assert.equal(issuer.fetched.length, 2);
+    await issuer.rotate();
+    const fresh = await issuer.token({ aud: AUD });
+    assert.equal((await verifier.verify(fresh)).kind, "invalid");
+    assert.equal(issuer.fetched.length, 2);
+    now += 31_000;
+    assert.equal((await verifier.verify(fresh)).kind, "valid");
+    assert.equal((await verifier.verify(old)).kind, "invalid");
+    assert.equal(issuer.fetched.length, 4);
+  });
+
+  it("does with old keys while there are no new ones, but not for ever", async () => {
+    let now = 0;
+    const { issuer, verifier } = await setUp("ES256", {}, () => now);
+    const token = await issuer.token({ aud: AUD });
+    issuer.isDown = true;
+    await assert.rejects(verifier.verify(token), { code: "unavailable" });
+    const count = issuer.fetched.length;
+    await assert.rejects(verifier.verify(token), { code: "unavailable" });
+    assert.equal(issuer.fetched.length, count, "it is left alone for a while");
+    now += 6_000;
+    issuer.isDown = false;
+    assert.equal((await verifier.verify(token)).kind, "valid");
+    issuer.isDown = true;
+    now += 11 * 60_000;
+    assert.equal((await verifier.verify(token)).kind, "valid");
+    now += 50 * 60_000;
+    await assert.rejects(verifier.verify(token), { code: "unavailable" });
+  });
+
+  it("takes no keys from metadata that speaks for another, or leads into clear text", async () => {
+    for (const wrong of [
+      { issuer: "https://evil.example.com", jwks_uri: "https://login.example.com/keys" },
+      { issuer: "https://login.example.com", jwks_uri: "http://login.example.com/keys" },
+      { issuer: "https://login.example.com", jwks_uri: "file:///etc/passwd" },
+      { issuer: "https://login.example.com" },
+      {},
+    ]) {
+      const { issuer, verifier } = await setUp();
+      issuer.metadata = wrong;
+      const token = await issuer.token({ aud: AUD });
+      await assert.rejects(verifier.verify(token), { code: "unavailable" }, JSON.stringify(wrong));
+    }
+  });
+});

@@ -1,0 +1,109 @@
+import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from "jose";
+
+import { bare, IssuerKeys, type IssuerKeysOptions } from "./issuer-keys.ts";
+import type { OAuth } from "./serving.ts";
+
+/** Signatures that only the issuer can make. A secret that is shared is none of these. */
+const ALGORITHMS = [
+  ...["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"],
+  ...["ES256", "ES384", "ES512", "EdDSA", "Ed25519"],
+];
+/** Other things are signed with the same keys, such as orders to log out. */
+const TYPES: readonly unknown[] = [undefined, "jwt", "at+jwt", "application/at+jwt"];
+const LONGEST = 8192;
+/** Seconds that two clocks may be apart. */
+const CLOCK_TOLERANCE = 5;
+
+/** What a token comes to. */
+export type Verdict =
+  | {
+      readonly kind: "valid";
+      readonly issuer: string;
+      readonly subject: string;
+      readonly until: number;
+    }
+  | { readonly kind: "invalid"; readonly why: string }
+  | { readonly kind: "insufficient" };
+
+/** Tells good access tokens of the configured authorization servers from bad ones. */
+export class JwtVerifier {
+  readonly #oauth: OAuth;
+  readonly #issuers: ReadonlyMap<string, IssuerKeys>;
+
+  constructor(oauth: OAuth, options: IssuerKeysOptions = {}) {
+    this.#oauth = oauth;
+    this.#issuers = new Map(
+      oauth.authorizationServers.map((issuer) => [bare(issuer), new IssuerKeys(issuer, options)]),
+    );
+  }
+
+  /** Throws "unavailable" where the issuer's keys cannot be had. */
+  async verify(token: string): Promise<Verdict> {
+    if (token.length > LONGEST) return invalid("it is too long");
+    const claimed = readClaims(token);
+    if (claimed === undefined) return invalid("it cannot be read");
+    if (!TYPES.includes(claimed.type)) return invalid("it is not an access token");
+    const { issuer } = claimed;
+    const keys = this.#issuers.get(bare(issuer));
+    if (keys === undefined) return invalid("its issuer is not known here");
+    try {
+      const { payload } = await jwtVerify(token, keys.find, {
+        issuer,
+        audience: [...this.#oauth.audiences],
+        algorithms: ALGORITHMS,
+        requiredClaims: ["exp"],
+        clockTolerance: CLOCK_TOLERANCE,
+      });
+      return this.#judge(issuer, payload);
+    } catch (error) {
+      if (!(error instanceof errors.JOSEError)) throw error;
+      return invalid(reasonOf(error));
+    }
+  }
+
+  #judge(issuer: string, payload: JWTPayload): Verdict {
+    // RFC 9449 and RFC 8705: such a token is worth nothing without a proof that is not asked for.
+    if (payload.cnf !== undefined) return invalid("it is bound to a key");
+    const subject = [payload.sub, payload.client_id, payload.azp].find(isText);
+    if (subject === undefined) return invalid("it does not say whose it is");
+    const granted = scopesOf(payload);
+    if (!this.#oauth.scopes.every((scope) => granted.has(scope))) return { kind: "insufficient" };
+    const until = ((payload.exp ?? 0) + CLOCK_TOLERANCE) * 1000;
+    return { kind: "valid", issuer, subject, until };
+  }
+}
+
+/** What a token says before anybody has looked whether it is true. */
+function readClaims(token: string): { type: unknown; issuer: string } | undefined {
+  try {
+    const { typ } = decodeProtectedHeader(token);
+    const { iss } = decodeJwt(token) as { readonly iss?: unknown };
+    return { type: typ?.toLowerCase(), issuer: typeof iss === "string" ? iss : "" };
+  } catch {
+    return undefined;
+  }
+}
+
+function scopesOf({ scope, scp }: JWTPayload): ReadonlySet<unknown> {
+  const all = [scope, scp].flatMap((value) => (isText(value) ? value.split(" ") : value));
+  return new Set(all);
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
+}
+
+function invalid(why: string): Verdict {
+  return { kind: "invalid", why };
+}
+
+/** Why, in words that give nothing away: what was to be expected is known to whoever may know. */
+function reasonOf(error: errors.JOSEError): string {
+  if (error instanceof errors.JWTExpired) return "it has expired";
+  if (error instanceof errors.JWTClaimValidationFailed) {
+    if (error.claim === "aud") return "it is meant for somebody else";
+    if (error.claim === "nbf") return "it is not valid yet";
+    return "what it says is not right";
+  }
+  return "it cannot be verified";
+}

@@ -1,0 +1,9 @@
+import { defaultConfig } from "../config/defaults.ts";
+import type { Config } from "../config/config.ts";
+import { resolveServing, type Serving } from "./serving.ts";
+
+/** How a gateway is served, for tests: as configured, on an address. */
+export function sampleServing(host: string, serve: Partial<Config["serve"]> = {}): Serving {
+  const defaults = defaultConfig("/data").serve;
+  return resolveServing({ server: { host, port: 4180 }, serve: { ...defaults, ...serve } });
+}

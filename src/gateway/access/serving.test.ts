@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { sampleServing } from "./sample-serving.ts";
+import { clearTextWarning } from "./serving.ts";
+
+const HTTPS = { publicUrl: "https://tools.example.com/" };
+const ISSUER = "https://login.example.com";
+
+describe("resolveServing()", () => {
+  it("takes nobody on trust where others can reach the gateway", () => {
+    for (const host of ["0.0.0.0", "::", "192.0.2.7", "box.lan", "127.1", "::ffff:127.0.0.1"]) {
+      assert.equal(sampleServing(host).isOpen, true, host);
+    }
+    for (const host of ["127.0.0.1", "127.8.9.1", "::1", "localhost"]) {
+      assert.equal(sampleServing(host).isOpen, false, host);
+      // A proxy on this machine passes on what comes from elsewhere.
+      assert.equal(sampleServing(host, HTTPS).isOpen, true, host);
+      assert.equal(sampleServing(host, { publicUrl: "http://localhost:4180" }).isOpen, false, host);
+    }
+  });
+
+  it("says what tokens are made out to, and where that is described", () => {
+    const oauth = { authorizationServers: [ISSUER], audience: "api" };
+    assert.deepEqual(sampleServing("::", { ...HTTPS, oauth }).oauth, {
+      authorizationServers: [ISSUER],
+      scopes: [],
+      audiences: ["https://tools.example.com/mcp", "api"],
+      resource: "https://tools.example.com/mcp",
+      metadataUrl: "https://tools.example.com/.well-known/oauth-protected-resource/mcp",
+    });
+  });
+
+  it("refuses what cannot be meant", () => {
+    const oauth = { authorizationServers: [ISSUER] };
+    assert.throws(() => sampleServing("::", { oauth }), /`serve.oauth` needs `serve.publicUrl`/);
+    const clear = { ...HTTPS, oauth: { authorizationServers: ["http://login.example.com"] } };
+    assert.throws(() => sampleServing("::", clear), /'http:\/\/login.example.com'.*clear text/);
+    for (const publicUrl of ["https://x?a=b", "https://me:pw@x", "https://x/#a", "https://"]) {
+      assert.throws(() => sampleServing("::", { publicUrl }), /serve.publicUrl/, publicUrl);
+    }
+    for (const origin of ["https://x/app", "https://me@x"]) {
+      const allowed = { allowedOrigins: [origin] };
+      assert.throws(() => sampleServing("::", allowed), /serve.allowedOrigins/, origin);
+    }
+  });
+});
+
+describe("clearTextWarning()", () => {
+  it("warns where tokens travel in clear text, and nowhere else", () => {
+    const tls = { certFile: "/c", keyFile: "/k" };
+    assert.match(clearTextWarning(sampleServing("0.0.0.0")) ?? "", /clear text/);
+    assert.match(
+      clearTextWarning(sampleServing("::", { publicUrl: "http://box" })) ?? "",
+      /clear text/,
+    );
+    assert.equal(clearTextWarning(sampleServing("127.0.0.1")), undefined);
+    assert.equal(clearTextWarning(sampleServing("0.0.0.0", { tls })), undefined);
+    assert.equal(clearTextWarning(sampleServing("0.0.0.0", HTTPS)), undefined);
+  });
+});

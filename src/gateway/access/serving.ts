@@ -1,0 +1,116 @@
+import { TrunklineError } from "../../base/errors.ts";
+import type { Config } from "../config/config.ts";
+import { hostOf, isLoopbackAddress, isLoopbackAuthority } from "../loopback.ts";
+import type { Reach } from "./refuse-foreign.ts";
+
+/** How the gateway is served, and to whom: `server` and `serve` of the configuration, understood. */
+export interface Serving extends Reach {
+  readonly host: string;
+  readonly port: number;
+  /** Others are meant to reach it, on its own address or through a proxy: nobody is taken on trust. */
+  readonly isOpen: boolean;
+  /** Without a slash at its end. */
+  readonly publicUrl: string | undefined;
+  readonly tls: Config["serve"]["tls"];
+  readonly oauth: OAuth | undefined;
+}
+
+/** Access by tokens that an authorization server gives out. */
+export interface OAuth {
+  readonly authorizationServers: readonly string[];
+  readonly scopes: readonly string[];
+  readonly audiences: readonly string[];
+  /** What it is that tokens open, as RFC 8707 names it. */
+  readonly resource: string;
+  /** Where RFC 9728 has that described. */
+  readonly metadataUrl: string;
+}
+
+export const METADATA_PATH = "/.well-known/oauth-protected-resource";
+
+/** Throws "config" at what cannot be meant. */
+export function resolveServing({ server, serve }: Pick<Config, "server" | "serve">): Serving {
+  const { host, port } = server;
+  const publicUrl = readPublicUrl(serve.publicUrl);
+  const isLoopback = isLoopbackAddress(host);
+  const isPublic = publicUrl !== undefined && !isLoopbackAuthority(new URL(publicUrl).host);
+  const named = publicUrl === undefined ? [] : [hostOf(new URL(publicUrl).host) ?? ""];
+  const origins = [...serve.allowedOrigins.map(readOrigin)];
+  if (publicUrl !== undefined) origins.push(new URL(publicUrl).origin);
+  return {
+    host,
+    port,
+    isLoopback,
+    isOpen: !isLoopback || isPublic,
+    publicUrl,
+    hosts: new Set([host, ...named, ...serve.allowedHosts].map((name) => name.toLowerCase())),
+    origins: new Set(origins),
+    tls: serve.tls,
+    oauth: serve.oauth === undefined ? undefined : readOAuth(serve.oauth, publicUrl),
+  };
+}
+
+/** What becomes known to whoever listens on the way, or nothing. */
+export function clearTextWarning({ isLoopback, tls, publicUrl }: Serving): string | undefined {
+  if (isLoopback || tls !== undefined || publicUrl?.startsWith("https:") === true) return undefined;
+  return (
+    "tokens travel in clear text to this address. Set `serve.tls`, or put a proxy in front that " +
+    "speaks TLS and set `serve.publicUrl`."
+  );
+}
+
+function readPublicUrl(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  const url = URL.parse(text);
+  const isPlain = url !== null && url.search === "" && url.hash === "" && url.username === "";
+  if (!isPlain || url.password !== "") {
+    throw wrong("publicUrl", text, "it has to be an address without a query or a name to sign in");
+  }
+  return url.href.replace(/\/+$/, "");
+}
+
+function readOrigin(text: string): string {
+  const url = URL.parse(text);
+  if (url === null || `${url.origin}/` !== url.href) {
+    const next = "it has to be an origin such as https://app.example.com, without a path";
+    throw wrong("allowedOrigins", text, next);
+  }
+  return url.origin;
+}
+
+function readOAuth(
+  oauth: NonNullable<Config["serve"]["oauth"]>,
+  publicUrl: string | undefined,
+): OAuth {
+  const { authorizationServers, scopes = [], audience } = oauth;
+  if (publicUrl === undefined) {
+    const why = "`serve.oauth` needs `serve.publicUrl`: tokens are made out to that address";
+    throw new TrunklineError("config", `${why}. Set it to where others reach this gateway.`);
+  }
+  for (const issuer of authorizationServers) mustBeSafe(issuer);
+  const resource = `${publicUrl}/mcp`;
+  return {
+    authorizationServers,
+    scopes,
+    audiences: audience === undefined ? [resource] : [resource, audience],
+    resource,
+    metadataUrl: `${publicUrl}${METADATA_PATH}/mcp`,
+  };
+}
+
+function mustBeSafe(issuer: string): void {
+  if (isSafeUrl(issuer)) return;
+  const why = "keys are not to be fetched in clear text. Use https, or an address of this machine";
+  throw wrong("oauth.authorizationServers", issuer, why);
+}
+
+/** Whether nobody on the way can change what is fetched from there. */
+export function isSafeUrl(text: string): boolean {
+  const url = URL.parse(text);
+  if (url === null) return false;
+  return url.protocol === "https:" || (url.protocol === "http:" && isLoopbackAuthority(url.host));
+}
+
+function wrong(key: string, value: string, why: string): TrunklineError {
+  return new TrunklineError("config", `Cannot use '${value}' as \`serve.${key}\`: ${why}.`);
+}

@@ -1,0 +1,199 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { STANDARD } from "../../rpc/codes.ts";
+import type { RequestOptions } from "../../rpc/outgoing.ts";
+import { RpcError } from "../../rpc/rpc-error.ts";
+import type { ToolContext } from "../../tool/tool.ts";
+import { isObject, type JsonObject } from "./client.ts";
+import { putQuestion } from "./client-questions.ts";
+import { questionOf } from "./client-rounds.ts";
+
+/** How the server of a task is reached, and whoever waits for its end. */
+export interface TaskLink {
+  readonly context: ToolContext;
+  request(method: string, params: JsonObject, options: RequestOptions): Promise<JsonObject>;
+  /** It got on; in the server's words, where it has any. */
+  gotOn(message: string | undefined): void;
+  /** Until the returned function is called, what the server says of the task by itself comes here. */
+  hear(taskId: string, news: TaskNews): () => void;
+}
+
+/** The task as it is now; nothing, where that can be asked for from now on without missing any. */
+export type TaskNews = (task: JsonObject | undefined) => void;
+
+/** Milliseconds between two looks, where the server does not say, and however it does. */
+const USUAL_POLL = 1_000;
+const SHORTEST_POLL = 20;
+const LONGEST_POLL = 60_000;
+const TIMEOUT = 30_000;
+/** Looks in a row that may fail for reasons that pass. */
+const MOST_MISSES = 5;
+const MOST_QUESTIONS = 200;
+
+const OVER: ReadonlySet<unknown> = new Set(["completed", "failed", "cancelled"]);
+
+/**
+ * Waits for the end of a call that a server of 2026-07-28 answered with a task, and resolves to the
+ * call's result. What the task needs to know is asked of the caller's side; when the caller stops,
+ * the task is cancelled.
+ */
+export async function followTask(created: JsonObject, link: TaskLink): Promise<JsonObject> {
+  const { taskId } = created;
+  if (typeof taskId !== "string") {
+    throw RpcError.of(STANDARD.internal, "the server's task has no 'taskId'");
+  }
+  const task = new FollowedTask(taskId, created, link);
+  return outcomeOf(await task.untilOver());
+}
+
+class FollowedTask {
+  readonly #id: string;
+  readonly #link: TaskLink;
+  readonly #asked = new Set<string>();
+  readonly #pages: string[] = [];
+  readonly #listening = new AbortController();
+  /** Rejects when a question could not be answered. */
+  readonly #failed = Promise.withResolvers<never>();
+  #woken = Promise.withResolvers<JsonObject | undefined>();
+  #task: JsonObject;
+  #misses = 0;
+
+  constructor(id: string, created: JsonObject, link: TaskLink) {
+    this.#id = id;
+    this.#task = created;
+    this.#link = link;
+    this.#failed.promise.catch(() => {});
+  }
+
+  async untilOver(): Promise<JsonObject> {
+    const forget = this.#link.hear(this.#id, (task) => this.#woken.resolve(task));
+    try {
+      // What it came to is not part of the promise, however soon it is over.
+      if (OVER.has(this.#task.status)) return await this.#get();
+      this.#tell(undefined);
+      this.#listen();
+      while (!OVER.has(this.#task.status)) this.#became((await this.#next()) ?? this.#task);
+      for (const id of this.#pages) this.#link.context.pageDone?.(id);
+      return this.#task;
+    } catch (error) {
+      this.#request("tasks/cancel", {}, { timeout: TIMEOUT }).catch(() => {});
+      throw error;
+    } finally {
+      forget();
+      this.#listening.abort(new Error("The task is over"));
+    }
+  }
+
+  /** Being told is sooner than asking, but not all servers do it: the task is looked at all the same. */
+  #listen(): void {
+    const notifications = { taskIds: [this.#id] };
+    const { signal } = this.#listening;
+    this.#link.request("subscriptions/listen", { notifications }, { signal }).catch(() => {});
+  }
+
+  /** The task as it is after the server's interval, or sooner where the server says so. */
+  async #next(): Promise<JsonObject | undefined> {
+    const awake = new AbortController();
+    const { signal } = this.#link.context;
+    const either = AbortSignal.any([signal, awake.signal]);
+    const late = sleep(pollInterval(this.#task), undefined, { signal: either, ref: false });
+    try {
+      const news = await Promise.race([late, this.#woken.promise, this.#failed.promise]);
+      return news ?? (await Promise.race([this.#look(), this.#failed.promise]));
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      throw error;
+    } finally {
+      this.#woken = Promise.withResolvers();
+      late.catch(() => {});
+      awake.abort();
+    }
+  }
+
+  /** Undefined when it could not be seen, but may be the next time. */
+  async #look(): Promise<JsonObject | undefined> {
+    try {
+      const task = await this.#get();
+      this.#misses = 0;
+      return task;
+    } catch (error) {
+      if (this.#link.context.signal.aborted || !passes(error)) throw error;
+      if (++this.#misses > MOST_MISSES) throw error;
+      return undefined;
+    }
+  }
+
+  #get(): Promise<JsonObject> {
+    return this.#request("tasks/get", {}, { stop: this.#link.context.stop, timeout: TIMEOUT });
+  }
+
+  #request(method: string, more: JsonObject, options: RequestOptions): Promise<JsonObject> {
+    return this.#link.request(method, { taskId: this.#id, ...more }, options);
+  }
+
+  #became(task: JsonObject): void {
+    const before = this.#task;
+    this.#task = task;
+    if (OVER.has(task.status)) return;
+    this.#tell(before);
+    if (task.status === "input_required" && isObject(task.inputRequests)) {
+      void this.#answer(task.inputRequests).catch(this.#failed.reject);
+    }
+  }
+
+  #tell(before: JsonObject | undefined): void {
+    const { status, statusMessage, lastUpdatedAt } = this.#task;
+    const isNews =
+      before === undefined
+        ? typeof statusMessage === "string"
+        : before.status !== status ||
+          before.statusMessage !== statusMessage ||
+          before.lastUpdatedAt !== lastUpdatedAt;
+    if (isNews) this.#link.gotOn(typeof statusMessage === "string" ? statusMessage : undefined);
+  }
+
+  /** Each question is asked once, however often the task shows it, and answered on its own. */
+  async #answer(inputRequests: JsonObject): Promise<void> {
+    const fresh = Object.entries(inputRequests).filter(([key]) => !this.#asked.has(key));
+    for (const [key] of fresh) this.#asked.add(key);
+    if (this.#asked.size > MOST_QUESTIONS) {
+      throw RpcError.of(STANDARD.internal, `the server's task asked over ${MOST_QUESTIONS} times`);
+    }
+    const { context } = this.#link;
+    const answers = fresh.map(async ([key, request]) => {
+      const question = questionOf(key, request);
+      const answer = await putQuestion(context, question, (id) => this.#pages.push(id));
+      if (OVER.has(this.#task.status)) return;
+      const options = { stop: context.stop, timeout: TIMEOUT };
+      await this.#request("tasks/update", { inputResponses: { [key]: answer } }, options);
+      // It may go on at once.
+      this.#woken.resolve(undefined);
+    });
+    await Promise.all(answers);
+  }
+}
+
+function pollInterval({ pollIntervalMs }: JsonObject): number {
+  if (typeof pollIntervalMs !== "number" || Number.isNaN(pollIntervalMs)) return USUAL_POLL;
+  return Math.min(LONGEST_POLL, Math.max(SHORTEST_POLL, pollIntervalMs));
+}
+
+/** Whether a failure to look at a task says nothing of the task itself. */
+function passes(error: unknown): boolean {
+  if (error instanceof TrunklineError) return error.code === "timeout";
+  const status = error instanceof RpcError && isObject(error.data) ? error.data.status : undefined;
+  return typeof status === "number" && (status === 429 || status >= 500);
+}
+
+function outcomeOf({ status, result, error, statusMessage }: JsonObject): JsonObject {
+  if (status === "completed" && isObject(result)) return result;
+  if (status === "failed" && isObject(error)) {
+    const { code, message, data } = error;
+    const words = typeof message === "string" ? message : "The server's task failed";
+    throw new RpcError(typeof code === "number" ? code : STANDARD.internal.code, words, data);
+  }
+  const why = typeof statusMessage === "string" ? `: ${statusMessage}` : "";
+  const what = status === "cancelled" ? "was cancelled" : `is ${String(status)} without a result`;
+  throw RpcError.of(STANDARD.internal, `the server's task ${what}${why}`);
+}

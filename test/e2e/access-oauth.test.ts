@@ -1,0 +1,315 @@
+import assert from "node:assert/strict";
+import { X509Certificate } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server } from "node:http";
+import { request } from "node:https";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import { describe, it } from "node:test";
+
+import { SignJWT } from "jose";
+
+import { SampleIssuer } from "../../src/gateway/access/sample-issuer.ts";
+import { loadX509 } from "../../src/protocol/bus/certificates/load-x509.ts";
+import { bearer, GuardedHome, PING } from "../support/guarded-gateway.ts";
+import { McpHttpServer } from "../support/mcp-http-server.ts";
+
+const PUBLIC = "https://tools.example.com";
+const AUD = `${PUBLIC}/mcp`;
+const OPEN = ["--host", "0.0.0.0"];
+
+/** An authorization server that is really there, on a port of its own. */
+class AuthorizationServer implements AsyncDisposable {
+  readonly issuer: SampleIssuer;
+  readonly #server: Server;
+
+  private constructor(issuer: SampleIssuer, server: Server) {
+    this.issuer = issuer;
+    this.#server = server;
+  }
+
+  static async start(): Promise<AuthorizationServer> {
+    const server = createServer((call, response) => {
+      const found = issuer.answer(call.url ?? "");
+      response.writeHead(found === undefined ? 404 : 200, { "content-type": "application/json" });
+      response.end(JSON.stringify(found ?? {}));
+    });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const issuer = await SampleIssuer.create(`http://127.0.0.1:${port}`, "RS256");
+    return new AuthorizationServer(issuer, server);
+  }
+
+  configuration(more: object = {}): object {
+    const oauth = { authorizationServers: [this.issuer.issuer], ...more };
+    return { serve: { publicUrl: PUBLIC, oauth } };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, "close");
+  }
+}
+
+describe("trunkline serve with an authorization server", { timeout: 60_000 }, () => {
+  it("says where tokens are given out, to those who have none", async () => {
+    await using server = await AuthorizationServer.start();
+    using home = new GuardedHome(server.configuration({ scopes: ["mcp:use"] }));
+    await using gateway = await home.serve(...OPEN);
+    const refused = await gateway.post(PING);
+    assert.equal(refused.status, 401);
+    const challenge = refused.headers["www-authenticate"] ?? "";
+    const url = `${PUBLIC}/.well-known/oauth-protected-resource/mcp`;
+    assert.ok(challenge.includes(`resource_metadata="${url}"`), challenge);
+    for (const path of ["", "/mcp"]) {
+      const { status, body } = await gateway.get(`/.well-known/oauth-protected-resource${path}`);
+      assert.equal(status, 200);
+      assert.deepEqual(JSON.parse(body), {
+        resource: AUD,
+        authorization_servers: [server.issuer.issuer],
+        scopes_supported: ["mcp:use"],
+        bearer_methods_supported: ["header"],
+        resource_name: "Trunkline",
+      });
+    }
+  });
+
+  it("lets those in whom it vouches for, each into their own sessions", async () => {
+    await using server = await AuthorizationServer.start();
+    using home = new GuardedHome(server.configuration());
+    const ours = bearer(await home.createToken("laptop"));
+    await using gateway = await home.serve(...OPEN);
+    const { issuer } = server;
+    const alice = bearer(await issuer.token({ aud: AUD }));
+    const bob = bearer(await issuer.token({ aud: AUD, sub: "bob" }));
+    const session = await gateway.begin(alice);
+    assert.equal((await gateway.post(PING, { ...alice, ...session })).status, 200);
+    // The same person with a token that was renewed.
+    const renewed = bearer(await issuer.token({ aud: AUD, jti: "2" }));
+    assert.equal((await gateway.post(PING, { ...renewed, ...session })).status, 200);
+    assert.equal((await gateway.post(PING, { ...bob, ...session })).status, 404);
+    assert.equal((await gateway.post(PING, { ...ours, ...session })).status, 404);
+    assert.equal((await gateway.get("/metrics", ours)).status, 200);
+  });
+
+  it("refuses tokens that are forged, stale, or for somebody else", async () => {
+    await using server = await AuthorizationServer.start();
+    await using stranger = await AuthorizationServer.start();
+    using home = new GuardedHome(server.configuration({ scopes: ["mcp:use"] }));
+    await using gateway = await home.serve(...OPEN);
+    const { issuer } = server;
+    const good = { aud: AUD, scope: "mcp:use" };
+    const now = Math.floor(Date.now() / 1000);
+    const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+    const claims = { iss: issuer.issuer, sub: "eve", ...good, exp: now + 60 };
+    const [jwk] = issuer.jwks.keys;
+    const forged = {
+      audience: await issuer.token({ ...good, aud: PUBLIC }),
+      issuer: await issuer.token({ ...good, iss: stranger.issuer.issuer }),
+      key: await stranger.issuer.token({ ...good, iss: issuer.issuer }),
+      kid: await stranger.issuer.token({ ...good, iss: issuer.issuer }, { kid: jwk?.kid }),
+      other: await stranger.issuer.token(good),
+      expired: await issuer.token({ ...good, exp: now - 60 }),
+      early: await issuer.token({ ...good, nbf: now + 60 }),
+      none: `${part({ alg: "none" })}.${part(claims)}.`,
+      secret: await new SignJWT(claims)
+        .setProtectedHeader({ alg: "HS256", kid: jwk?.kid ?? "" })
+        .sign(new TextEncoder().encode(JSON.stringify(jwk).padEnd(32))),
+    };
+    for (const [what, token] of Object.entries(forged)) {
+      const { status, headers } = await gateway.get("/metrics", bearer(token));
+      assert.equal(status, 401, what);
+      assert.match(headers["www-authenticate"] ?? "", /error="invalid_token"/, what);
+    }
+    const poor = await gateway.get("/metrics", bearer(await issuer.token({ ...good, scope: "x" })));
+    assert.equal(poor.status, 403);
+    const told = poor.headers["www-authenticate"] ?? "";
+    assert.match(told, /error="insufficient_scope", scope="mcp:use", resource_metadata=/);
+    const right = bearer(await issuer.token(good));
+    assert.equal((await gateway.get("/metrics", right)).status, 200);
+  });
+
+  it("ends what a token opened when the token does", async () => {
+    await using server = await AuthorizationServer.start();
+    using home = new GuardedHome(server.configuration());
+    await using gateway = await home.serve(...OPEN);
+    const exp = Math.floor(Date.now() / 1000);
+    const known = bearer(await server.issuer.token({ aud: AUD, exp }));
+    const headers = { ...known, accept: "text/event-stream" };
+    const stream = await fetch(`http://${gateway.authority}/sse`, { headers });
+    // Clocks may be a few seconds apart, so it is good for a moment more.
+    assert.equal(stream.status, 200);
+    await assert.rejects(stream.text());
+    assert.equal((await gateway.get("/metrics", known)).status, 401);
+  });
+
+  it("lets nobody in by tokens that it cannot verify, and goes on with its own", async () => {
+    using home = new GuardedHome({
+      serve: { publicUrl: PUBLIC, oauth: { authorizationServers: ["http://127.0.0.1:1"] } },
+    });
+    const ours = bearer(await home.createToken("laptop"));
+    await using gateway = await home.serve(...OPEN);
+    const issuer = await SampleIssuer.create("http://127.0.0.1:1");
+    const refused = await gateway.get("/metrics", bearer(await issuer.token({ aud: AUD })));
+    assert.equal(refused.status, 503);
+    assert.equal((await gateway.get("/metrics", ours)).status, 200);
+  });
+
+  it("does not start with what cannot be meant", async () => {
+    using home = new GuardedHome();
+    const issuers = (url: string) => `serve.oauth.authorizationServers=["${url}"]`;
+    const missing = await home.run("serve", "--set", issuers("https://login.example.com"));
+    assert.equal(missing.code, 1);
+    assert.match(missing.err, /`serve.oauth` needs `serve.publicUrl`/);
+    const args = [
+      "--set",
+      `serve.publicUrl=${PUBLIC}`,
+      "--set",
+      issuers("http://login.example.com"),
+    ];
+    const clear = await home.run("serve", ...args);
+    assert.match(clear.err, /'http:\/\/login\.example\.com'.*clear text/);
+    const doctor = await home.run(
+      "doctor",
+      "--json",
+      "--set",
+      issuers("https://login.example.com"),
+    );
+    assert.equal(doctor.code, 1);
+    assert.match(doctor.out, /"says": "`serve.oauth` needs `serve.publicUrl`/);
+  });
+});
+
+describe("trunkline doctor on access", { timeout: 60_000 }, () => {
+  it("finds what would keep others out, or let everybody listen", async () => {
+    await using server = await AuthorizationServer.start();
+    using home = new GuardedHome({ server: { host: "0.0.0.0", port: 0 } });
+    const access = async (...args: string[]): Promise<string[]> => {
+      const { out } = await home.run("doctor", "--json", ...args);
+      const { findings } = JSON.parse(out) as { findings: Record<string, string>[] };
+      const found = findings.filter(({ what }) => what === "Access");
+      return found.map(({ state, says }) => `${state} ${says}`);
+    };
+    assert.match((await access())[0] ?? "", /^fail .*`trunkline token create NAME`/);
+    await home.createToken("laptop");
+    const [entry, clear] = await access();
+    assert.match(entry ?? "", /^ok others come in with 1 token$/);
+    assert.match(clear ?? "", /^warn tokens travel in clear text/);
+    const issuers = JSON.stringify([server.issuer.issuer, "http://127.0.0.1:1"]);
+    const [, keys, none, ...others] = await access(
+      ...["--set", `serve.publicUrl=${PUBLIC}`],
+      ...["--set", `serve.oauth.authorizationServers=${issuers}`],
+    );
+    assert.match(keys ?? "", /^ok .*has its keys at .*\/keys$/);
+    assert.match(none ?? "", /^fail cannot find the keys of http:\/\/127\.0\.0\.1:1/);
+    assert.deepEqual(others, []);
+  });
+});
+
+describe("trunkline serve with a certificate", { timeout: 60_000 }, () => {
+  it("speaks TLS, and takes up a certificate that is renewed", async () => {
+    const { cert, key } = await makeCertificate();
+    using home = new GuardedHome({ serve: { tls: { certFile: "cert.pem", keyFile: "key.pem" } } });
+    home.write("cert.pem", cert);
+    home.write("key.pem", key);
+    const token = await home.createToken("laptop");
+    await using gateway = await home.serve(...OPEN);
+    assert.equal(gateway.program.stderr, "");
+    const [ready] = (await gateway.program.answers(1)) as Record<string, string>[];
+    assert.match(ready?.mcp ?? "", /^https:\/\/0\.0\.0\.0:/);
+    assert.match(ready?.acp ?? "", /^wss:/);
+    const metrics = async (ca: string): Promise<string> => {
+      const { port } = gateway;
+      const headers = bearer(token);
+      const call = request({
+        host: "127.0.0.1",
+        port,
+        path: "/metrics",
+        ca,
+        headers,
+        agent: false,
+      });
+      call.end();
+      const [response] = (await once(call, "response")) as [IncomingMessage];
+      return text(response);
+    };
+    assert.match(await metrics(cert), /trunkline_uptime_seconds/);
+    await assert.rejects(gateway.get("/healthz"), "clear text is not answered");
+    const renewed = await makeCertificate();
+    home.write("cert.pem", renewed.cert);
+    home.write("key.pem", renewed.key);
+    await gateway.program.until(({ stderr }) => stderr.includes("tls.renewed"));
+    assert.match(await metrics(renewed.cert), /trunkline_uptime_seconds/);
+    await assert.rejects(metrics(cert));
+  });
+
+  it("does not start without the files, and names them", async () => {
+    using home = new GuardedHome({ serve: { tls: { certFile: "cert.pem", keyFile: "key.pem" } } });
+    const missing = await home.run("serve", "--port", "0");
+    assert.equal(missing.code, 1);
+    assert.match(missing.err, /Cannot read '.*cert\.pem', named by `serve\.tls\.certFile`/);
+    home.write("cert.pem", "x");
+    home.write("key.pem", "y");
+    const wrong = await home.run("serve", "--port", "0");
+    assert.match(wrong.err, /Cannot use '.*cert\.pem' with '.*key\.pem' for TLS/);
+  });
+});
+
+describe("tasks of 2026-07-28", { timeout: 30_000 }, () => {
+  it("are there for whoever began them", async () => {
+    await using server = await McpHttpServer.start({
+      authorize: ({ headers }) => ({ principal: String(headers.authorization) }),
+    });
+    const ask = async (who: string, method: string, params: object, name: string) => {
+      const _meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { name: "test", version: "1" },
+        "io.modelcontextprotocol/clientCapabilities": {
+          extensions: { "io.modelcontextprotocol/tasks": {} },
+        },
+      };
+      const body = { jsonrpc: "2.0", id: 1, method, params: { ...params, _meta } };
+      const { body: answer } = await server.post(body, {
+        ...{ "mcp-protocol-version": "2026-07-28", "mcp-method": method, "mcp-name": name },
+        authorization: who,
+      });
+      return answer;
+    };
+    const params = { name: "slow_compute", arguments: { seconds: 0, label: "L" } };
+    const begun = await ask("mine", "tools/call", params, "slow_compute");
+    const taskId = String(begun.result?.taskId);
+    assert.equal(begun.result?.resultType, "task", JSON.stringify(begun));
+    for (const method of ["tasks/get", "tasks/cancel"]) {
+      assert.match(
+        (await ask("theirs", method, { taskId }, taskId)).error?.message ?? "",
+        /no task/,
+      );
+    }
+    assert.equal((await ask("mine", "tasks/get", { taskId }, taskId)).result?.taskId, taskId);
+  });
+});
+
+/** A certificate for 127.0.0.1 that signs itself. */
+async function makeCertificate(): Promise<{ cert: string; key: string }> {
+  const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
+  const keys = await crypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
+  const { PemConverter, SubjectAlternativeNameExtension, X509CertificateGenerator } =
+    await loadX509();
+  const made = await X509CertificateGenerator.createSelfSigned({
+    name: "CN=127.0.0.1",
+    notBefore: new Date(Date.now() - 60_000),
+    notAfter: new Date(Date.now() + 3_600_000),
+    keys,
+    signingAlgorithm: algorithm,
+    extensions: [new SubjectAlternativeNameExtension([{ type: "ip", value: "127.0.0.1" }])],
+  });
+  const key = PemConverter.encode(
+    await crypto.subtle.exportKey("pkcs8", keys.privateKey),
+    "PRIVATE KEY",
+  );
+  const cert = made.toString("pem");
+  assert.ok(new X509Certificate(cert).checkIP("127.0.0.1"));
+  return { cert, key };
+}
