@@ -1,4 +1,5 @@
 import { OwnedChild } from "../base/child-process.ts";
+import { usualVariables } from "../base/usual-variables.ts";
 import type { Channel, ChannelLimits } from "../wire/channel.ts";
 import { childChannel } from "../wire/channel/child.ts";
 import type { AddressSettings, CommandSettings, UpstreamSettings } from "./settings.ts";
@@ -75,18 +76,4 @@ async function openAddress(
     ended: channel.ended,
     end,
   };
-}
-
-/** What programs need to run, and nothing that they have no business with, such as our keys. */
-const USUAL = [
-  /^(?:PATH|HOME|USER|LOGNAME|SHELL|TERM|LANG|LANGUAGE|TZ|TMPDIR|TMP|TEMP)$/,
-  /^(?:LC_|XDG_)/,
-  // Where a machine reaches the world through a proxy or with certificates of its own.
-  /^(?:https?_proxy|no_proxy|all_proxy|NODE_EXTRA_CA_CERTS|SSL_CERT_(?:FILE|DIR))$/i,
-];
-
-function usualVariables(): NodeJS.ProcessEnv {
-  return Object.fromEntries(
-    Object.entries(process.env).filter(([name]) => USUAL.some((usual) => usual.test(name))),
-  );
 }

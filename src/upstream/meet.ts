@@ -3,7 +3,7 @@ import type { Era } from "../protocol/mcp/client-handshake.ts";
 import { McpClient, type McpClientOptions } from "../protocol/mcp/connect.ts";
 import type { ChannelLimits } from "../wire/channel.ts";
 import type { Link, OpenLink } from "./link.ts";
-import type { Sayings } from "./sayings.ts";
+import type { Sayings } from "../base/sayings.ts";
 import type { UpstreamSettings } from "./settings.ts";
 
 export interface MeetOptions {

@@ -1,3 +1,5 @@
+import type { BackoffLimits } from "../base/backoff.ts";
+
 /** An MCP server that is started, and spoken to on its standard streams. */
 export interface CommandSettings {
   readonly command: string;
@@ -19,14 +21,7 @@ export interface AddressSettings {
 export type UpstreamSettings = CommandSettings | AddressSettings;
 
 /** How hard one upstream is tried, and for how long it is waited for. */
-export interface UpstreamLimits {
-  /** Milliseconds before the first attempt after a failure; each further one doubles it. */
-  readonly firstWait: number;
-  readonly longestWait: number;
-  /** Failures in a row after which it is left alone for a while. */
-  readonly mostFailures: number;
-  /** Milliseconds that it is left alone for. */
-  readonly rest: number;
+export interface UpstreamLimits extends BackoffLimits {
   /** Milliseconds that starting it may take. */
   readonly start: number;
   /** Milliseconds that a list waits for an upstream that was never seen before. */

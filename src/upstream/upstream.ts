@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
+import { Backoff } from "../base/backoff.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Era } from "../protocol/mcp/client-handshake.ts";
@@ -7,12 +8,11 @@ import type { McpClient } from "../protocol/mcp/connect.ts";
 import { RpcError } from "../rpc/rpc-error.ts";
 import { ToolFault } from "../tool/tool.ts";
 import type { ChannelLimits } from "../wire/channel.ts";
-import { Backoff } from "./backoff.ts";
 import { type Catalogue, CatalogueFile } from "./catalogue.ts";
 import { type CatalogueKind, CatalogueRefresh } from "./catalogue-refresh.ts";
 import { type Link, openLink, type OpenLink } from "./link.ts";
 import { isLost, meet, type Met, whyEnded } from "./meet.ts";
-import { Sayings } from "./sayings.ts";
+import { Sayings } from "../base/sayings.ts";
 import { DEFAULT_UPSTREAM_LIMITS, type UpstreamLimits, type UpstreamSettings } from "./settings.ts";
 
 /**
@@ -90,7 +90,7 @@ export class Upstream {
     this.#log = options.log.with({ upstream: name });
     this.#file = new CatalogueFile(options.folder, name, settings);
     this.#backoff = new Backoff(this.#limits);
-    this.#sayings = new Sayings(this.#log);
+    this.#sayings = new Sayings(this.#log, "upstream");
     this.#again.promise.catch(() => {});
     this.#refresh = new CatalogueRefresh({
       gather: this.#limits.gather,

@@ -9,7 +9,7 @@ export class Names {
   readonly #isTaken: (name: string) => boolean;
   readonly #given = new Set<string>();
 
-  /** `isTaken` knows the names that are not for upstreams, such as those of our own tools. */
+  /** `isTaken` knows the names that others have given, such as those of our own tools. */
   constructor(isTaken: (name: string) => boolean) {
     this.#isTaken = isTaken;
   }

@@ -1,5 +1,5 @@
-import type { Log } from "../base/log.ts";
-import { maskText } from "../base/mask.ts";
+import type { Log } from "./log.ts";
+import { maskText } from "./mask.ts";
 
 const KEPT = 40;
 const LONGEST = 1_000;
@@ -7,16 +7,19 @@ const LONGEST = 1_000;
 const MOST = 100;
 const WINDOW = 10_000;
 
-/** What an upstream says on stderr: the last of it for whoever asks, a bounded part for the log. */
+/** What a child says on stderr: the last of it for whoever asks, a bounded part for the log. */
 export class Sayings {
   readonly #log: Log;
+  readonly #kind: string;
   readonly #tail: string[] = [];
   #windowEnds = 0;
   #logged = 0;
   #left = 0;
 
-  constructor(log: Log) {
+  /** `kind` is what the child is to us, as events name it: "upstream". */
+  constructor(log: Log, kind: string) {
     this.#log = log;
+    this.#kind = kind;
   }
 
   get tail(): readonly string[] {
@@ -29,12 +32,12 @@ export class Sayings {
     if (this.#tail.length > KEPT) this.#tail.shift();
     const now = performance.now();
     if (now > this.#windowEnds) {
-      if (this.#left > 0) this.#log.info("upstream.said-more", { lines: this.#left });
+      if (this.#left > 0) this.#log.info(`${this.#kind}.said-more`, { lines: this.#left });
       this.#windowEnds = now + WINDOW;
       this.#logged = 0;
       this.#left = 0;
     }
-    if (this.#logged < MOST) this.#log.info("upstream.said", { line: shown });
+    if (this.#logged < MOST) this.#log.info(`${this.#kind}.said`, { line: shown });
     else this.#left++;
     this.#logged++;
   }

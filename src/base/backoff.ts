@@ -1,12 +1,21 @@
-import type { UpstreamLimits } from "./settings.ts";
+/** How hard something that fails is tried again. */
+export interface BackoffLimits {
+  /** Milliseconds before the first attempt after a failure; each further one doubles it. */
+  readonly firstWait: number;
+  readonly longestWait: number;
+  /** Failures in a row after which it is left alone for a while. */
+  readonly mostFailures: number;
+  /** Milliseconds that it is left alone for. */
+  readonly rest: number;
+}
 
 /** When to try again after failures, and when to stop trying for a while. */
 export class Backoff {
-  readonly #limits: UpstreamLimits;
+  readonly #limits: BackoffLimits;
   readonly #random: () => number;
   #failures = 0;
 
-  constructor(limits: UpstreamLimits, random: () => number = Math.random) {
+  constructor(limits: BackoffLimits, random: () => number = Math.random) {
     this.#limits = limits;
     this.#random = random;
   }

@@ -2,9 +2,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { Backoff } from "./backoff.ts";
-import { DEFAULT_UPSTREAM_LIMITS } from "./settings.ts";
 
-const limits = { ...DEFAULT_UPSTREAM_LIMITS, mostFailures: 9 };
+const limits = { firstWait: 500, longestWait: 30_000, mostFailures: 9, rest: 30_000 };
 
 describe("Backoff", () => {
   it("waits twice as long each time, up to the longest", () => {
@@ -19,7 +18,7 @@ describe("Backoff", () => {
   });
 
   it("opens after so many failures in a row, and closes with one success", () => {
-    const backoff = new Backoff(DEFAULT_UPSTREAM_LIMITS, () => 1);
+    const backoff = new Backoff({ ...limits, mostFailures: 5 }, () => 1);
     for (let failure = 1; failure <= 4; failure++) backoff.failed();
     assert.equal(backoff.isOpen, false);
     assert.equal(backoff.failed(), 30_000);
