@@ -1,10 +1,12 @@
-// Writes what is made from other files: checks and types, the schema of the configuration, tables in
-// the documents. With --check it writes nothing, and fails when a file is out of date.
+// Writes what is made from other files: checks and types, the messages of the bus, the schema of the
+// configuration, tables in the documents. With --check it writes nothing, and fails when a file is
+// out of date.
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 
 import { fillDocuments } from "./schema/doc-blocks.ts";
 import { findOutdated, type Outputs, writeOutputs } from "./schema/outputs.ts";
+import { compileProtos } from "./schema/proto-modules.ts";
 import { compileModules } from "./schema/schema-modules.ts";
 
 const ROOT = join(import.meta.dirname, "..");
@@ -12,6 +14,7 @@ const ROOT = join(import.meta.dirname, "..");
 /** The modules first: the rest is made by code that imports them. */
 async function* generate(): AsyncGenerator<Outputs> {
   yield await compileModules(ROOT);
+  yield await compileProtos(ROOT);
   const { configJsonSchema } = await import("../src/gateway/config/json-schema.ts");
   yield new Map([
     ["schema/config.schema.json", `${JSON.stringify(configJsonSchema(), null, 2)}\n`],

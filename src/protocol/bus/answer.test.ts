@@ -1,0 +1,50 @@
+import { create } from "@bufbuild/protobuf";
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { answerOf, checkAnswer } from "./answer.ts";
+import type { ResponseInit } from "./codec.ts";
+import { PluginResponseSchema } from "./plugin.gen.ts";
+
+function answer(response: ResponseInit["response"]) {
+  return create(PluginResponseSchema, { requestId: "1", ...(response && { response }) });
+}
+
+const refusal = answer({
+  case: "toolCall",
+  value: { success: false, errorCode: "list_tools_error", errorMessage: "no plugins" },
+});
+
+describe("answerOf()", () => {
+  it("is the answer that was asked for", () => {
+    const tools = answer({ case: "listTools", value: { tools: [{ name: "a" }] } });
+    assert.equal(answerOf("The orchestrator", tools, "listTools").tools[0]?.name, "a");
+    assert.equal(answerOf("The orchestrator", refusal, "toolCall").success, false);
+  });
+
+  it("says why the other side refused", () => {
+    assert.throws(() => answerOf("The orchestrator", refusal, "listTools"), {
+      code: "unavailable",
+      message: "The orchestrator refused: list_tools_error: no plugins",
+    });
+    const mute = answer({ case: "toolCall", value: {} });
+    assert.throws(() => answerOf("It", mute, "health"), { message: /it gave no reason/ });
+  });
+
+  it("says what came instead", () => {
+    assert.throws(() => answerOf("Plugin 'a'", answer(undefined), "boot"), {
+      message: "Plugin 'a' gave an empty answer, not 'boot'",
+    });
+    const health = answer({ case: "health", value: {} });
+    assert.throws(() => answerOf("Plugin 'a'", health, "boot"), {
+      message: "Plugin 'a' gave an answer of kind 'health', not 'boot'",
+    });
+  });
+});
+
+describe("checkAnswer()", () => {
+  it("takes an empty answer, but not a refusal", () => {
+    checkAnswer("It", answer(undefined));
+    assert.throws(() => checkAnswer("It", refusal), { message: /list_tools_error/ });
+  });
+});

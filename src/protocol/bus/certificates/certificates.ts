@@ -1,0 +1,118 @@
+import { TrunklineError } from "../../../base/errors.ts";
+import { Authority } from "./authority.ts";
+import { CertificateFiles } from "./certificate-files.ts";
+import { checkHosts, hostWithout } from "./hosts.ts";
+import type { KeyType } from "./issue.ts";
+import { checkPair, parseCertificates, parseKey, Unusable } from "./pem.ts";
+import { dayOf, RENEW_AUTHORITY, RENEW_LEAF, Renewal } from "./renewal.ts";
+import { settled } from "./settled.ts";
+
+const NAME = /^(?!ca$)[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/;
+
+export interface CertificatesOptions {
+  /** Hears of what is not as it should be, but does not keep anything from working. */
+  readonly warn?: (message: string) => void;
+  /** Of the keys that are made. Those that are there are used, whatever they are. */
+  readonly keyType?: KeyType;
+  readonly now?: () => number;
+}
+
+/** What one side of a connection shows, and whom it trusts. */
+export interface Credentials {
+  readonly certPem: string;
+  readonly keyPem: string;
+  readonly caPem: string;
+  readonly expires: Date;
+  /** When to ask for them again. */
+  readonly renewAt: Date;
+}
+
+export function openCertificates(folder: string, options: CertificatesOptions = {}): Certificates {
+  return new Certificates(folder, options);
+}
+
+/**
+ * The certificates of the bus, in a folder that is laid out as Orchestra's: `ca.crt` and `ca.key`,
+ * and `NAME.crt` and `NAME.key` of each program. What is missing is made, what expires is renewed,
+ * and what cannot be understood is left alone.
+ *
+ * Several programs may do this at once, without a lock: a key is made by whoever comes first, and
+ * never replaced; all certificates that are made for it are as good. Hence a certificate is renewed
+ * with its key: to replace one file is possible at once, to replace two is not.
+ */
+export class Certificates {
+  readonly #files: CertificateFiles;
+  readonly #renewal: Renewal;
+  readonly #keyType: KeyType;
+
+  constructor(folder: string, { warn = () => {}, keyType, now }: CertificatesOptions) {
+    this.#files = new CertificateFiles(folder, warn);
+    this.#renewal = new Renewal(now ?? Date.now, warn);
+    this.#keyType = keyType ?? "ed25519";
+  }
+
+  /** The certificates that are trusted, the one that signs first. */
+  async trusted(): Promise<string> {
+    return (await Authority.load(this.#files, this.#renewal)).pem;
+  }
+
+  /** The certificate of a program, good for its name, for this machine and for `hosts`. */
+  async credentialsFor(
+    name: string,
+    { hosts = [] }: { readonly hosts?: readonly string[] } = {},
+  ): Promise<Credentials> {
+    if (!NAME.test(name)) {
+      const form = "letters, digits, '.', '_' and '-', not 'ca'";
+      throw new TrunklineError("usage", `No certificate can be called '${name}': use ${form}`);
+    }
+    checkHosts(hosts);
+    const authority = await Authority.load(this.#files, this.#renewal);
+    const pair = this.#files.pair(name);
+    let isRenewed = false;
+    return settled(this.#files, pair, async ({ certificate: certPem, key: keyPem }) => {
+      const path = pair.certificate;
+      if (keyPem === undefined) {
+        if (certPem !== undefined) throw new Unusable(`'${pair.key}' is missing`);
+        // No key without the prospect of a certificate.
+        authority.signer(path);
+        const { newKey } = await import("./issue.ts");
+        await this.#files.create(pair.key, newKey(this.#keyType));
+        return undefined;
+      }
+      const leaf = { name, key: parseKey(pair.key, keyPem), hosts, now: this.#renewal.now() };
+      if (certPem === undefined) {
+        const { issueLeaf } = await import("./issue.ts");
+        await this.#files.create(path, await issueLeaf(authority.signer(path), leaf));
+        return undefined;
+      }
+      const [certificate] = parseCertificates(path, certPem);
+      checkPair(pair, certificate, leaf.key);
+      authority.checkSigned(path, certificate);
+      const need = this.#needOf(certificate, hosts);
+      if (need !== undefined && authority.hindrance === undefined && !isRenewed) {
+        isRenewed = true;
+        const { issueLeaf } = await import("./issue.ts");
+        const made = await issueLeaf(authority.signer(path), { ...leaf, old: certificate });
+        await this.#files.replace(path, made);
+        return undefined;
+      }
+      if (need !== undefined) {
+        const why = authority.hindrance ?? "a new one is no better";
+        this.#renewal.giveUp(path, certificate, need, why);
+      }
+      const renewAt = Math.min(
+        certificate.validToDate.getTime() - RENEW_LEAF,
+        authority.certificate.validToDate.getTime() - RENEW_AUTHORITY,
+      );
+      const expires = certificate.validToDate;
+      return { certPem, keyPem, caPem: authority.pem, expires, renewAt: new Date(renewAt) };
+    });
+  }
+
+  /** Why a certificate should be renewed, if it should. */
+  #needOf(certificate: Authority["certificate"], hosts: readonly string[]): string | undefined {
+    if (this.#renewal.isDue(certificate, RENEW_LEAF)) return `expires on ${dayOf(certificate)}`;
+    const missing = hostWithout(certificate, hosts);
+    return missing === undefined ? undefined : `is not for '${missing}'`;
+  }
+}

@@ -1,0 +1,110 @@
+import {
+  create,
+  type DescMessage,
+  fromBinary,
+  type MessageInitShape,
+  type MessageShape,
+  toBinary,
+} from "@bufbuild/protobuf";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { encodeFrame, MAX_FRAME } from "../../wire/framing/length-prefixed.ts";
+import { keepMarks } from "./keep-marks.ts";
+import {
+  type PluginRequest,
+  PluginRequestSchema,
+  type PluginResponse,
+  PluginResponseSchema,
+} from "./plugin.gen.ts";
+import { checkWire, MAX_DEPTH, WireProblem } from "./wire-check.ts";
+import { shapeOf } from "./wire-shape.ts";
+
+export type RequestInit = MessageInitShape<typeof PluginRequestSchema>;
+export type ResponseInit = MessageInitShape<typeof PluginResponseSchema>;
+
+/** Bytes before the body of a frame. */
+const PREFIX = 4;
+
+/**
+ * A level of JSON is two messages, and three are around it. The check before has counted already;
+ * this only tells the reader that so many are right.
+ */
+const RECURSION = { recursionLimit: 2 * MAX_DEPTH + 8 };
+
+keepMarks();
+
+/** The frame of a request. Numbers of 64 bits, such as versions, are bigints in every message. */
+export function encodeRequest(request: RequestInit): Buffer {
+  return encode(PluginRequestSchema, request);
+}
+
+export function encodeResponse(response: ResponseInit): Buffer {
+  return encode(PluginResponseSchema, response);
+}
+
+/**
+ * Reads the body of a frame. One that asks for something that is not in our schema is a request
+ * whose `case` is undefined: it has an id, so it can be answered. Fields unknown here are kept.
+ */
+export function decodeRequest(body: Uint8Array): PluginRequest {
+  return decode(PluginRequestSchema, body);
+}
+
+export function decodeResponse(body: Uint8Array): PluginResponse {
+  return decode(PluginResponseSchema, body);
+}
+
+/** The body of the one frame that a whole stream holds. */
+export function bodyOf(stream: Uint8Array): Uint8Array {
+  if (stream.length < PREFIX) {
+    throw unreadable(`only ${stream.length} of the ${PREFIX} bytes of its length came`);
+  }
+  const { buffer, byteOffset, byteLength } = stream;
+  const length = new DataView(buffer, byteOffset, byteLength).getUint32(0);
+  if (length > MAX_FRAME) throw tooLong("read", "frame", length);
+  const got = stream.length - PREFIX;
+  if (got < length) throw unreadable(`only ${got} of its ${length} bytes came`);
+  if (got > length) throw unreadable(`${got - length} bytes follow it`);
+  return stream.subarray(PREFIX);
+}
+
+function encode<D extends DescMessage>(schema: D, init: MessageInitShape<D>): Buffer {
+  let body: Uint8Array;
+  try {
+    body = toBinary(schema, create(schema, init));
+    if (body.length > MAX_FRAME) throw tooLong("send", schema.name, body.length);
+    // What we would not read, we do not send.
+    checkWire(shapeOf(schema), body);
+  } catch (error) {
+    if (error instanceof TrunklineError) throw error;
+    const { message } = error as Error;
+    const code = isLimit(error) ? "limit" : "usage";
+    throw new TrunklineError(code, `Cannot send a ${schema.name}: ${message}`, { cause: error });
+  }
+  return encodeFrame(body);
+}
+
+function decode<D extends DescMessage>(schema: D, body: Uint8Array): MessageShape<D> {
+  if (body.length > MAX_FRAME) throw tooLong("read", schema.name, body.length);
+  try {
+    checkWire(shapeOf(schema), body);
+    return fromBinary(schema, body, RECURSION);
+  } catch (error) {
+    const { message } = error as Error;
+    const code = isLimit(error) ? "limit" : "unavailable";
+    throw new TrunklineError(code, `Cannot read a ${schema.name}: ${message}`, { cause: error });
+  }
+}
+
+function tooLong(verb: string, what: string, length: number): TrunklineError {
+  const says = `it has ${length} bytes, the limit is ${MAX_FRAME}`;
+  return new TrunklineError("limit", `Cannot ${verb} a ${what}: ${says}`);
+}
+
+function isLimit(error: unknown): boolean {
+  return error instanceof WireProblem && error.kind === "limit";
+}
+
+function unreadable(why: string): TrunklineError {
+  return new TrunklineError("unavailable", `Cannot read a frame: ${why}`);
+}

@@ -1,0 +1,63 @@
+import type { JsonObject, MessageInitShape } from "@bufbuild/protobuf";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { CannotAsk, ToolFault } from "../../tool/tool.ts";
+import { toStruct } from "./json-struct.ts";
+import type { ToolResponseSchema } from "./plugin.gen.ts";
+
+type ToolResponseInit = MessageInitShape<typeof ToolResponseSchema>;
+
+/** The error codes of the bus that its own programs know. */
+export const FAILURE = {
+  toolNotFound: "tool_not_found",
+  routing: "routing_error",
+  toolRouting: "tool_routing_error",
+  promptRouting: "prompt_routing_error",
+  listTools: "list_tools_error",
+  listPrompts: "list_prompts_error",
+  handler: "handler_error",
+  invalidResponse: "invalid_response",
+  unknownRequest: "unknown_request",
+} as const;
+
+/** The one answer of the bus that says why there is no other. */
+export function failure(code: string, message: string, result?: JsonObject): ToolResponseInit {
+  return {
+    success: false,
+    errorCode: code,
+    errorMessage: message,
+    ...(result === undefined ? {} : { result }),
+  };
+}
+
+/**
+ * A failure on its way to a plugin. A fault of the protocol keeps its number, one of ours its name.
+ * Anything else is a fault in the program: the plugin learns nothing but an id, `report` gets the
+ * cause under it.
+ */
+export function failureOf(
+  error: unknown,
+  report: (correlationId: string, cause: unknown) => void,
+): ToolResponseInit {
+  if (error instanceof ToolFault) {
+    return failure(String(error.code), error.message, dataOf(error));
+  }
+  if (error instanceof CannotAsk) return failure("cannot_ask", error.message);
+  if (error instanceof TrunklineError) {
+    const isMissing = error.code === "not-found";
+    return failure(isMissing ? FAILURE.toolNotFound : error.code, error.message);
+  }
+  const correlationId = crypto.randomUUID();
+  report(correlationId, error);
+  return failure(FAILURE.handler, `Internal error ${correlationId}`);
+}
+
+function dataOf({ data }: ToolFault): JsonObject | undefined {
+  if (data === undefined) return undefined;
+  try {
+    return toStruct({ data }, "error");
+  } catch {
+    // What cannot be sent must not cost the caller its answer.
+    return undefined;
+  }
+}

@@ -1,0 +1,123 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { setImmediate as turn } from "node:timers/promises";
+
+import { ConnectionError } from "../../wire/quic/connection-error.ts";
+import type { Connection } from "../../wire/quic/connection.ts";
+import { Redial } from "./redial.ts";
+
+/** A connection of which only the life matters. */
+class FakeConnection implements Connection {
+  readonly address = "quic://nowhere:1";
+  readonly peer = undefined;
+  readonly openStreams = 0;
+  /** Resolved when nothing is under way on it. */
+  readonly idle = Promise.withResolvers<void>();
+  isClosed = false;
+  readonly #closed = Promise.withResolvers<ConnectionError>();
+
+  get closed(): Promise<ConnectionError> {
+    return this.#closed.promise;
+  }
+
+  openStream(): never {
+    throw new Error("Nobody opens streams here");
+  }
+
+  async drain(): Promise<void> {
+    await this.idle.promise;
+    this.lose("drained");
+  }
+
+  async close(): Promise<void> {
+    this.lose("closed");
+  }
+
+  lose(why: string): void {
+    this.isClosed = true;
+    this.#closed.resolve(new ConnectionError("closed", why));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
+
+function redialling(options: { mostExchanges?: number; failures?: number } = {}) {
+  const dialled: FakeConnection[] = [];
+  const told: string[] = [];
+  let failures = options.failures ?? 0;
+  const redial = new Redial({
+    name: "The other side",
+    ...(options.mostExchanges === undefined ? {} : { mostExchanges: options.mostExchanges }),
+    dial: async () => {
+      await turn();
+      if (failures-- > 0) throw new ConnectionError("refused", "Nobody is there");
+      const connection = new FakeConnection();
+      dialled.push(connection);
+      return connection;
+    },
+    connected: () => told.push("connected"),
+    lost: ({ message }) => told.push(`lost: ${message}`),
+  });
+  return { redial, dialled, told };
+}
+
+describe("Redial", () => {
+  it("dials once for all who ask at once, and keeps the connection", async () => {
+    const { redial, dialled } = redialling();
+    const got = await Promise.all([redial.get(), redial.get(), redial.get()]);
+    got.push(await redial.get());
+    assert.deepEqual([...new Set(got)], dialled);
+    await redial[Symbol.asyncDispose]();
+    assert.equal(dialled[0]?.isClosed, true);
+  });
+
+  it("says at once why it is down, and comes back by itself", async () => {
+    const { redial, dialled, told } = redialling({ failures: 1 });
+    await assert.rejects(async () => redial.get(), { message: "Nobody is there" });
+    await assert.rejects(async () => redial.get(), {
+      message: "The other side is not reachable, and is tried again. Nobody is there",
+    });
+    while (dialled.length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+    await turn();
+    assert.equal(await redial.get(), dialled[0]);
+    assert.deepEqual(told, ["connected"]);
+    await redial[Symbol.asyncDispose]();
+  });
+
+  it("dials anew when the connection was lost", async () => {
+    const { redial, dialled, told } = redialling();
+    const first = (await redial.get()) as FakeConnection;
+    first.lose("cable pulled");
+    await turn();
+    await assert.rejects(async () => redial.get(), /cable pulled/);
+    while (dialled.length < 2) await new Promise((resolve) => setTimeout(resolve, 10));
+    await turn();
+    assert.equal(await redial.get(), dialled[1]);
+    assert.deepEqual(told, ["connected", "lost: cable pulled", "connected"]);
+    await redial[Symbol.asyncDispose]();
+  });
+
+  it("changes a connection that grew old for a new one, and closes it after its last exchange", async () => {
+    const { redial, dialled } = redialling({ mostExchanges: 3 });
+    const first = (await redial.get()) as FakeConnection;
+    for (let n = 0; n < 3; n++) assert.equal(await redial.get(), first);
+    while (dialled.length < 2) await turn();
+    await turn();
+    const second = await redial.get();
+    assert.equal(second, dialled[1]);
+    assert.equal(first.isClosed, false);
+    first.idle.resolve();
+    await turn();
+    assert.deepEqual([first.isClosed, second.isClosed], [true, false]);
+    await redial[Symbol.asyncDispose]();
+  });
+
+  it("dials no more once it is over", async () => {
+    const { redial, dialled } = redialling();
+    await redial[Symbol.asyncDispose]();
+    await assert.rejects(async () => redial.get(), /no longer wanted/);
+    assert.equal(dialled.length, 0);
+  });
+});

@@ -1,0 +1,37 @@
+import { TrunklineError } from "../../base/errors.ts";
+import { LengthPrefixedDecoder, MAX_FRAME } from "../../wire/framing/length-prefixed.ts";
+import type { BidiStream } from "../../wire/quic/connection.ts";
+
+/** Who takes the frames of one stream. */
+export interface FrameTaker {
+  /** The request. */
+  first(body: Buffer): void;
+  /** What follows it, such as that its answer is no longer wanted. */
+  further(body: Buffer): void;
+}
+
+/**
+ * Reads a stream to its end. The request is taken with its last byte: some leave their side open
+ * until they have the answer. Resolves with the end; rejects where there was no whole request.
+ */
+export async function readFrames(stream: BidiStream, taker: FrameTaker): Promise<void> {
+  let frames = 0;
+  let problem: string | undefined;
+  const decoder = new LengthPrefixedDecoder(MAX_FRAME, {
+    frame: (body) => (frames++ === 0 ? taker.first(body) : taker.further(body)),
+    fault: () => {
+      problem = `it has over ${MAX_FRAME} bytes`;
+    },
+    truncated: (missing) => {
+      problem = `its last ${missing} bytes are missing`;
+    },
+  });
+  for await (const chunk of stream.chunks()) {
+    decoder.push(chunk);
+    if (problem !== undefined) break;
+  }
+  decoder.end();
+  if (frames > 0) return;
+  const why = problem ?? "the stream ended before it";
+  throw new TrunklineError("limit", `Cannot read a request: ${why}`);
+}

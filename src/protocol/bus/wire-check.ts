@@ -1,0 +1,145 @@
+import { WireType } from "@bufbuild/protobuf/wire";
+
+import type { WireShape } from "./wire-shape.ts";
+
+/** Levels of nesting in JSON that the bus carries, as many as in other messages. */
+export const MAX_DEPTH = 256;
+/**
+ * Objects and list items of one message. A byte or two can stand for an object that takes a hundred
+ * times as much once it is read.
+ */
+export const MAX_PARTS = 500_000;
+
+/** Why bytes are not a message. */
+export class WireProblem extends Error {
+  readonly kind: "malformed" | "limit";
+
+  constructor(kind: WireProblem["kind"], says: string) {
+    super(says);
+    this.kind = kind;
+  }
+}
+
+/**
+ * Looks through the bytes of a message before they are read. The reader trusts them: a field of
+ * another wire type it takes for what the schema says, one that is longer than its message it reads
+ * on, a message given twice it merges, at a price that grows with each.
+ */
+export function checkWire(shape: WireShape, bytes: Uint8Array): void {
+  new WireCheck(bytes).message(shape, bytes.length, 0);
+}
+
+class WireCheck {
+  readonly #bytes: Uint8Array;
+  #at = 0;
+  #parts = MAX_PARTS;
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes;
+  }
+
+  message(shape: WireShape, end: number, depth: number): void {
+    const level = shape.isNesting ? depth + 1 : depth;
+    if (level > MAX_DEPTH) throw tooMuch(`it is nested more than ${MAX_DEPTH} levels deep`);
+    let seen = 0;
+    while (this.#at < end) {
+      const tag = this.#number(end, shape);
+      const number = tag >>> 3;
+      if (number === 0) throw malformed(`${shape.name} has a field 0`);
+      const wire: WireType = tag & 7;
+      const field = shape.fields[number];
+      if (field === undefined) {
+        this.#charge();
+        this.#skipValue(shape, number, wire, end);
+        continue;
+      }
+      if (wire !== field.wire) throw malformed(`${name(shape, number)} has wire type ${wire}`);
+      if ((seen & field.once) !== 0) throw malformed(`${name(shape, number)} is there twice`);
+      seen |= field.once;
+      if (field.isCharged) this.#charge();
+      if (field.shape === undefined) {
+        this.#skipValue(shape, number, wire, end);
+        if (field.isNumber && !this.#isFinite()) {
+          throw malformed("a number is not finite, which JSON cannot say");
+        }
+        continue;
+      }
+      const length = this.#number(end, shape);
+      if (length > end - this.#at) throw malformed(`it ends inside ${name(shape, number)}`);
+      this.message(field.shape, this.#at + length, level);
+    }
+  }
+
+  #skipValue(shape: WireShape, number: number, wire: WireType, end: number): void {
+    switch (wire) {
+      case WireType.Varint:
+        this.#skipVarint(end, shape);
+        return;
+      case WireType.Bit64:
+        this.#at += 8;
+        break;
+      case WireType.Bit32:
+        this.#at += 4;
+        break;
+      case WireType.LengthDelimited: {
+        const length = this.#number(end, shape);
+        this.#at += length;
+        break;
+      }
+      case WireType.StartGroup:
+      case WireType.EndGroup:
+      default:
+        throw malformed(`${name(shape, number)} has wire type ${wire}`);
+    }
+    if (this.#at > end) throw malformed(`it ends inside ${name(shape, number)}`);
+  }
+
+  /** Of the 64-bit number just passed: little-endian, the exponent in its last bytes. */
+  #isFinite(): boolean {
+    const high = this.#bytes[this.#at - 1] ?? 0;
+    const low = this.#bytes[this.#at - 2] ?? 0;
+    return (high & 0x7f) !== 0x7f || (low & 0xf0) !== 0xf0;
+  }
+
+  #charge(): void {
+    this.#parts--;
+    if (this.#parts < 0) throw tooMuch(`it is made of more than ${MAX_PARTS} parts`);
+  }
+
+  /** A number that says how long something is, or which field it is: of 32 bits. */
+  #number(end: number, shape: WireShape): number {
+    const first = this.#byte(end, shape);
+    if (first < 0x80) return first;
+    let value = first & 0x7f;
+    for (let factor = 0x80; factor <= 0x1000_0000; factor *= 0x80) {
+      const byte = this.#byte(end, shape);
+      value += (byte & 0x7f) * factor;
+      if (byte < 0x80 && value <= 0xffff_ffff) return value;
+    }
+    throw malformed(`${shape.name} has a number of more than 32 bits`);
+  }
+
+  #skipVarint(end: number, shape: WireShape): void {
+    for (let count = 0; count < 10; count++) {
+      if (this.#byte(end, shape) < 0x80) return;
+    }
+    throw malformed(`${shape.name} has a number of more than 64 bits`);
+  }
+
+  #byte(end: number, shape: WireShape): number {
+    if (this.#at >= end) throw malformed(`it ends inside ${shape.name}`);
+    return this.#bytes[this.#at++] ?? 0;
+  }
+}
+
+function malformed(says: string): WireProblem {
+  return new WireProblem("malformed", says);
+}
+
+function tooMuch(says: string): WireProblem {
+  return new WireProblem("limit", says);
+}
+
+function name(shape: WireShape, number: number): string {
+  return `field ${number} of ${shape.name}`;
+}
