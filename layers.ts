@@ -4,7 +4,7 @@ const WAISTS = ["tool", "session"];
 const CAPABILITY = ["base", ...WAISTS, "git", "store"];
 const DIALECT = ["base", "wire", "rpc", ...WAISTS];
 const DIALECTS = ["protocol/acp", "protocol/bus", "protocol/juggler", "protocol/mcp"];
-const CAPABILITIES = ["identity", "review", "agent", "run", "upstream"];
+const CAPABILITIES = ["identity", "review", "agent", "run", "upstream", "plugin"];
 
 /**
  * The layer map: each folder of src/, and what it may import beside itself. The linter enforces it.
@@ -21,9 +21,10 @@ export const LAYERS: Readonly<Record<string, readonly string[]>> = {
   store: ["base"],
   identity: CAPABILITY,
   review: CAPABILITY,
-  // These two are also clients: of other people's agents, and of other people's MCP servers.
+  // These are also clients: of other people's agents, MCP servers and plugins.
   agent: [...CAPABILITY, "wire", "rpc", "protocol/acp"],
   upstream: [...CAPABILITY, "wire", "rpc", "protocol/mcp"],
+  plugin: [...CAPABILITY, "wire", "rpc", "protocol/bus"],
   run: CAPABILITY,
   gateway: ["base", "wire", "rpc", ...WAISTS, ...DIALECTS, "git", "store", ...CAPABILITIES],
   cli: ["base", "gateway"],

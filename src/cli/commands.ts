@@ -1,6 +1,8 @@
 import type { Command } from "./command.ts";
 import { config } from "./commands/config.ts";
 import { doctor } from "./commands/doctor.ts";
+import { orchestrator } from "./commands/orchestrator.ts";
+import { plugin } from "./commands/plugin.ts";
 import { token } from "./commands/token.ts";
 import { tools } from "./commands/tools.ts";
 
@@ -46,11 +48,28 @@ const mcp: Command = {
   description:
     "This is what an assistant (Claude Code, Cursor, Codex and others) starts to use the tools. " +
     "Only the protocol is written to standard output; the log goes to standard error.",
+  options: {
+    "orchestrator-addr": {
+      type: "string",
+      value: "HOST:PORT",
+      describe: "Offer the tools of the orchestrator there instead; tls://HOST:PORT without UDP",
+    },
+    "certs-dir": {
+      type: "string",
+      value: "DIR",
+      describe:
+        "With --orchestrator-addr: folder of the certificates, instead of the configured one",
+    },
+  },
   examples: [
     { run: "trunkline mcp", explains: "Offer every tool to the program that started it." },
     {
       run: "claude mcp add trunkline -- trunkline mcp",
       explains: "Have Claude Code start it.",
+    },
+    {
+      run: "trunkline mcp --orchestrator-addr localhost:50100 --certs-dir ~/.orchestra/certs",
+      explains: "Be the bridge to a plugin bus, as Orchestra's transport.stdio is.",
     },
     {
       run: "TRUNKLINE_VERBOSE=1 trunkline mcp 2>protocol.log",
@@ -133,5 +152,5 @@ export const PROGRAM: Command = {
     { run: "trunkline help serve", explains: "Read about one command." },
     { run: "trunkline --mode=mcp", explains: "The same as `trunkline mcp`." },
   ],
-  commands: [serve, mcp, acp, tools, token, config, doctor, completion, help],
+  commands: [serve, mcp, acp, orchestrator, tools, plugin, token, config, doctor, completion, help],
 };

@@ -1,9 +1,23 @@
+import { TrunklineError } from "../base/errors.ts";
 import { serveMcpOnStdio } from "../gateway/mcp-on-stdio.ts";
 import type { Invocation } from "./command.ts";
 import { openHouse } from "./open-house.ts";
 
 /** `trunkline mcp` */
 export async function run(invocation: Invocation): Promise<number> {
-  await serveMcpOnStdio(await openHouse(invocation));
+  const house = await openHouse(invocation);
+  const { "orchestrator-addr": address, "certs-dir": certsDir } = invocation.values;
+  if (typeof address === "string") {
+    const { serveBridge } = await import("../gateway/mcp-bridge.ts");
+    await serveBridge(house, {
+      address,
+      certsDir: typeof certsDir === "string" ? certsDir : undefined,
+      tell: (line) => invocation.err(`trunkline: ${line}\n`),
+    });
+  } else if (certsDir === undefined) await serveMcpOnStdio(house);
+  else {
+    const what = "'--certs-dir' says who we are to an orchestrator";
+    throw new TrunklineError("usage", `${what}: give '--orchestrator-addr' too.`);
+  }
   return 0;
 }

@@ -1,3 +1,4 @@
+import { openBusBeside } from "../gateway/bus.ts";
 import { HttpServer } from "../gateway/http-server.ts";
 import { openTools } from "../gateway/open-tools.ts";
 import { untilSignal } from "../gateway/signals.ts";
@@ -13,6 +14,7 @@ export async function run(invocation: Invocation): Promise<number> {
   const signalled = untilSignal();
   const house = await openHouse(invocation);
   await using tools = await openTools(house, { isLasting: true });
+  await using _bus = await openBusBeside(house, tools.offer);
   const server = await HttpServer.open(house, { offer: tools.offer });
   const url = server.origin;
   if (server.warning !== undefined) invocation.err(`trunkline: warning: ${server.warning}\n`);

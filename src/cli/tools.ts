@@ -1,5 +1,3 @@
-import { text as readAll } from "node:stream/consumers";
-
 import { TrunklineError } from "../base/errors.ts";
 import { suggest } from "../base/suggest.ts";
 import { type OpenedTools, openTools } from "../gateway/open-tools.ts";
@@ -8,6 +6,7 @@ import { TerminalCaller } from "../gateway/terminal-caller.ts";
 import type { Invocation } from "./command.ts";
 import { firstLine, printable } from "./printable.ts";
 import { quietHouse } from "./quiet-house.ts";
+import { printResult, readArguments } from "./tool-result.ts";
 
 /** Our own tools have no server's name. */
 const OURS = "trunkline";
@@ -81,7 +80,7 @@ function table(rows: readonly Row[], { color, isTerminal, width }: Invocation): 
 export async function call(
   invocation: Invocation<{ readonly args: string; readonly json?: boolean }>,
 ): Promise<number> {
-  const { values, positionals, out, err, cwd, isTerminal } = invocation;
+  const { values, positionals, err, cwd } = invocation;
   const [name = ""] = positionals;
   const args = await readArguments(values.args);
   await using opened = await openTools(await quietHouse(invocation));
@@ -91,7 +90,6 @@ export async function call(
     stop.abort();
     throw new TrunklineError("cancelled", `The call of '${name}' was cancelled`);
   });
-  const show = (text: string): string => (isTerminal ? printable(text) : text);
   const caller = new TerminalCaller({
     projectPath: cwd,
     signal: stop.signal,
@@ -108,25 +106,7 @@ export async function call(
     }),
     signalled,
   ]);
-  if (values.json) out(`${JSON.stringify(result, null, 2)}\n`);
-  else (result.isError === true ? err : out)(`${show(textOf(result))}\n`);
-  return result.isError === true ? 1 : 0;
-}
-
-async function readArguments(given: string): Promise<Record<string, unknown>> {
-  const text = given === "-" ? await readAll(process.stdin) : given;
-  let args: unknown;
-  try {
-    args = JSON.parse(text);
-  } catch (error) {
-    const { message } = error as Error;
-    throw new TrunklineError("usage", `Cannot read the arguments: ${message}`, { cause: error });
-  }
-  if (typeof args !== "object" || args === null || Array.isArray(args)) {
-    const example = `--args '{"path":"README.md"}'`;
-    throw new TrunklineError("usage", `The arguments must be an object, such as ${example}`);
-  }
-  return args as Record<string, unknown>;
+  return printResult(invocation, result);
 }
 
 /** What another server answered is its word, not a fault of ours. */
@@ -148,24 +128,6 @@ function unknownTool(
       ? `Did you mean ${near.map((word) => `'${word}'`).join(" or ")}?`
       : "`trunkline tools list` shows what there is.";
   return new TrunklineError("not-found", `There is no tool '${printable(name)}'. ${next}`);
-}
-
-type Result = Awaited<ReturnType<OpenedTools["offer"]["tools"]["call"]>>;
-
-function textOf({ content, structuredContent }: Result): string {
-  if (content.length === 0 && structuredContent !== undefined) {
-    return JSON.stringify(structuredContent, null, 2);
-  }
-  return content.map(pieceOf).join("\n");
-}
-
-/** What is not text is said to be there. */
-function pieceOf(piece: Readonly<Record<string, unknown>>): string {
-  const resource = (piece.resource ?? {}) as Readonly<Record<string, unknown>>;
-  const text = piece.text ?? resource.text;
-  if (typeof text === "string") return text;
-  const facts = [piece.type, piece.name, piece.mimeType, piece.uri ?? resource.uri];
-  return `[${facts.filter((fact) => typeof fact === "string").join(", ")}]`;
 }
 
 async function confirm(message: string): Promise<boolean> {

@@ -48,9 +48,11 @@ export async function openOffer(
 
   const configure = async ({ mcpServers }: Pick<Config, "mcpServers">): Promise<void> => {
     if (isOver || (upstreams === undefined && Object.keys(mcpServers).length === 0)) return;
-    if (upstreams === undefined) await options.beforeUpstreams?.();
-    const loaded = (upstreams ??= await loadUpstreams(house, offer));
-    offer.known = () => loaded.known();
+    if (upstreams === undefined) {
+      await options.beforeUpstreams?.();
+      const loaded = (upstreams = await loadUpstreams(house, offer));
+      offer.waitFor(() => loaded.known());
+    }
     await upstreams.configure(mcpServers);
   };
 

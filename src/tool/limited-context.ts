@@ -15,6 +15,7 @@ export class LimitedContext implements ToolContext, StopListener {
   readonly session?: string;
   readonly projectPath?: string;
   readonly meta: Readonly<Record<string, unknown>>;
+  readonly piece?: NonNullable<ToolContext["piece"]>;
   readonly #over = Promise.withResolvers<never>();
   readonly #context: ToolContext;
   readonly #deadlines: Countdown;
@@ -31,6 +32,12 @@ export class LimitedContext implements ToolContext, StopListener {
     if (session !== undefined) this.session = session;
     if (projectPath !== undefined) this.projectPath = projectPath;
     this.meta = meta;
+    if (context.piece !== undefined) {
+      this.piece = (data, contentType) => {
+        this.#deadlines.restart(this.#deadline, this.#timeout);
+        return context.piece?.(data, contentType) ?? Promise.resolve();
+      };
+    }
     this.#context = context;
     this.#deadlines = deadlines;
     this.#timeout = timeout;
@@ -77,6 +84,10 @@ export class LimitedContext implements ToolContext, StopListener {
 
   log(level: LogLevel, data: unknown, logger?: string): void {
     this.#context.log(level, data, logger);
+  }
+
+  pageDone(id: string): void {
+    this.#context.pageDone?.(id);
   }
 
   canAsk(question: Question): boolean {

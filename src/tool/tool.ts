@@ -41,6 +41,8 @@ export interface Tool {
   /** Of one that goes on as a task: what it asks first is asked before, as part of the call. */
   readonly asksFirst?: boolean;
   readonly limits?: ToolLimits;
+  /** Its arguments are checked where it runs, in the words of whoever runs it. */
+  readonly checksItself?: boolean;
   call(args: Arguments, context: ToolContext): ToolResult | Promise<ToolResult>;
 }
 
@@ -78,10 +80,14 @@ export interface ToolContext {
   readonly meta: Readonly<Record<string, unknown>>;
   progress(done: number, total?: number, message?: string): void;
   log(level: LogLevel, data: unknown, logger?: string): void;
+  /** Takes a part of the answer ahead of the rest. Only there where the caller wants parts. */
+  piece?(data: Uint8Array, contentType: string): Promise<void>;
   /** Whether the caller's side can be asked this. */
   canAsk(question: Question): boolean;
   /** Asks the caller's side and waits. Rejects with `CannotAsk` when it cannot be asked. */
   ask(question: Question): Promise<unknown>;
+  /** Tells the caller's side that a page it was asked to show is done with, during the call or later. */
+  pageDone?(id: string): void;
 }
 
 /** The caller's side does not take such questions. A door says so in its own way. */

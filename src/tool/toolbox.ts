@@ -25,6 +25,8 @@ export interface ToolboxOptions {
   readonly audit?: Audit;
   /** Without it, the tools of other servers are offered whatever becomes of them. */
   readonly approver?: Approver;
+  /** Makes a tool for a name that nobody has offered: it can be called, but is not listed. */
+  readonly fallback?: (name: string) => Tool | undefined;
   /** Where a fault in a tool goes: its caller learns only that there was one. */
   readonly report?: (event: string, fields: Record<string, unknown>) => void;
 }
@@ -50,6 +52,7 @@ export class Toolbox {
   readonly #rates = new WeakMap<Tool, RateLimiter>();
   readonly #deadlines = new Deadlines();
   readonly #audit: Audit | undefined;
+  readonly #fallback: ((name: string) => Tool | undefined) | undefined;
   readonly #report: (event: string, fields: Record<string, unknown>) => void;
   policy: Policy;
 
@@ -57,6 +60,7 @@ export class Toolbox {
     this.policy = options.policy ?? new Policy();
     this.#shelves = new Shelves(options.approver);
     this.#audit = options.audit;
+    this.#fallback = options.fallback;
     this.#report = options.report ?? (() => {});
   }
 
@@ -70,7 +74,7 @@ export class Toolbox {
   }
 
   get(name: string): Tool | undefined {
-    return this.#shelves.offered.get(name);
+    return this.#shelves.offered.get(name) ?? this.#fallback?.(name);
   }
 
   /** In the order they were added, which stays the same between changes. */
@@ -95,7 +99,7 @@ export class Toolbox {
    */
   call(name: string, args: Arguments, context: ToolContext): ToolResult | Promise<ToolResult> {
     const passage: Passage = { name, args, context, started: performance.now() };
-    const tool = this.#shelves.offered.get(name);
+    const tool = this.get(name);
     if (tool === undefined) return this.#missing(passage);
     const { caller, projectPath } = context;
     switch (this.policy.decide({ tool: name, args, caller, projectPath })) {
@@ -129,7 +133,7 @@ export class Toolbox {
       const seconds = Math.ceil(wait / 1000);
       return this.#refuse(passage, `'${name}' is called too often: wait ${seconds} s`);
     }
-    const problem = argumentProblem(tool, args);
+    const problem = tool.checksItself === true ? undefined : argumentProblem(tool, args);
     if (!(problem instanceof Promise)) return this.#checked(tool, passage, problem);
     return problem.then(
       (found) => this.#checked(tool, passage, found),

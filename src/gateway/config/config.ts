@@ -3,9 +3,11 @@ import type { PeerLimits } from "../../rpc/peer-options.ts";
 import type { ChannelLimits } from "../../wire/channel.ts";
 import type {
   AgentCommand,
+  BusSettings,
   Decision,
   McpServer,
   MessageLimit,
+  PluginProgram,
   ServeSettings,
   ToolRule,
 } from "./schema.gen.ts";
@@ -24,6 +26,10 @@ export interface Config {
     PeerLimits & { readonly messages: Readonly<Record<string, MessageLimit>> };
   readonly mcpServers: Readonly<Record<string, McpServer>>;
   readonly agents: Readonly<Record<string, AgentCommand>>;
+  readonly bus: Omit<BusSettings, "clientCertificate" | "plugins"> & {
+    readonly clientCertificate: "require" | "request";
+    readonly plugins: Readonly<Record<string, PluginProgram>>;
+  };
   readonly policy: {
     readonly tools: {
       readonly default: Decision;

@@ -110,7 +110,12 @@ function withPaths(values: Values, folder: string, env: NodeJS.ProcessEnv): Valu
   const serve = (value: unknown): unknown => {
     return edit(value, "tls", (tls) => edit(edit(tls, "certFile", expand), "keyFile", expand));
   };
+  const bus = (value: unknown): unknown => {
+    const folders = edit(edit(value, "certsDir", expand), "workspace", expand);
+    return edit(folders, "plugins", programs);
+  };
   let edited = edit(values, "data", expand);
+  edited = edit(edited, "bus", bus);
   edited = edit(edited, "serve", serve);
   edited = edit(edited, "mcpServers", programs);
   edited = edit(edited, "agents", programs);

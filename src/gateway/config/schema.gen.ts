@@ -33,6 +33,7 @@ export interface ConfigFile {
   readonly agents?: {
     readonly [key: string]: AgentCommand;
   };
+  readonly bus?: BusSettings;
   readonly policy?: {
     readonly tools?: ToolPolicy;
   };
@@ -63,6 +64,59 @@ export interface ServeSettings {
     /** Whom a token may be meant for, besides `publicUrl` with `/mcp`. */
     readonly audience?: string;
   };
+}
+
+/** The plugin bus. */
+export interface BusSettings {
+  /**
+   * Address that plugins and other programs find the bus at, such as `localhost:50100`;
+   * `tls://HOST:PORT` where UDP is blocked. `trunkline serve` has a bus when this is set or there
+   * are plugins.
+   */
+  readonly listen?: string;
+  /**
+   * Folder of the certificates that the bus and its plugins show each other; default `certs` in the
+   * data folder. Not absolute, it counts from this file's folder.
+   */
+  readonly certsDir?: string;
+  /**
+   * Whether whoever connects must have a certificate. `request` lets in programs without one, as
+   * Orchestra does: anybody who reaches the address can then call every tool.
+   */
+  readonly clientCertificate?: "require" | "request";
+  /**
+   * Folder whose `.projects` holds what plugins store as Markdown; default `workspace` in the data
+   * folder. Not absolute, it counts from this file's folder.
+   */
+  readonly workspace?: string;
+  /** Plugins that are started, by id. */
+  readonly plugins?: {
+    readonly [key: string]: PluginProgram;
+  };
+}
+
+/** A plugin: a program that is started and offers tools on the bus. */
+export interface PluginProgram {
+  /** Program to start, found as for an MCP server. */
+  readonly command: string;
+  /** Its arguments. */
+  readonly args?: readonly string[];
+  /** Variables it gets besides the usual ones. */
+  readonly env?: {
+    readonly [key: string]: string;
+  };
+  /** Sent to it when it boots. */
+  readonly config?: {
+    readonly [key: string]: string;
+  };
+  /** Whether it is started; it is unless this is false. */
+  readonly enabled?: boolean;
+  /** Plugins that have to be up before it. */
+  readonly dependsOn?: readonly string[];
+  /** Kinds of storage that it provides, besides those that it says itself. */
+  readonly providesStorage?: readonly string[];
+  /** Providers of AI that it stands for, besides those that it says itself. */
+  readonly providesAi?: readonly string[];
 }
 
 /** Bounds that keep one peer from taking everything. */
@@ -201,10 +255,11 @@ export const checkConfigFile: Check = (value) => {
       case "limits":
       case "mcpServers":
       case "agents":
+      case "bus":
       case "policy":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["$schema", "server", "data", "log", "serve", "limits", "mcpServers", "agents", "policy"]) };
+        return { path: [key], says: unknownKey(key, ["$schema", "server", "data", "log", "serve", "limits", "mcpServers", "agents", "bus", "policy"]) };
     }
   }
   const Schema: unknown = value.$schema;
@@ -297,6 +352,11 @@ export const checkConfigFile: Check = (value) => {
       if (problem4 !== undefined) return within(problem4, "agents", key5);
     }
   }
+  const bus: unknown = value.bus;
+  if (bus !== undefined) {
+    const problem5 = checkBusSettings(bus);
+    if (problem5 !== undefined) return within(problem5, "bus");
+  }
   const policy: unknown = value.policy;
   if (policy !== undefined) {
     if (!isObject(policy)) return { path: ["policy"], says: "must be an object" };
@@ -310,8 +370,8 @@ export const checkConfigFile: Check = (value) => {
     }
     const tools: unknown = policy.tools;
     if (tools !== undefined) {
-      const problem5 = checkToolPolicy(tools);
-      if (problem5 !== undefined) return within(problem5, "policy", "tools");
+      const problem6 = checkToolPolicy(tools);
+      if (problem6 !== undefined) return within(problem6, "policy", "tools");
     }
   }
   return undefined;
@@ -819,6 +879,143 @@ export const checkAgentCommand: Check = (value) => {
     for (const key2 in env) {
       const item2: unknown = env[key2];
       if (typeof item2 !== "string") return { path: ["env", key2], says: "must be a string" };
+    }
+  }
+  return undefined;
+};
+
+export const checkBusSettings: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "listen":
+      case "certsDir":
+      case "clientCertificate":
+      case "workspace":
+      case "plugins":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["listen", "certsDir", "clientCertificate", "workspace", "plugins"]) };
+    }
+  }
+  const listen: unknown = value.listen;
+  if (listen !== undefined) {
+    if (typeof listen !== "string") return { path: ["listen"], says: "must be a string" };
+    if (listen === "") return { path: ["listen"], says: "must not be empty" };
+  }
+  const certsDir: unknown = value.certsDir;
+  if (certsDir !== undefined) {
+    if (typeof certsDir !== "string") return { path: ["certsDir"], says: "must be a string" };
+    if (certsDir === "") return { path: ["certsDir"], says: "must not be empty" };
+  }
+  const clientCertificate: unknown = value.clientCertificate;
+  if (clientCertificate !== undefined) {
+    if (clientCertificate !== "require" && clientCertificate !== "request") {
+      return { path: ["clientCertificate"], says: "must be one of: require, request" };
+    }
+  }
+  const workspace: unknown = value.workspace;
+  if (workspace !== undefined) {
+    if (typeof workspace !== "string") {
+      return { path: ["workspace"], says: "must be a string" };
+    }
+    if (workspace === "") return { path: ["workspace"], says: "must not be empty" };
+  }
+  const plugins: unknown = value.plugins;
+  if (plugins !== undefined) {
+    if (!isObject(plugins)) return { path: ["plugins"], says: "must be an object" };
+    for (const key2 in plugins) {
+      const item: unknown = plugins[key2];
+      const problem = checkPluginProgram(item);
+      if (problem !== undefined) return within(problem, "plugins", key2);
+    }
+  }
+  return undefined;
+};
+
+export const checkPluginProgram: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "command":
+      case "args":
+      case "env":
+      case "config":
+      case "enabled":
+      case "dependsOn":
+      case "providesStorage":
+      case "providesAi":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["command", "args", "env", "config", "enabled", "dependsOn", "providesStorage", "providesAi"]) };
+    }
+  }
+  const command: unknown = value.command;
+  if (command === undefined) return { path: ["command"], says: "is missing" };
+  if (typeof command !== "string") return { path: ["command"], says: "must be a string" };
+  if (command === "") return { path: ["command"], says: "must not be empty" };
+  const args: unknown = value.args;
+  if (args !== undefined) {
+    if (!Array.isArray(args)) return { path: ["args"], says: "must be a list" };
+    for (let i = 0; i < args.length; i++) {
+      const item: unknown = args[i];
+      if (typeof item !== "string") return { path: ["args", i], says: "must be a string" };
+    }
+  }
+  const env: unknown = value.env;
+  if (env !== undefined) {
+    if (!isObject(env)) return { path: ["env"], says: "must be an object" };
+    for (const key2 in env) {
+      const item2: unknown = env[key2];
+      if (typeof item2 !== "string") return { path: ["env", key2], says: "must be a string" };
+    }
+  }
+  const config: unknown = value.config;
+  if (config !== undefined) {
+    if (!isObject(config)) return { path: ["config"], says: "must be an object" };
+    for (const key3 in config) {
+      const item3: unknown = config[key3];
+      if (typeof item3 !== "string") {
+        return { path: ["config", key3], says: "must be a string" };
+      }
+    }
+  }
+  const enabled: unknown = value.enabled;
+  if (enabled !== undefined) {
+    if (typeof enabled !== "boolean") {
+      return { path: ["enabled"], says: "must be true or false" };
+    }
+  }
+  const dependsOn: unknown = value.dependsOn;
+  if (dependsOn !== undefined) {
+    if (!Array.isArray(dependsOn)) return { path: ["dependsOn"], says: "must be a list" };
+    for (let i2 = 0; i2 < dependsOn.length; i2++) {
+      const item4: unknown = dependsOn[i2];
+      if (typeof item4 !== "string") {
+        return { path: ["dependsOn", i2], says: "must be a string" };
+      }
+    }
+  }
+  const providesStorage: unknown = value.providesStorage;
+  if (providesStorage !== undefined) {
+    if (!Array.isArray(providesStorage)) {
+      return { path: ["providesStorage"], says: "must be a list" };
+    }
+    for (let i3 = 0; i3 < providesStorage.length; i3++) {
+      const item5: unknown = providesStorage[i3];
+      if (typeof item5 !== "string") {
+        return { path: ["providesStorage", i3], says: "must be a string" };
+      }
+    }
+  }
+  const providesAi: unknown = value.providesAi;
+  if (providesAi !== undefined) {
+    if (!Array.isArray(providesAi)) return { path: ["providesAi"], says: "must be a list" };
+    for (let i4 = 0; i4 < providesAi.length; i4++) {
+      const item6: unknown = providesAi[i4];
+      if (typeof item6 !== "string") {
+        return { path: ["providesAi", i4], says: "must be a string" };
+      }
     }
   }
   return undefined;

@@ -24,9 +24,11 @@ export interface McpDoorOptions {
   readonly info?: ServerInfo;
   readonly instructions?: string;
   /** What `initialize` says we can do, where that must be another program's words. */
-  readonly capabilities?: (revision: Revision) => JsonObject;
+  readonly capabilities?: (revision: Revision) => JsonObject | undefined;
   /** The same of a method that there is not. */
   readonly methodNotFound?: (method: string) => string;
+  /** False where what is offered only changes with the client's own asking for it. */
+  readonly announcesChanges?: boolean;
 }
 
 /** The server's side of MCP, for all connections and all revisions. */
@@ -38,6 +40,7 @@ export class McpDoor {
   readonly routes: McpRoutes;
   readonly inputRequired: InputRequired;
   readonly tasks = new Tasks();
+  readonly #announcesChanges: boolean;
   readonly #methodNotFound: ((method: string) => string) | undefined;
   readonly #table;
   /** How to end the requests that last. */
@@ -48,6 +51,7 @@ export class McpDoor {
     this.info = options.info ?? { name: "trunkline", version: VERSION };
     this.instructions = options.instructions;
     this.capabilities = options.capabilities;
+    this.#announcesChanges = options.announcesChanges ?? true;
     this.#methodNotFound = options.methodNotFound;
     this.routes = new McpRoutes(this.info);
     this.inputRequired = new InputRequired(this.info);
@@ -75,6 +79,7 @@ export class McpDoor {
 
   /** After a handshake: the client is told of changes without asking. */
   welcome(connection: Connection, peer: Peer<Connection>): void {
+    if (!this.#announcesChanges) return;
     const { tools, resources, prompts } = this.offer;
     const tell = (event: (typeof EVENTS)[keyof typeof EVENTS]) => () => void peer.notify(event, {});
     connection.onEnd(tools.onChange(tell(EVENTS.toolsChanged)));

@@ -1,0 +1,50 @@
+import { join } from "node:path";
+
+import { TrunklineError } from "../base/errors.ts";
+import { MarkdownStorage } from "../plugin/markdown-storage.ts";
+import { serveStorage } from "../plugin/serve-storage.ts";
+import type { Storage } from "../plugin/storage.ts";
+import { SqliteStorage } from "../plugin/storage-sqlite.ts";
+import type { BusHandlers } from "../protocol/bus/serve.ts";
+
+export interface BusStorageOptions {
+  readonly data: string;
+  /** The folder whose `.projects` holds Markdown. */
+  readonly workspace: string;
+  readonly report: (event: string, fields: Record<string, unknown>) => void;
+}
+
+/** Storage of our own for plugins, opened when it is first asked for. */
+export class BusStorage implements AsyncDisposable {
+  readonly handlers: BusHandlers;
+  readonly #options: BusStorageOptions;
+  readonly #markdown: MarkdownStorage;
+  #sqlite: Promise<SqliteStorage> | undefined;
+
+  constructor(options: BusStorageOptions) {
+    this.#options = options;
+    this.#markdown = new MarkdownStorage(options.workspace);
+    const { report } = options;
+    this.handlers = serveStorage({ storageFor: (type) => this.#storageFor(type), report });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    (await this.#sqlite?.catch(() => undefined))?.[Symbol.dispose]();
+  }
+
+  #storageFor(type: string): Storage | Promise<Storage> {
+    switch (type) {
+      case "markdown":
+        return this.#markdown;
+      case "sqlite":
+        return (this.#sqlite ??= SqliteStorage.open(join(this.#options.data, "documents.sqlite")));
+      default: {
+        const kinds = "'markdown' and 'sqlite' are built in; others come from plugins";
+        throw new TrunklineError(
+          "not-found",
+          `no plugin provides storage type "${type}": ${kinds}`,
+        );
+      }
+    }
+  }
+}

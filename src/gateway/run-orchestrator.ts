@@ -1,0 +1,74 @@
+import { resolve } from "node:path";
+
+import { Policy } from "../tool/policy.ts";
+import { Offer } from "../tool/offer.ts";
+import { AuditLog } from "../store/audit-log.ts";
+import { type BusPlan, busPlan, openBus } from "./bus.ts";
+import type { House } from "./house.ts";
+
+export interface RunOrchestratorOptions {
+  readonly listen: string | undefined;
+  readonly certsDir: string | undefined;
+  /** Orchestra's `plugins.yaml`, instead of the configured plugins. */
+  readonly pluginsFile: string | undefined;
+  readonly cwd: string;
+  readonly home: string;
+  readonly warn: (message: string) => void;
+}
+
+export interface RunningOrchestrator extends AsyncDisposable {
+  readonly address: string;
+  readonly certsDir: string;
+}
+
+/** The plugin bus alone: its plugins' tools, guarded and on record as everywhere. */
+export async function runOrchestrator(
+  house: House,
+  options: RunOrchestratorOptions,
+): Promise<RunningOrchestrator> {
+  const { config, log } = house;
+  const plan = await planOf(house, options);
+  if (plan.clientCertificate === "request") {
+    options.warn(
+      "programs without a certificate are let in, and can call every tool: " +
+        "bus.clientCertificate is 'request'",
+    );
+  }
+  await using opening = new AsyncDisposableStack();
+  const report = (event: string, fields: Record<string, unknown>): void => log.warn(event, fields);
+  const audit = opening.use(new AuditLog(config.data, { report }));
+  const offer = new Offer({ policy: new Policy(config.policy.tools), audit, report });
+  const { orchestrator } = opening.use(await openBus(plan, { offer, log, data: config.data }));
+  const open = opening.move();
+  return {
+    address: orchestrator.address,
+    certsDir: plan.certsDir,
+    [Symbol.asyncDispose]: () => open.disposeAsync(),
+  };
+}
+
+async function planOf(house: House, options: RunOrchestratorOptions): Promise<BusPlan> {
+  const { listen, certsDir, pluginsFile, cwd, home, warn } = options;
+  const plan = busPlan(house.config);
+  const given = {
+    ...(listen === undefined ? {} : { listen }),
+    ...(certsDir === undefined ? {} : { certsDir: resolve(cwd, certsDir) }),
+  };
+  if (pluginsFile === undefined) return { ...plan, ...given };
+  const { readPluginsFile } = await import("../protocol/bus/plugins-file/plugins-file.ts");
+  const path = resolve(cwd, pluginsFile);
+  const file = await readPluginsFile(path, { home });
+  for (const warning of file.warnings) warn(warning);
+  if (file.tcpAddr !== undefined) {
+    warn(
+      `'tcp_addr' in ${path} is left aside: it has no encryption. Use --listen tls://HOST:PORT.`,
+    );
+  }
+  return {
+    ...plan,
+    ...(file.listenAddr === undefined ? {} : { listen: file.listenAddr }),
+    ...(file.certsDir === undefined ? {} : { certsDir: resolve(cwd, file.certsDir) }),
+    plugins: file.plugins.filter(({ enabled }) => enabled),
+    ...given,
+  };
+}

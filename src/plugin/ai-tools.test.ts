@@ -1,0 +1,41 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { SampleContext, sampleTool } from "../tool/sample-context.ts";
+import { type Tool, textResult } from "../tool/tool.ts";
+import { aiTool } from "./ai-tools.ts";
+import { PROVIDER } from "./plugin-tool.ts";
+
+function named(name: string): Tool {
+  return sampleTool("prompt", () => textResult(name));
+}
+
+async function asked(tool: Tool, provider?: string): Promise<unknown> {
+  const context = new SampleContext();
+  Object.assign(context.meta, provider === undefined ? {} : { [PROVIDER]: provider });
+  return (await tool.call({}, context)).content[0]?.text;
+}
+
+describe("aiTool()", () => {
+  const openai = { providers: ["openai"], tool: named("openai") };
+  const claude = { providers: ["claude", "anthropic"], tool: named("claude") };
+
+  it("calls that of the provider who is meant", async () => {
+    const tool = aiTool("prompt", [openai, claude], undefined);
+    assert.equal(await asked(tool, "openai"), "openai");
+    assert.equal(await asked(tool, "anthropic"), "claude");
+  });
+
+  it("knows who speaks the language of another", async () => {
+    const tool = aiTool("prompt", [claude, openai], undefined);
+    for (const provider of ["grok", "perplexity", "deepseek", "qwen", "kimi"]) {
+      assert.equal(await asked(tool, provider), "openai");
+    }
+  });
+
+  it("falls back to claude, then to whatever there is", async () => {
+    assert.equal(await asked(aiTool("prompt", [openai, claude], undefined), "nobody"), "claude");
+    assert.equal(await asked(aiTool("prompt", [openai], named("plain")), "nobody"), "plain");
+    assert.equal(await asked(aiTool("prompt", [openai], undefined)), "openai");
+  });
+});

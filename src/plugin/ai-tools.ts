@@ -1,0 +1,45 @@
+import type { Arguments, Tool, ToolContext, ToolResult } from "../tool/tool.ts";
+import { PROVIDER } from "./plugin-tool.ts";
+
+/** Providers that speak the language of another. */
+const ALIASES: Readonly<Record<string, string>> = {
+  grok: "openai",
+  perplexity: "openai",
+  deepseek: "openai",
+  qwen: "openai",
+  kimi: "openai",
+};
+/** Who is meant when nobody is named. */
+const FALLBACK = "claude";
+
+/** A tool of one provider of AI. */
+export interface AiTool {
+  readonly providers: readonly string[];
+  readonly tool: Tool;
+}
+
+/**
+ * One tool for those of the same name that several providers of AI offer: the call says whose it
+ * wants. `plain` is the tool of that name of a plugin that is no provider.
+ */
+export function aiTool(name: string, all: readonly AiTool[], plain: Tool | undefined): Tool {
+  const byProvider = new Map<string, Tool>();
+  for (const { providers, tool } of all) {
+    for (const provider of providers) byProvider.set(provider, tool);
+  }
+  const first = plain ?? all[0]?.tool;
+  if (first === undefined) throw new Error(`Nobody offers '${name}'`);
+  return {
+    definition: { ...first.definition, name },
+    call(args: Arguments, context: ToolContext): ToolResult | Promise<ToolResult> {
+      const wanted = context.meta[PROVIDER] ?? args.provider;
+      const named = typeof wanted === "string" ? wanted : "";
+      const tool =
+        byProvider.get(named) ??
+        byProvider.get(ALIASES[named] ?? "") ??
+        byProvider.get(FALLBACK) ??
+        first;
+      return tool.call(args, context);
+    },
+  };
+}

@@ -1,0 +1,60 @@
+import { type Certificates, openCertificates } from "../protocol/bus/certificates/certificates.ts";
+import type { Credentials } from "../wire/quic/connection.ts";
+
+/** Certificates are looked at so often, at least: the clock of a machine that slept is not to be trusted. */
+const LONGEST_WAIT = 12 * 60 * 60_000;
+const SHORTEST_WAIT = 60_000;
+
+/** The certificates of a bus, as connections want them. */
+export class BusCertificates {
+  readonly folder: string;
+  readonly #certificates: Certificates;
+
+  constructor(folder: string, warn: (message: string) => void) {
+    this.folder = folder;
+    this.#certificates = openCertificates(folder, { warn });
+  }
+
+  async of(name: string, hosts: readonly string[] = []): Promise<Credentials> {
+    return (await this.#load(name, hosts)).credentials;
+  }
+
+  /** The same, and again whenever they were renewed, until the returned function is called. */
+  async follow(
+    name: string,
+    hosts: readonly string[],
+    renewed: (credentials: Credentials) => Promise<void>,
+    failed: (error: unknown) => void,
+  ): Promise<{ readonly credentials: Credentials; readonly stop: () => void }> {
+    let timer: NodeJS.Timeout | undefined;
+    const first = await this.#load(name, hosts);
+    const wait = (renewAt: Date): void => {
+      const until = renewAt.getTime() - Date.now();
+      timer = setTimeout(
+        () => void again(),
+        Math.min(LONGEST_WAIT, Math.max(SHORTEST_WAIT, until)),
+      );
+      timer.unref();
+    };
+    let present = first.credentials.cert;
+    const again = async (): Promise<void> => {
+      try {
+        const { credentials, renewAt } = await this.#load(name, hosts);
+        if (credentials.cert !== present) await renewed(credentials);
+        present = credentials.cert;
+        wait(renewAt);
+      } catch (error) {
+        failed(error);
+        wait(new Date());
+      }
+    };
+    wait(first.renewAt);
+    return { credentials: first.credentials, stop: () => clearTimeout(timer) };
+  }
+
+  async #load(name: string, hosts: readonly string[]) {
+    const made = await this.#certificates.credentialsFor(name, { hosts });
+    const credentials: Credentials = { ca: made.caPem, cert: made.certPem, key: made.keyPem };
+    return { credentials, renewAt: made.renewAt };
+  }
+}

@@ -1,0 +1,53 @@
+import type { Log, LogLevel } from "../base/log.ts";
+import type { Stop } from "../base/stop.ts";
+import type { ToolCall } from "../protocol/bus/tool-shape.ts";
+import { type Caller, CannotAsk, type Question, type ToolContext } from "../tool/tool.ts";
+import { PROVIDER } from "./plugin-tool.ts";
+
+export interface BusContextOptions {
+  /** Who calls, by its certificate. */
+  readonly name: string;
+  readonly stop: Stop;
+  readonly log: Log;
+  readonly piece?: ToolContext["piece"];
+}
+
+/** What a tool may do while it runs for somebody on the bus, who can be told and asked nothing. */
+export class BusContext implements ToolContext {
+  readonly caller: Caller;
+  readonly session?: string;
+  readonly meta: Readonly<Record<string, unknown>>;
+  readonly stop: Stop;
+  readonly piece?: NonNullable<ToolContext["piece"]>;
+  readonly #log: Log;
+
+  constructor(call: ToolCall, { name, stop, log, piece }: BusContextOptions) {
+    this.caller = { door: "bus", name };
+    if (call.session !== undefined) this.session = call.session;
+    if (piece !== undefined) this.piece = piece;
+    this.stop = stop;
+    this.#log = log;
+    this.meta = {
+      ...(call.provider === undefined ? {} : { [PROVIDER]: call.provider }),
+      ...(call.traceParent === undefined ? {} : { traceparent: call.traceParent }),
+    };
+  }
+
+  get signal(): AbortSignal {
+    return this.stop.signal;
+  }
+
+  progress(): void {}
+
+  log(level: LogLevel, data: unknown, logger?: string): void {
+    this.#log[level]("bus.tool-said", { caller: this.caller.name, logger, data });
+  }
+
+  canAsk(): boolean {
+    return false;
+  }
+
+  async ask(question: Question): Promise<unknown> {
+    throw new CannotAsk(question);
+  }
+}

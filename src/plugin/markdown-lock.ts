@@ -1,0 +1,60 @@
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { setTimeout as delay } from "node:timers/promises";
+
+import { TrunklineError } from "../base/errors.ts";
+
+const LONGEST_WAIT = 10_000;
+/** SQLite's code for a lock that somebody else has. */
+const BUSY = 5;
+
+/** A lock that is ours until it is disposed of. */
+export class MarkdownLock implements Disposable {
+  readonly #database: DatabaseSync;
+
+  private constructor(database: DatabaseSync) {
+    this.#database = database;
+  }
+
+  /**
+   * Waits for the lock of a folder, one for all processes. It is the operating system's: it ends
+   * with its holder, however that ends, and nobody has to guess whether the holder is still alive.
+   * SQLite is used for it alone, Node having no other way; the file stays empty.
+   */
+  static async take(folder: string, longestWait = LONGEST_WAIT): Promise<MarkdownLock> {
+    const path = join(folder, "lock");
+    const giveUpAt = Date.now() + longestWait;
+    for (;;) {
+      try {
+        return new MarkdownLock(lock(path));
+      } catch (error) {
+        const { errcode, message } = error as Error & { errcode?: number };
+        if (errcode !== BUSY || Date.now() > giveUpAt) {
+          const why =
+            errcode === BUSY ? `another process has held it for ${longestWait} ms` : message;
+          const says = `Cannot lock '${path}': ${why}`;
+          throw new TrunklineError("unavailable", says, { cause: error });
+        }
+      }
+      await delay(1 + Math.random() * 10);
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#database.close();
+  }
+}
+
+/** Opens the file each time: that of old may be gone, and another have taken its place. */
+function lock(path: string): DatabaseSync {
+  const database = new DatabaseSync(path, { timeout: 0 });
+  try {
+    // In a file that we may only read, nothing is locked, and nothing said: so something is written,
+    // which fails there. It is never brought to the end, and stays in memory.
+    database.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE; PRAGMA user_version = 1");
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}

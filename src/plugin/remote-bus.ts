@@ -1,0 +1,130 @@
+import { STANDARD } from "../rpc/codes.ts";
+import { answerOf } from "../protocol/bus/answer.ts";
+import { BusClient } from "../protocol/bus/connect.ts";
+import { fromToolResponse } from "../protocol/bus/tool-result.ts";
+import { fromBusPrompt, fromPromptGetResponse } from "../protocol/bus/prompt-shape.ts";
+import { fromBusTool, STDIO_CALLER, toToolRequest } from "../protocol/bus/tool-shape.ts";
+import type { Offer } from "../tool/offer.ts";
+import type { Prompt } from "../tool/prompt.ts";
+import { Published } from "../tool/published.ts";
+import {
+  type Arguments,
+  type Tool,
+  type ToolContext,
+  type ToolDefinition,
+  ToolFault,
+  type ToolResult,
+} from "../tool/tool.ts";
+import type { Connection } from "../wire/quic/connection.ts";
+import { isIdempotent } from "./idempotent.ts";
+
+/** The certificate that the bridge shows. */
+export const BRIDGE_NAME = `${STDIO_CALLER}-client`;
+
+export interface RemoteBusOptions {
+  /** As it was given, for messages. */
+  readonly address: string;
+  readonly dial: (signal: AbortSignal) => Promise<Connection>;
+  readonly connected: (connection: Connection) => void;
+  readonly lost: (reason: Error) => void;
+}
+
+/** An orchestrator somewhere else, whose tools and prompts are offered here as they are. */
+export class RemoteBus implements AsyncDisposable {
+  readonly #client: BusClient;
+  readonly #name: string;
+  #tools: Published<Tool> | undefined;
+  #prompts: Published<Prompt> | undefined;
+
+  constructor({ address, ...options }: RemoteBusOptions) {
+    this.#name = `The orchestrator at ${address}`;
+    this.#client = new BusClient({ name: this.#name, ...options });
+  }
+
+  /** Connects now, so that a failure is known before anything is asked. */
+  connect(): Promise<void> {
+    return this.#client.connect();
+  }
+
+  /** What is called without having been listed is passed on all the same: it may be there by now. */
+  readonly anyTool = (name: string): Tool =>
+    this.#tool({ name, inputSchema: { type: "object" } }, false);
+
+  /** Offers what is there, asked for anew with each list. */
+  offerIn(offer: Offer): void {
+    this.#tools = new Published((_, tool) => offer.tools.add(tool));
+    this.#prompts = new Published((name, prompt) => offer.prompts.add(name, prompt));
+    offer.waitFor(() => this.#refresh());
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#client[Symbol.asyncDispose]();
+  }
+
+  async #refresh(): Promise<void> {
+    const [tools, prompts] = await Promise.all([
+      this.#client.ask({ case: "listTools", value: {} }, { again: true }),
+      this.#client.ask({ case: "listPrompts", value: {} }, { again: true }),
+    ]);
+    const seen = new Set<string>();
+    const isNew = ({ name }: { readonly name: string }): boolean =>
+      !seen.has(name) && seen.add(name) !== undefined;
+    this.#tools?.replace(
+      answerOf(this.#name, tools, "listTools")
+        .tools.filter(isNew)
+        .map((tool) => ({
+          name: tool.name,
+          key: JSON.stringify(tool),
+          make: () => this.#tool(fromBusTool(tool), isIdempotent(tool)),
+        })),
+    );
+    seen.clear();
+    // Older orchestrators do not know what a prompt is.
+    const { response } = prompts;
+    this.#prompts?.replace(
+      (response.case === "listPrompts" ? response.value.prompts : [])
+        .filter(isNew)
+        .map((prompt) => ({
+          name: prompt.name,
+          key: JSON.stringify(prompt),
+          make: () => this.#prompt(prompt.name, fromBusPrompt(prompt)),
+        })),
+    );
+  }
+
+  #tool(definition: ToolDefinition, again: boolean): Tool {
+    return {
+      definition,
+      checksItself: true,
+      call: (args, context) => this.#call(definition.name, args, context, again),
+    };
+  }
+
+  async #call(
+    name: string,
+    args: Arguments,
+    { session, stop }: ToolContext,
+    again: boolean,
+  ): Promise<ToolResult> {
+    const value = toToolRequest({ name, args, ...(session === undefined ? {} : { session }) });
+    try {
+      const answer = await this.#client.ask({ case: "toolCall", value }, { stop, again });
+      return fromToolResponse(answerOf(this.#name, answer, "toolCall"));
+    } catch (error) {
+      if (stop.signal.aborted) throw error;
+      // That there was no answer is the protocol's to say, not the tool's.
+      throw new ToolFault(STANDARD.internal.code, (error as Error).message);
+    }
+  }
+
+  #prompt(name: string, definition: Prompt["definition"]): Prompt {
+    return {
+      definition,
+      get: async (args, { stop }) => {
+        const value = { promptName: name, arguments: { ...args } };
+        const answer = await this.#client.ask({ case: "promptGet", value }, { stop, again: true });
+        return fromPromptGetResponse(answerOf(this.#name, answer, "promptGet"));
+      },
+    };
+  }
+}

@@ -1,0 +1,47 @@
+import type { BusHandlers } from "../protocol/bus/serve.ts";
+import type { Plugin } from "./plugin.ts";
+
+/** What is meant where a request does not say. */
+const DEFAULT_TYPE = "markdown";
+
+/** Sends what is asked of storage to the plugin that provides its kind, else to our own. */
+export function routeStorage(
+  providerOf: (type: string) => Plugin | undefined,
+  own: BusHandlers,
+): BusHandlers {
+  const provider = ({ storageType }: { readonly storageType: string }): Plugin | undefined =>
+    providerOf(storageType || DEFAULT_TYPE);
+  return {
+    storageRead: async (value, call) => {
+      const plugin = provider(value);
+      if (plugin === undefined) return own.storageRead?.(value, call);
+      const asking = { stop: call.stop, again: true };
+      return answerOf(await plugin.client.ask({ case: "storageRead", value }, asking));
+    },
+    storageWrite: async (value, call) => {
+      const plugin = provider(value);
+      if (plugin === undefined) return own.storageWrite?.(value, call);
+      // Once it was sent, nobody knows whether it was written: its caller has versions to find out.
+      return answerOf(await plugin.client.ask({ case: "storageWrite", value }));
+    },
+    storageDelete: async (value, call) => {
+      const plugin = provider(value);
+      if (plugin === undefined) return own.storageDelete?.(value, call);
+      return answerOf(await plugin.client.ask({ case: "storageDelete", value }));
+    },
+    storageList: async (value, call) => {
+      const plugin = provider(value);
+      if (plugin === undefined) return own.storageList?.(value, call);
+      const asking = { stop: call.stop, again: true };
+      return answerOf(await plugin.client.ask({ case: "storageList", value }, asking));
+    },
+  };
+}
+
+type Answered = Awaited<ReturnType<Plugin["client"]["ask"]>>;
+
+/** The plugin's own answer, as it is. */
+function answerOf({ response }: Answered): Extract<Answered["response"], { case: string }> {
+  if (response.case === undefined) throw new Error("The plugin gave an empty answer");
+  return response;
+}
