@@ -14,8 +14,13 @@ export interface CatalogueRefreshOptions {
 }
 
 const KINDS: readonly CatalogueKind[] = ["tools", "prompts", "resources"];
-/** A server that announces changes without end, and has none, is asked more and more seldom. */
+/**
+ * A server that announces changes without end is asked more and more seldom: soon when it has none,
+ * later when it has.
+ */
 const LONGEST_GATHER = 10_000;
+const MOST_IDLE = 3;
+const MOST_BUSY = 12;
 
 /** Keeps what an upstream offers up to date: asked on connecting, and when it says that it changed. */
 export class CatalogueRefresh {
@@ -27,6 +32,9 @@ export class CatalogueRefresh {
   #running: Promise<void> | undefined;
   /** Refreshes in a row that found nothing new. */
   #idle = 0;
+  /** Refreshes that came soon after each other, whatever they found. */
+  #busy = 0;
+  #lastRun = 0;
 
   constructor(options: CatalogueRefreshOptions) {
     this.#options = options;
@@ -54,7 +62,8 @@ export class CatalogueRefresh {
   due(kind: CatalogueKind): void {
     this.#due.add(kind);
     if (this.#timer !== undefined || this.#client === undefined) return;
-    const wait = Math.min(this.#options.gather * 2 ** Math.max(0, this.#idle - 3), LONGEST_GATHER);
+    const patience = Math.max(0, this.#idle - MOST_IDLE, this.#busy - MOST_BUSY);
+    const wait = Math.min(this.#options.gather * 2 ** patience, LONGEST_GATHER);
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
       this.#run();
@@ -70,6 +79,9 @@ export class CatalogueRefresh {
     const client = this.#client;
     if (this.#running !== undefined || client === undefined || this.#due.size === 0) return;
     const kinds = [...this.#due];
+    const now = performance.now();
+    this.#busy = now - this.#lastRun > 2 * LONGEST_GATHER ? 0 : this.#busy + 1;
+    this.#lastRun = now;
     this.#due.clear();
     // Nothing is known before the tools are: an upstream without any would never be needed.
     const [first = "tools", ...rest] = kinds;

@@ -1,8 +1,8 @@
-import { createHash } from "node:crypto";
-import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { readFileSync, statSync } from "node:fs";
+import { dirname } from "node:path";
 
 import type { Era } from "../protocol/mcp/client-handshake.ts";
+import { cataloguePath, hashOf, sourceOf } from "./catalogue-key.ts";
 import type { UpstreamSettings } from "./settings.ts";
 
 type Entries = readonly Readonly<Record<string, unknown>>[];
@@ -23,8 +23,11 @@ export interface Remembered {
   readonly catalogue: Catalogue;
 }
 
+/** Of the file's form. */
+const VERSION = 2;
+
 interface Saved extends Remembered {
-  readonly version: 1;
+  readonly version: typeof VERSION;
   /** The program or the address that it was learned from. */
   readonly source: string;
 }
@@ -39,14 +42,16 @@ export class CatalogueFile {
   #writing: Promise<void> = Promise.resolve();
 
   constructor(folder: string, name: string, settings: UpstreamSettings) {
-    this.#path = join(folder, `${encodeURIComponent(name)}.json`);
-    this.#source = sourceOf(settings);
+    this.#path = cataloguePath(folder, name);
+    this.#source = hashOf(JSON.stringify(sourceOf(settings)));
   }
 
   async read(): Promise<Remembered | undefined> {
     try {
-      const saved = JSON.parse(await readFile(this.#path, "utf8")) as Partial<Saved>;
-      if (saved.version !== 1 || saved.source !== this.#source) return undefined;
+      // At once: a start waits for it, and loading the other way to read takes longer than reading.
+      if (statSync(this.#path, { throwIfNoEntry: false }) === undefined) return undefined;
+      const saved = JSON.parse(readFileSync(this.#path, "utf8")) as Partial<Saved>;
+      if (saved.version !== VERSION || saved.source !== this.#source) return undefined;
       const { era = "auto", catalogue } = saved;
       const isWhole = KINDS.every((kind) => Array.isArray(catalogue?.[kind]));
       return isWhole ? { era, catalogue: catalogue as Catalogue } : undefined;
@@ -58,7 +63,7 @@ export class CatalogueFile {
 
   /** One write after the other. Rejects when it cannot be kept. */
   write(remembered: Remembered): Promise<void> {
-    const saved: Saved = { version: 1, source: this.#source, ...remembered };
+    const saved: Saved = { version: VERSION, source: this.#source, ...remembered };
     this.#writing = this.#writing.catch(() => {}).then(() => this.#replace(JSON.stringify(saved)));
     return this.#writing;
   }
@@ -69,6 +74,7 @@ export class CatalogueFile {
   }
 
   async #replace(text: string): Promise<void> {
+    const { mkdir, rename, rm, writeFile } = await import("node:fs/promises");
     const draft = `${this.#path}.${process.pid}.new`;
     await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 });
     try {
@@ -82,12 +88,3 @@ export class CatalogueFile {
 }
 
 const KINDS = ["tools", "prompts", "resources", "templates"] as const;
-
-/** Without variables and headers: they may be secrets, and do not make it another program. */
-function sourceOf(settings: UpstreamSettings): string {
-  const source =
-    "command" in settings
-      ? [settings.command, settings.args ?? [], settings.cwd ?? ""]
-      : [settings.url];
-  return createHash("sha256").update(JSON.stringify(source)).digest("base64url");
-}

@@ -10,7 +10,7 @@ import type {
 import { type ToolContext, ToolFault } from "../tool/tool.ts";
 import type { Upstream } from "./upstream.ts";
 import { completion } from "./upstream-prompt.ts";
-import { templatePattern } from "./uri-template.ts";
+import { type Effort, UriTemplate } from "./uri-template.ts";
 
 /**
  * The resources of all upstreams. A URI belongs to the first upstream that lists it, else to the
@@ -87,7 +87,7 @@ export class UpstreamResources implements ResourceProvider {
     const scheme = schemeOf(uri);
     return (
       upstreams.find((each) => each.catalogue?.resources.some((one) => one.uri === uri)) ??
-      upstreams.find((each) => each.catalogue?.templates.some((one) => fits(one, uri))) ??
+      upstreams.find((each) => hasTemplateFor(each, uri)) ??
       upstreams.find((each) => each.catalogue?.resources.some((one) => isOf(one.uri, scheme))) ??
       upstreams.find((each) =>
         each.catalogue?.templates.some((one) => isOf(one.uriTemplate, scheme)),
@@ -111,8 +111,22 @@ function firstOfEach(
   return [...all.values()];
 }
 
-function fits({ uriTemplate }: Readonly<Record<string, unknown>>, uri: string): boolean {
-  return typeof uriTemplate === "string" && templatePattern(uriTemplate).test(uri);
+/** What is spent on the templates of one upstream: others' are not to wait for them. */
+const EFFORT = 1_000_000;
+const templates = new WeakMap<object, UriTemplate>();
+
+function hasTemplateFor({ catalogue }: Upstream, uri: string): boolean {
+  const effort: Effort = { left: EFFORT };
+  return catalogue?.templates.some((entry) => templateOf(entry).fits(uri, effort)) ?? false;
+}
+
+function templateOf(entry: Readonly<Record<string, unknown>>): UriTemplate {
+  let template = templates.get(entry);
+  if (template === undefined) {
+    template = new UriTemplate(String(entry.uriTemplate));
+    templates.set(entry, template);
+  }
+  return template;
 }
 
 function isOf(uri: unknown, scheme: string): boolean {

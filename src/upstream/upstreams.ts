@@ -1,7 +1,10 @@
 import type { Log } from "../base/log.ts";
-import type { Offer } from "../tool/offer.ts";
+import type { Notices } from "../tool/notices.ts";
 import type { Prompt } from "../tool/prompt.ts";
+import type { Registry } from "../tool/registry.ts";
+import type { Resources } from "../tool/resources.ts";
 import type { Tool } from "../tool/tool.ts";
+import type { Toolbox } from "../tool/toolbox.ts";
 import type { ChannelLimits } from "../wire/channel.ts";
 import type { CatalogueKind } from "./catalogue-refresh.ts";
 import type { OpenLink } from "./link.ts";
@@ -13,8 +16,16 @@ import { upstreamPrompt } from "./upstream-prompt.ts";
 import { UpstreamResources } from "./upstream-resources.ts";
 import { upstreamTool } from "./upstream-tool.ts";
 
+/** As much of an offer as upstreams need to put into it what they have. */
+export interface UpstreamOffer {
+  readonly tools: Pick<Toolbox, "add" | "get">;
+  readonly prompts: Pick<Registry<Prompt>, "add" | "get">;
+  readonly resources: Pick<Resources, "add" | "changed" | "updated">;
+  readonly notices: Pick<Notices, "post">;
+}
+
 export interface UpstreamsOptions {
-  readonly offer: Offer;
+  readonly offer: UpstreamOffer;
   /** Where it is remembered what upstreams offer. */
   readonly folder: string;
   readonly log: Log;
@@ -67,6 +78,11 @@ export class Upstreams implements AsyncDisposable {
     return Promise.all(unknown.map((each) => each.known())).then(() => {});
   }
 
+  /** Whether there is none of which nothing is known yet. */
+  get areKnown(): boolean {
+    return this.#all.every(({ catalogue }) => catalogue !== undefined);
+  }
+
   status(): UpstreamStatus[] {
     return this.#all.map((each) => each.status());
   }
@@ -104,6 +120,7 @@ export class Upstreams implements AsyncDisposable {
       log,
       changed: (kind) => this.#changed(kind),
       updated: (uri) => offer.resources.updated(uri),
+      logged: (notice) => offer.notices.post(notice),
       ...(open === undefined ? {} : { open }),
       ...(limits === undefined ? {} : { limits }),
       ...(channelLimits === undefined ? {} : { channelLimits }),

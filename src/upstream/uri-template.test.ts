@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { templatePattern } from "./uri-template.ts";
+import { UriTemplate } from "./uri-template.ts";
 
 const CASES: [template: string, uri: string, fits: boolean][] = [
   ["demo://text/{id}", "demo://text/1", true],
@@ -17,12 +17,32 @@ const CASES: [template: string, uri: string, fits: boolean][] = [
   ["x://a{/b,c}", "x://a/1/2/3", false],
   ["x://a.b+c/{d}", "x://aXb+c/1", false],
   ["x://{a}(", "x://1(", true],
+  ["x://{a}-{b}", "x://1-2-3", true],
+  ["x://{a}{b}", "x://1", false],
+  ["x://a{/b*}/c", "x://a/1/2/c", true],
+  ["x://a{.ext}", "x://a.txt", true],
+  ["x://a{.ext}", "x://a", true],
+  ["x://a{&q}", "x://a/b", false],
+  ["x://{name}.😀", "x://a.😀", true],
+  ["", "", true],
+  ["", "x", false],
 ];
 
-describe("templatePattern()", () => {
+describe("UriTemplate", () => {
   for (const [template, uri, fits] of CASES) {
     it(`${fits ? "fits" : "does not fit"} ${template} to ${uri}`, () => {
-      assert.equal(templatePattern(template).test(uri), fits);
+      assert.equal(new UriTemplate(template).fits(uri, { left: 10_000 }), fits);
     });
   }
+
+  it("gives up on a template that is made to take for ever", () => {
+    const effort = { left: 200_000 };
+    const template = new UriTemplate(`x://${"{+a}a".repeat(300)}!`);
+    assert.equal(template.fits(`x://${"a".repeat(5_000)}`, effort), false);
+    assert.ok(effort.left < 0);
+  });
+
+  it("fits nothing to a template without end", () => {
+    assert.equal(new UriTemplate(`x://${"a".repeat(5_000)}`).fits("x://a", { left: 9 }), false);
+  });
 });

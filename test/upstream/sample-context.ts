@@ -18,6 +18,8 @@ export class SampleContext implements ToolContext {
   readonly progressed: unknown[][] = [];
   readonly logged: [LogLevel, unknown, string | undefined][] = [];
   readonly asked: Question[] = [];
+  /** Ids of the pages that it was told are done with. */
+  readonly pagesDone: string[] = [];
   readonly #answers: NonNullable<SampleContextOptions["answers"]>;
 
   constructor(options: SampleContextOptions = {}) {
@@ -36,6 +38,10 @@ export class SampleContext implements ToolContext {
 
   log(level: LogLevel, data: unknown, logger?: string): void {
     this.logged.push([level, data, logger]);
+  }
+
+  pageDone(id: string): void {
+    this.pagesDone.push(id);
   }
 
   canAsk({ method }: Question): boolean {

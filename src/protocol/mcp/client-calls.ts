@@ -1,5 +1,6 @@
 import { CannotAsk, type Question, type ToolContext } from "../../tool/tool.ts";
-import type { JsonObject } from "./client.ts";
+import { isObject, type JsonObject } from "./client.ts";
+import type { TaskListener } from "./client-follow-task.ts";
 
 /** What is known of where a message of the server belongs. */
 export interface Origin {
@@ -17,7 +18,11 @@ export interface Origin {
 export class ClientCalls {
   /** By progress token. */
   readonly #open = new Map<number, ToolContext>();
-  readonly #tasks = new Map<string, ToolContext>();
+  /** The last progress of calls that had any. */
+  readonly #progress = new Map<number, number>();
+  /** The calls that went on as tasks of 2025-11-25. */
+  readonly #tasks = new Map<string, number>();
+  readonly #taskListeners = new Map<string, TaskListener>();
   #lastToken = 0;
 
   get size(): number {
@@ -31,26 +36,68 @@ export class ClientCalls {
     return token;
   }
 
-  end(token: number): void {
-    this.#open.delete(token);
+  has(token: unknown): boolean {
+    return this.#open.has(token as number);
   }
 
-  /** Until the returned function is called, the task belongs to the context. */
-  bindTask(taskId: string, context: ToolContext): () => void {
-    this.#tasks.set(taskId, context);
+  end(token: number): void {
+    this.#open.delete(token);
+    if (this.#progress.size > 0) this.#progress.delete(token);
+  }
+
+  /** Until the returned function is called, the task belongs to the call. */
+  bindTask(taskId: string, token: number): () => void {
+    this.#tasks.set(taskId, token);
     return () => this.#tasks.delete(taskId);
+  }
+
+  /** Until the returned function is called, what the server says of the task is told. */
+  hearOfTask(taskId: string, listener: TaskListener): () => void {
+    this.#taskListeners.set(taskId, listener);
+    return () => {
+      if (this.#taskListeners.get(taskId) === listener) this.#taskListeners.delete(taskId);
+    };
+  }
+
+  /** The server says how a task is. */
+  taskBecame(task: JsonObject): void {
+    const { taskId, statusMessage } = task;
+    this.#taskListeners.get(taskId as string)?.told(task);
+    const token = this.#tasks.get(taskId as string);
+    if (token !== undefined && typeof statusMessage === "string") this.gotOn(token, statusMessage);
+  }
+
+  /** The server will tell of tasks from now on. */
+  listening({ notifications }: JsonObject): void {
+    const taskIds = isObject(notifications) ? notifications.taskIds : undefined;
+    if (!Array.isArray(taskIds)) return;
+    for (const taskId of taskIds) this.#taskListeners.get(taskId as string)?.told();
+  }
+
+  /** The server is gone. Whoever waits for an answer hears of it anyway. */
+  lost(): void {
+    for (const listener of [...this.#taskListeners.values()]) listener.lost();
   }
 
   progressed(params: JsonObject): void {
     const { progressToken, progress, total, message } = params;
-    if (typeof progress !== "number") return;
-    this.#open
-      .get(progressToken as number)
-      ?.progress(
-        progress,
-        typeof total === "number" ? total : undefined,
-        typeof message === "string" ? message : undefined,
-      );
+    const context = this.#open.get(progressToken as number);
+    if (context === undefined || typeof progress !== "number") return;
+    this.#progress.set(progressToken as number, progress);
+    context.progress(
+      progress,
+      typeof total === "number" ? total : undefined,
+      typeof message === "string" ? message : undefined,
+    );
+  }
+
+  /** A call got on, by no number that the server would give. */
+  gotOn(token: number, message: string | undefined): void {
+    const context = this.#open.get(token);
+    if (context === undefined) return;
+    const progress = (this.#progress.get(token) ?? 0) + 1;
+    this.#progress.set(token, progress);
+    context.progress(progress, undefined, message);
   }
 
   /** One context of each client that has a call open: whom a message of the server may concern. */
@@ -62,7 +109,8 @@ export class ClientCalls {
 
   /** Whom a question is for. Throws when nobody can be asked, or it cannot be told who. */
   askedOf(question: Question, origin: Origin): ToolContext {
-    const known = this.#tasks.get(origin.task as string) ?? this.#open.get(origin.token as number);
+    const token = this.#tasks.get(origin.task as string) ?? origin.token;
+    const known = this.#open.get(token as number);
     if (known !== undefined) return able(known, question);
     const everyone = this.audience();
     const candidates = everyone.filter((context) => context.canAsk(question));

@@ -1,6 +1,6 @@
 import type { Question, ToolContext, ToolResult } from "../../tool/tool.ts";
 import { isObject, type JsonObject } from "./client.ts";
-import { META } from "./names.ts";
+import { META, TASKS_EXTENSION } from "./names.ts";
 import { MODERN } from "./revision.ts";
 import type { ServerInfo } from "./result.ts";
 
@@ -36,18 +36,25 @@ export function passedOn(meta: JsonObject): JsonObject {
   return passed;
 }
 
-/** What each request of 2026-07-28 says about who asks. */
-export function modernEnvelope(info: ServerInfo, context: ToolContext | undefined): JsonObject {
+/** That a call may be answered with a task, as a capability. */
+export const WITH_TASKS: JsonObject = { extensions: { [TASKS_EXTENSION]: {} } };
+
+/** What each request of 2026-07-28 says about who asks, and what we can do beside that. */
+export function modernEnvelope(
+  info: ServerInfo,
+  context: ToolContext | undefined,
+  ours?: JsonObject,
+): JsonObject {
   return {
     [META.protocolVersion]: MODERN,
     [META.clientInfo]: info,
-    [META.clientCapabilities]: context === undefined ? {} : capabilitiesOf(context),
+    [META.clientCapabilities]: context === undefined ? {} : capabilitiesOf(context, ours),
     ...(context === undefined ? {} : { [META.logLevel]: context.meta[META.logLevel] ?? "info" }),
   };
 }
 
 /** What the caller's side can be asked, as capabilities of a client. */
-function capabilitiesOf(context: ToolContext): JsonObject {
+function capabilitiesOf(context: ToolContext, ours: JsonObject | undefined): JsonObject {
   const can = (method: string, params: Question["params"] = {}): boolean =>
     context.canAsk({ method, params });
   const elicitation = {
@@ -60,6 +67,7 @@ function capabilitiesOf(context: ToolContext): JsonObject {
       ? { sampling: can("sampling/createMessage", { tools: [] }) ? { tools: {} } : {} }
       : {}),
     ...(can("roots/list") ? { roots: {} } : {}),
+    ...ours,
   };
 }
 

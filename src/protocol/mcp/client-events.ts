@@ -1,3 +1,5 @@
+import type { LogLevel } from "../../base/log.ts";
+
 /** What a server tells without being asked, for all of its callers. */
 export interface McpClientEvents {
   toolsChanged(): void;
@@ -5,7 +7,7 @@ export interface McpClientEvents {
   resourcesChanged(): void;
   resourceUpdated(uri: string): void;
   /** A message for people that belongs to no call. */
-  logged(level: unknown, data: unknown, logger: unknown): void;
+  logged(level: LogLevel, data: unknown, logger: string | undefined): void;
 }
 
 export const NO_EVENTS: McpClientEvents = {

@@ -1,9 +1,8 @@
-import { setTimeout as sleep } from "node:timers/promises";
-
 import { TrunklineError } from "../../base/errors.ts";
 import { STANDARD } from "../../rpc/codes.ts";
 import type { RequestOptions } from "../../rpc/outgoing.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
+import type { StopListener } from "../../base/stop.ts";
 import type { ToolContext } from "../../tool/tool.ts";
 import { isObject, type JsonObject } from "./client.ts";
 import { putQuestion } from "./client-questions.ts";
@@ -15,12 +14,17 @@ export interface TaskLink {
   request(method: string, params: JsonObject, options: RequestOptions): Promise<JsonObject>;
   /** It got on; in the server's words, where it has any. */
   gotOn(message: string | undefined): void;
-  /** Until the returned function is called, what the server says of the task by itself comes here. */
-  hear(taskId: string, news: TaskNews): () => void;
+  /** Until the returned function is called, the listener hears what the server says by itself. */
+  hear(taskId: string, listener: TaskListener): () => void;
 }
 
-/** The task as it is now; nothing, where that can be asked for from now on without missing any. */
-export type TaskNews = (task: JsonObject | undefined) => void;
+/** Hears of a task. */
+export interface TaskListener {
+  /** The task as it is now; left out where it is to be looked at. */
+  told(task?: JsonObject): void;
+  /** The server is gone. */
+  lost(): void;
+}
 
 /** Milliseconds between two looks, where the server does not say, and however it does. */
 const USUAL_POLL = 1_000;
@@ -30,6 +34,7 @@ const TIMEOUT = 30_000;
 /** Looks in a row that may fail for reasons that pass. */
 const MOST_MISSES = 5;
 const MOST_QUESTIONS = 200;
+const LONGEST_MESSAGE = 2_000;
 
 const OVER: ReadonlySet<unknown> = new Set(["completed", "failed", "cancelled"]);
 
@@ -47,16 +52,18 @@ export async function followTask(created: JsonObject, link: TaskLink): Promise<J
   return outcomeOf(await task.untilOver());
 }
 
-class FollowedTask {
+class FollowedTask implements TaskListener, StopListener {
   readonly #id: string;
   readonly #link: TaskLink;
   readonly #asked = new Set<string>();
   readonly #pages: string[] = [];
   readonly #listening = new AbortController();
-  /** Rejects when a question could not be answered. */
+  /** Rejects when there is no sense in waiting any longer. */
   readonly #failed = Promise.withResolvers<never>();
-  #woken = Promise.withResolvers<JsonObject | undefined>();
   #task: JsonObject;
+  #news: JsonObject | undefined;
+  #isDue = false;
+  #wake: (() => void) | undefined;
   #misses = 0;
 
   constructor(id: string, created: JsonObject, link: TaskLink) {
@@ -67,25 +74,42 @@ class FollowedTask {
   }
 
   async untilOver(): Promise<JsonObject> {
-    const forget = this.#link.hear(this.#id, (task) => this.#woken.resolve(task));
+    const { context } = this.#link;
+    const forget = this.#link.hear(this.#id, this);
+    context.stop.add(this);
     try {
       // What it came to is not part of the promise, however soon it is over.
       if (OVER.has(this.#task.status)) return await this.#get();
       this.#tell(undefined);
       this.#listen();
       while (!OVER.has(this.#task.status)) this.#became((await this.#next()) ?? this.#task);
-      for (const id of this.#pages) this.#link.context.pageDone?.(id);
+      for (const id of this.#pages) context.pageDone?.(id);
       return this.#task;
     } catch (error) {
       this.#request("tasks/cancel", {}, { timeout: TIMEOUT }).catch(() => {});
       throw error;
     } finally {
       forget();
+      context.stop.remove(this);
       this.#listening.abort(new Error("The task is over"));
     }
   }
 
-  /** Being told is sooner than asking, but not all servers do it: the task is looked at all the same. */
+  told(task?: JsonObject): void {
+    this.#news = task;
+    this.#isDue = true;
+    this.#wake?.();
+  }
+
+  lost(): void {
+    this.#failed.reject(new TrunklineError("closed", "The connection is closed"));
+  }
+
+  stopped(reason: Error): void {
+    this.#failed.reject(reason);
+  }
+
+  /** Being told is sooner than asking, but not all servers do it: the task is looked at as well. */
   #listen(): void {
     const notifications = { taskIds: [this.#id] };
     const { signal } = this.#listening;
@@ -94,20 +118,21 @@ class FollowedTask {
 
   /** The task as it is after the server's interval, or sooner where the server says so. */
   async #next(): Promise<JsonObject | undefined> {
-    const awake = new AbortController();
-    const { signal } = this.#link.context;
-    const either = AbortSignal.any([signal, awake.signal]);
-    const late = sleep(pollInterval(this.#task), undefined, { signal: either, ref: false });
+    if (!this.#isDue) await this.#pause();
+    const news = this.#news;
+    this.#news = undefined;
+    this.#isDue = false;
+    return news ?? Promise.race([this.#look(), this.#failed.promise]);
+  }
+
+  async #pause(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, pollInterval(this.#task)).unref();
+    this.#wake = resolve;
     try {
-      const news = await Promise.race([late, this.#woken.promise, this.#failed.promise]);
-      return news ?? (await Promise.race([this.#look(), this.#failed.promise]));
-    } catch (error) {
-      if (signal.aborted) throw signal.reason;
-      throw error;
+      await Promise.race([promise, this.#failed.promise]);
     } finally {
-      this.#woken = Promise.withResolvers();
-      late.catch(() => {});
-      awake.abort();
+      clearTimeout(timer);
     }
   }
 
@@ -150,7 +175,9 @@ class FollowedTask {
         : before.status !== status ||
           before.statusMessage !== statusMessage ||
           before.lastUpdatedAt !== lastUpdatedAt;
-    if (isNews) this.#link.gotOn(typeof statusMessage === "string" ? statusMessage : undefined);
+    if (!isNews) return;
+    const message = typeof statusMessage === "string" ? statusMessage : undefined;
+    this.#link.gotOn(message?.slice(0, LONGEST_MESSAGE));
   }
 
   /** Each question is asked once, however often the task shows it, and answered on its own. */
@@ -164,13 +191,23 @@ class FollowedTask {
     const answers = fresh.map(async ([key, request]) => {
       const question = questionOf(key, request);
       const answer = await putQuestion(context, question, (id) => this.#pages.push(id));
-      if (OVER.has(this.#task.status)) return;
-      const options = { stop: context.stop, timeout: TIMEOUT };
-      await this.#request("tasks/update", { inputResponses: { [key]: answer } }, options);
-      // It may go on at once.
-      this.#woken.resolve(undefined);
+      if (!OVER.has(this.#task.status)) await this.#give({ [key]: answer });
     });
     await Promise.all(answers);
+  }
+
+  async #give(inputResponses: JsonObject): Promise<void> {
+    const options = { stop: this.#link.context.stop, timeout: TIMEOUT };
+    try {
+      await this.#request("tasks/update", { inputResponses }, options);
+      // It may go on at once.
+      this.told();
+    } catch (error) {
+      // It may have come to its end without the answer.
+      const task = await this.#get();
+      if (!OVER.has(task.status)) throw error;
+      this.told(task);
+    }
   }
 }
 

@@ -7,8 +7,15 @@ import { META } from "./names.ts";
 /** 2025-11-25: the person has to visit a page before the call can be made. */
 export const URL_ELICITATION_REQUIRED = -32042;
 
-/** Puts a server's question to the caller's side, in the words of that side's era. */
-export function putQuestion(context: ToolContext, question: Question): Promise<unknown> {
+/**
+ * Puts a server's question to the caller's side, in the words of that side's era. `shown` is called
+ * when the question is a page to visit, with the id that the caller's side knows it by.
+ */
+export function putQuestion(
+  context: ToolContext,
+  question: Question,
+  shown?: (id: string) => void,
+): Promise<unknown> {
   const { method, params = {} } = question;
   const { task: _, _meta, ...asked } = params;
   if (method !== "elicitation/create" || params.mode !== "url") {
@@ -16,10 +23,9 @@ export function putQuestion(context: ToolContext, question: Question): Promise<u
   }
   // Only up to 2025-11-25 does such a question have an id.
   const { elicitationId = crypto.randomUUID(), ...rest } = asked;
-  return context.ask({
-    ...question,
-    params: isModernCaller(context) ? rest : { ...rest, elicitationId },
-  });
+  if (isModernCaller(context)) return context.ask({ ...question, params: rest });
+  shown?.(String(elicitationId));
+  return context.ask({ ...question, params: { ...rest, elicitationId } });
 }
 
 export function isModernCaller({ meta }: ToolContext): boolean {

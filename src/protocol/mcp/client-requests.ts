@@ -6,6 +6,7 @@ import type { ToolContext } from "../../tool/tool.ts";
 import { isObject, type JsonObject } from "./client.ts";
 import type { ClientCalls } from "./client-calls.ts";
 import { modernEnvelope, passedOn, WITH_TASKS } from "./client-envelope.ts";
+import { followTask } from "./client-follow-task.ts";
 import { anObject } from "./client-methods.ts";
 import type { ClientPages } from "./client-pages.ts";
 import { asCannotAsk, URL_ELICITATION_REQUIRED, visitPages } from "./client-questions.ts";
@@ -29,6 +30,7 @@ export class ClientRequests {
     this.#calls = calls;
     this.#pages = pages;
     this.#info = info;
+    void peer.ended.then(() => calls.lost());
   }
 
   /** What is asked in nobody's name. */
@@ -53,8 +55,9 @@ export class ClientRequests {
     const token = this.#calls.begin(context);
     return this.#ask(name, params, context, token).then(
       (result) => {
-        const isTask = this.isModern ? result.resultType === "task" : params.task !== undefined;
-        if (isTask) return this.#finish(name, result, context, token).then(plain);
+        if (this.#isTask(params, result)) {
+          return this.#finish(name, result, context, token).then(plain);
+        }
         this.#calls.end(token);
         return plain(result);
       },
@@ -63,7 +66,9 @@ export class ClientRequests {
           if (!(error instanceof RpcError)) throw error;
           const isPage = error.code === URL_ELICITATION_REQUIRED;
           if (isPage && (await visitPages(error, context))) {
-            return plain(await this.#ask(name, params, context, token));
+            const result = await this.#ask(name, params, context, token);
+            const isTask = this.#isTask(params, result);
+            return plain(isTask ? await this.#finish(name, result, context, token) : result);
           }
           if (isPage) this.#pages.required(error, context);
           throw asCannotAsk(error) ?? error;
@@ -92,6 +97,11 @@ export class ClientRequests {
     return askInRounds(ask, params, context);
   }
 
+  /** Only who asked for a task was answered with one, up to 2025-11-25. */
+  #isTask(params: JsonObject, result: JsonObject): boolean {
+    return this.isModern ? result.resultType === "task" : params.task !== undefined;
+  }
+
   /** Waits for what a call that was answered with a task comes to. */
   async #finish(
     name: string,
@@ -104,12 +114,11 @@ export class ClientRequests {
       if (name !== "tools/call") {
         throw RpcError.of(STANDARD.internal, `the server answered '${name}' with a task`);
       }
-      const { followTask } = await import("./client-follow-task.ts");
       return await followTask(begun, {
         context,
         request: (method, params, options) => this.#ofTask(method, params, context, options),
         gotOn: (message) => this.#calls.gotOn(token, message),
-        hear: (taskId, news) => this.#calls.hearOfTask(taskId, news),
+        hear: (taskId, listener) => this.#calls.hearOfTask(taskId, listener),
       });
     } catch (error) {
       if (error instanceof RpcError) throw asCannotAsk(error) ?? error;

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { STANDARD } from "../../rpc/codes.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
-import type { ToolContext } from "../../tool/tool.ts";
+import type { Question, ToolContext } from "../../tool/tool.ts";
 import { isObject, type JsonObject } from "./client.ts";
 import { putQuestion } from "./client-questions.ts";
 
@@ -20,6 +20,8 @@ export async function askInRounds(
   context: ToolContext,
 ): Promise<JsonObject> {
   let result = await ask(params);
+  if (result.resultType !== "input_required") return result;
+  const pages: string[] = [];
   for (let round = 1; result.resultType === "input_required"; round++) {
     if (round > MOST_ROUNDS) {
       throw RpcError.of(STANDARD.internal, `the server asked for more input ${MOST_ROUNDS} times`);
@@ -27,24 +29,35 @@ export async function askInRounds(
     const { inputRequests, requestState } = result;
     const state = typeof requestState === "string" ? { requestState } : {};
     if (isObject(inputRequests) && Object.keys(inputRequests).length > 0) {
-      const inputResponses = await answers(inputRequests, context);
+      const inputResponses = await answers(inputRequests, context, pages);
       result = await ask({ ...params, inputResponses, ...state });
     } else {
       await sleep(PAUSE, undefined, { signal: context.signal });
       result = await ask({ ...params, ...state });
     }
   }
+  // A server of 2026-07-28 never says so, but it could not have gone on otherwise.
+  for (const id of pages) context.pageDone?.(id);
   return result;
 }
 
-async function answers(inputRequests: JsonObject, context: ToolContext): Promise<JsonObject> {
+async function answers(
+  inputRequests: JsonObject,
+  context: ToolContext,
+  pages: string[],
+): Promise<JsonObject> {
   const all = Object.entries(inputRequests).map(async ([key, request]) => {
-    const { method, params } = isObject(request) ? request : {};
-    if (typeof method !== "string") {
-      throw RpcError.of(STANDARD.internal, `the server's input request '${key}' has no method`);
-    }
-    const question = { key, method, ...(isObject(params) ? { params } : {}) };
-    return [key, await putQuestion(context, question)] as const;
+    const question = questionOf(key, request);
+    return [key, await putQuestion(context, question, (id) => pages.push(id))] as const;
   });
   return Object.fromEntries(await Promise.all(all));
+}
+
+/** What a server needs to know, as the caller's side is asked it. */
+export function questionOf(key: string, request: unknown): Question {
+  const { method, params } = isObject(request) ? request : {};
+  if (typeof method !== "string") {
+    throw RpcError.of(STANDARD.internal, `the server's input request '${key}' has no method`);
+  }
+  return { key, method, ...(isObject(params) ? { params } : {}) };
 }

@@ -1,20 +1,18 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { VERSION } from "../../base/version.ts";
-import { type Method, method } from "../../rpc/method.ts";
 import { Peer } from "../../rpc/peer.ts";
 import type { PeerLimits, PeerOptions } from "../../rpc/peer-options.ts";
-import { RpcError } from "../../rpc/rpc-error.ts";
 import type { ToolContext, ToolResult } from "../../tool/tool.ts";
 import type { Channel } from "../../wire/channel.ts";
 import { isObject, type JsonObject } from "./client.ts";
 import { ClientCalls } from "./client-calls.ts";
-import { modernEnvelope, passedOn, plainResult, plainToolResult } from "./client-envelope.ts";
+import { plainResult, plainToolResult } from "./client-envelope.ts";
 import { type McpClientEvents, NO_EVENTS } from "./client-events.ts";
 import { type Era, type Introduction, shakeHands } from "./client-handshake.ts";
 import { ClientListening } from "./client-listen.ts";
-import { allPages } from "./client-lists.ts";
-import { asCannotAsk, URL_ELICITATION_REQUIRED, visitPages } from "./client-questions.ts";
-import { askInRounds } from "./client-rounds.ts";
+import { allPages, type LeftOut, withReadableNames } from "./client-lists.ts";
+import { ClientPages } from "./client-pages.ts";
+import { ClientRequests } from "./client-requests.ts";
 import { clientRoutes } from "./client-routes.ts";
 import { mcpDialect } from "./dialect.ts";
 import type { ServerInfo } from "./result.ts";
@@ -24,6 +22,8 @@ export interface McpClientOptions {
   readonly era?: Era;
   readonly info?: ServerInfo;
   readonly events?: Partial<McpClientEvents>;
+  /** What the server is called here; its messages go under it. */
+  readonly name?: string;
   readonly limits?: Partial<PeerLimits>;
   readonly report?: PeerOptions<undefined>["report"];
   /** Milliseconds that getting to know each other may take. */
@@ -40,35 +40,39 @@ export interface McpClientOptions {
 
 const HANDSHAKE = 30_000;
 const PROBE = 2_000;
-/** For what a server has at hand: lists, completions, subscriptions. */
-const QUICK = 30_000;
 
 /** The client's side of MCP: one shape, whatever revision the server speaks. */
 export class McpClient {
   readonly #peer: Peer;
   readonly #calls = new ClientCalls();
-  readonly #info: ServerInfo;
+  readonly #requests: ClientRequests;
   readonly #listening: ClientListening;
   readonly #canCall: (tool: JsonObject) => boolean;
+  readonly #report: NonNullable<McpClientOptions["report"]>;
   #server: Introduction | undefined;
 
   private constructor(channel: Channel<string>, options: McpClientOptions) {
-    this.#info = options.info ?? { name: "trunkline", version: VERSION };
+    const pages = new ClientPages();
+    this.#report = options.report ?? (() => {});
     this.#canCall = options.canCall ?? (() => true);
     this.#peer = new Peer(channel, undefined, {
       // Servers of 2025-03-26 may send several messages as one.
       dialect: { ...mcpDialect, batches: true },
       routes: clientRoutes({
         calls: this.#calls,
+        pages,
         events: { ...NO_EVENTS, ...options.events },
+        name: options.name,
         originOf: options.originOf ?? (() => undefined),
       }),
       ...(options.limits === undefined ? {} : { limits: options.limits }),
       ...(options.report === undefined ? {} : { report: options.report }),
     });
-    this.#listening = new ClientListening(KINDS, (notifications, signal) =>
-      this.#request("subscriptions/listen", { notifications: this.#narrow(notifications) }, signal),
-    );
+    this.#requests = new ClientRequests(this.#peer, this.#calls, pages, infoOf(options));
+    this.#listening = new ClientListening(KINDS, (wanted, signal) => {
+      const notifications = this.#narrow(wanted);
+      return this.#requests.request("subscriptions/listen", { notifications }, signal);
+    });
   }
 
   /** Connects, and closes the channel when that fails. */
@@ -85,13 +89,15 @@ export class McpClient {
     try {
       const signals = [late.signal, ...(options.signal === undefined ? [] : [options.signal])];
       const signal = AbortSignal.any(signals);
-      client.#server = await shakeHands(client.#peer, { era, info: client.#info, probe, signal });
+      const info = infoOf(options);
+      client.#server = await shakeHands(client.#peer, { era, info, probe, signal });
     } catch (error) {
       await client.close();
       throw error;
     } finally {
       clearTimeout(timer);
     }
+    client.#requests.isModern = client.isModern;
     if (client.isModern) client.#listening.renew();
     return client;
   }
@@ -127,12 +133,14 @@ export class McpClient {
   }
 
   async listTools(): Promise<JsonObject[]> {
-    const tools = await this.#list("tools", "tools/list", "tools");
+    const all = await this.#list("tools", "tools/list", "tools");
+    const tools = withReadableNames(all, this.#leftOut("tools/list"));
     return this.isModern ? tools.filter(this.#canCall) : tools;
   }
 
-  listPrompts(): Promise<JsonObject[]> {
-    return this.#list("prompts", "prompts/list", "prompts");
+  async listPrompts(): Promise<JsonObject[]> {
+    const prompts = await this.#list("prompts", "prompts/list", "prompts");
+    return withReadableNames(prompts, this.#leftOut("prompts/list"));
   }
 
   listResources(): Promise<JsonObject[]> {
@@ -144,54 +152,41 @@ export class McpClient {
   }
 
   callTool(name: string, args: JsonObject, context: ToolContext): Promise<ToolResult> {
-    return this.#call("tools/call", { name, arguments: args }, context, plainToolResult);
+    const params = { name, arguments: args };
+    return this.#requests.call("tools/call", params, context, plainToolResult);
   }
 
-  /** Calls a tool that only works as a task, and waits for its end (2025-11-25). */
-  async callToolAsTask(name: string, args: JsonObject, context: ToolContext): Promise<ToolResult> {
+  /** Calls a tool that only works as a task (2025-11-25), and waits for its end. */
+  callToolAsTask(name: string, args: JsonObject, context: ToolContext): Promise<ToolResult> {
     if (this.isModern) return this.callTool(name, args, context);
     const params = { name, arguments: args, task: {} };
-    const begun = await this.#call("tools/call", params, context, plainResult);
-    const task = isObject(begun.task) ? begun.task : undefined;
-    if (typeof task?.taskId !== "string") return plainToolResult(begun);
-    const { taskId } = task;
-    const release = this.#calls.bindTask(taskId, context);
-    try {
-      return await this.#call("tasks/result", { taskId }, context, plainToolResult);
-    } catch (error) {
-      if (context.signal.aborted) {
-        this.#request("tasks/cancel", { taskId }).catch(() => {});
-      }
-      throw error;
-    } finally {
-      release();
-    }
+    return this.#requests.call("tools/call", params, context, plainToolResult);
   }
 
   readResource(uri: string, context: ToolContext): Promise<JsonObject> {
-    return this.#call("resources/read", { uri }, context, plainResult);
+    return this.#requests.call("resources/read", { uri }, context, plainResult);
   }
 
   getPrompt(name: string, args: JsonObject, context: ToolContext): Promise<JsonObject> {
-    return this.#call("prompts/get", { name, arguments: args }, context, plainResult);
+    return this.#requests.call("prompts/get", { name, arguments: args }, context, plainResult);
   }
 
   async complete(params: JsonObject): Promise<JsonObject> {
-    return plainResult(await this.#request("completion/complete", params));
+    return plainResult(await this.#requests.request("completion/complete", params));
   }
 
   /** Wants to hear when the resource changes. */
   async watch(uri: string): Promise<void> {
     if (this.isModern) this.#listening.watch(uri);
     else if (this.#can("resources", "subscribe")) {
-      await this.#request("resources/subscribe", { uri });
+      await this.#requests.request("resources/subscribe", { uri });
     }
   }
 
   async unwatch(uri: string): Promise<void> {
     if (this.isModern) this.#listening.unwatch(uri);
     else if (this.#can("resources", "subscribe")) {
-      await this.#request("resources/unsubscribe", { uri });
+      await this.#requests.request("resources/unsubscribe", { uri });
     }
   }
 
@@ -202,62 +197,12 @@ export class McpClient {
 
   async #list(capability: string, name: string, member: string): Promise<JsonObject[]> {
     if (!isObject(this.capabilities[capability])) return [];
-    return allPages((params) => this.#request(name, params), member);
+    const ask = (params: JsonObject): Promise<JsonObject> => this.#requests.request(name, params);
+    return allPages(ask, member, this.#leftOut(name));
   }
 
-  /** What is done for a caller, who may be asked something meanwhile. */
-  #call<R>(
-    name: string,
-    params: JsonObject,
-    context: ToolContext,
-    plain: (result: JsonObject) => R,
-  ): Promise<R> {
-    const token = this.#calls.begin(context);
-    return this.#ask(name, params, context, token).then(
-      (result) => {
-        this.#calls.end(token);
-        return plain(result);
-      },
-      async (error: unknown) => {
-        try {
-          if (!(error instanceof RpcError)) throw error;
-          const isPage = error.code === URL_ELICITATION_REQUIRED;
-          if (!isPage || !(await visitPages(error, context))) throw asCannotAsk(error) ?? error;
-          return plain(await this.#ask(name, params, context, token));
-        } finally {
-          this.#calls.end(token);
-        }
-      },
-    );
-  }
-
-  #ask(
-    name: string,
-    params: JsonObject,
-    context: ToolContext,
-    progressToken: number,
-  ): Promise<JsonObject> {
-    const stop = { stop: context.stop };
-    const own = { ...passedOn(context.meta), progressToken };
-    if (!this.isModern) {
-      return this.#peer.request(anObject(name), { ...params, _meta: own }, stop);
-    }
-    const _meta = { ...own, ...modernEnvelope(this.#info, context) };
-    const ask = (more: JsonObject): Promise<JsonObject> =>
-      this.#peer.request(anObject(name), { ...more, _meta }, stop);
-    return askInRounds(ask, params, context);
-  }
-
-  /** What is asked in nobody's name. */
-  #request(name: string, params: JsonObject, signal?: AbortSignal): Promise<JsonObject> {
-    const full = this.isModern
-      ? { ...params, _meta: modernEnvelope(this.#info, undefined) }
-      : params;
-    return this.#peer.request(
-      anObject(name),
-      full,
-      signal === undefined ? { timeout: QUICK } : { signal },
-    );
+  #leftOut(list: string): LeftOut {
+    return (why, count) => this.#report("mcp.left-out", { list, why, count });
   }
 
   /** The kinds of change that the server can tell of. */
@@ -284,17 +229,6 @@ export class McpClient {
 
 const KINDS = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true };
 
-const methods = new Map<string, Method<JsonObject, JsonObject>>();
-
-/** The method of a name, all of which answer with an object. Only names that we write get here. */
-function anObject(name: string): Method<JsonObject, JsonObject> {
-  let known = methods.get(name);
-  if (known === undefined) {
-    known = method<JsonObject, JsonObject>(name, {
-      checkResult: (value) =>
-        isObject(value) ? undefined : { path: [], says: "must be an object" },
-    });
-    methods.set(name, known);
-  }
-  return known;
+function infoOf({ info }: McpClientOptions): ServerInfo {
+  return info ?? { name: "trunkline", version: VERSION };
 }

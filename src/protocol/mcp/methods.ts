@@ -61,4 +61,7 @@ export const EVENTS = {
   acknowledged: method<JsonObject>("notifications/subscriptions/acknowledged"),
   taskStatus: method<JsonObject>("notifications/tasks/status"),
   task: method<JsonObject>("notifications/tasks"),
+  progress: method<JsonObject>("notifications/progress"),
+  message: method<JsonObject>("notifications/message"),
+  pageDone: method<JsonObject>("notifications/elicitation/complete"),
 } as const;

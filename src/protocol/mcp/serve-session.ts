@@ -5,6 +5,7 @@ import type { Connection } from "./connection.ts";
 import type { McpDoor } from "./door.ts";
 import { METHODS } from "./methods.ts";
 import { TASKS_EXTENSION } from "./names.ts";
+import { relayNotices } from "./relay-notices.ts";
 import { UNCACHED } from "./result.ts";
 import { REVISIONS, type Revision } from "./revision.ts";
 
@@ -41,6 +42,7 @@ export function serveSession(door: McpDoor): Route<Connection>[] {
       METHODS.setLevel,
       ({ params, call }) => {
         call.state.logLevel = params.level;
+        relayNotices(door.offer.notices, call.state, call.peer);
         return {};
       },
       { eras: "legacy" },

@@ -102,7 +102,9 @@ async function result(task: Task, { call }: McpRequest<TaskParams>): Promise<Jso
     await task.next(call.signal);
   }
   if (task.status === "cancelled") throw RpcError.of(STANDARD.internal, "the task was cancelled");
-  if (task.error !== undefined) throw new RpcError(task.error.code, task.error.message);
+  if (task.error !== undefined) {
+    throw new RpcError(task.error.code, task.error.message, task.error.data);
+  }
   const meta = { ...(task.result?._meta as JsonObject | undefined), ...relatedTo(task.id) };
   return { ...task.result, _meta: meta };
 }

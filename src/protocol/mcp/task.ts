@@ -1,9 +1,16 @@
 import { RpcError } from "../../rpc/rpc-error.ts";
 import { CannotAsk, type Question, ToolFault } from "../../tool/tool.ts";
-import type { JsonObject } from "./client.ts";
+import { type JsonObject, missingCapability } from "./client.ts";
+import { neededFor } from "./question.ts";
 import type { Rounds } from "./rounds.ts";
 
 export type TaskStatus = "working" | "input_required" | "completed" | "failed" | "cancelled";
+
+export interface TaskError {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: unknown;
+}
 
 /** A call that was answered with a promise, and goes on. */
 export class Task {
@@ -17,7 +24,7 @@ export class Task {
   lastUpdatedAt = this.createdAt;
   status: TaskStatus = "working";
   result: JsonObject | undefined;
-  error: { code: number; message: string } | undefined;
+  error: TaskError | undefined;
 
   /** `stop` ends the work where nothing else does. */
   constructor(
@@ -98,10 +105,12 @@ export class Task {
   }
 }
 
-function errorOf(error: unknown): { code: number; message: string } {
+/** That the client cannot be asked is an error from 2026-07-28 on; before, the model is told. */
+function errorOf(error: unknown): TaskError {
+  if (error instanceof CannotAsk) return errorOf(missingCapability(neededFor(error.question)));
   if (error instanceof RpcError || error instanceof ToolFault) {
-    return { code: error.code, message: error.message };
+    const { code, message, data } = error;
+    return data === undefined ? { code, message } : { code, message, data };
   }
-  if (error instanceof CannotAsk) return { code: -32603, message: error.message };
   return { code: -32603, message: "Internal error" };
 }

@@ -2,21 +2,13 @@ import { type Stop, Stopper, type StopListener } from "../../base/stop.ts";
 import type { LogLevel } from "../../base/log.ts";
 import type { Call } from "../../rpc/call.ts";
 import { type Method, method } from "../../rpc/method.ts";
+import { ROOM } from "../../wire/channel.ts";
 import { type Caller, CannotAsk, type Question, type ToolContext } from "../../tool/tool.ts";
 import { type Client, isModern, type JsonObject, metaOf } from "./client.ts";
 import type { Connection } from "./connection.ts";
-import { LOG_LEVELS, type McpLogLevel } from "./names.ts";
+import { isWanted, MCP_LEVELS } from "./log-levels.ts";
+import { EVENTS } from "./methods.ts";
 import { canBeAsked, shapeQuestion } from "./question.ts";
-
-const progressed = method<JsonObject>("notifications/progress");
-const logged = method<JsonObject>("notifications/message");
-
-const LEVELS: Record<LogLevel, McpLogLevel> = {
-  debug: "debug",
-  info: "info",
-  warn: "warning",
-  error: "error",
-};
 
 /** How questions reach the client, where it takes no requests. */
 export type Ask = (question: Question) => Promise<unknown>;
@@ -33,6 +25,7 @@ export class McpToolContext implements ToolContext, StopListener {
   #stopper: Stopper | undefined;
   #isTask = false;
   #hasProgressed = false;
+  #isBehind = false;
 
   constructor(client: Client, call: Call<Connection>, params: unknown) {
     this.caller = { door: "mcp", name: call.state.callerName ?? client.name };
@@ -90,15 +83,13 @@ export class McpToolContext implements ToolContext, StopListener {
     const told =
       this.#client.revision >= "2025-03-26" ? { progress, total, message } : { progress, total };
     this.#hasProgressed = true;
-    this.#tell(progressed, { progressToken, ...told });
+    this.#tell(EVENTS.progress, { progressToken, ...told });
   }
 
   log(level: LogLevel, data: unknown, logger = "trunkline"): void {
     const least = isModern(this.#client) ? this.#client.logLevel : this.#call.state.client.logLevel;
-    if (least === undefined) return;
-    const named = LEVELS[level];
-    if (LOG_LEVELS.indexOf(named) < LOG_LEVELS.indexOf(least)) return;
-    this.#tell(logged, { level: named, logger, data });
+    if (isWanted(level, least))
+      this.#tell(EVENTS.message, { level: MCP_LEVELS[level], logger, data });
   }
 
   canAsk(question: Question): boolean {
@@ -114,9 +105,23 @@ export class McpToolContext implements ToolContext, StopListener {
     });
   }
 
-  /** From 2026-07-28 on nothing may be said for a request that has its answer. */
+  pageDone(elicitationId: string): void {
+    if (this.#client.revision !== "2025-11-25") return;
+    void this.#call.notify(EVENTS.pageDone, { elicitationId });
+  }
+
+  /**
+   * What the client can do without: left out while it reads more slowly than it is told. From
+   * 2026-07-28 on nothing may be said for a request that has its answer.
+   */
   #tell(event: Method<JsonObject, void>, params: JsonObject): void {
+    if (this.#isBehind) return;
     if (isModern(this.#client) && (this.#isTask || this.#call.isSettled)) return;
-    void this.#call.notify(event, params);
+    const room = this.#call.notify(event, params);
+    if (room === ROOM) return;
+    this.#isBehind = true;
+    void room.then(() => {
+      this.#isBehind = false;
+    });
   }
 }

@@ -1,0 +1,44 @@
+import { sep } from "node:path";
+
+import type { UpstreamSettings } from "./settings.ts";
+
+/** Where it is remembered what the upstream of that name offers. */
+export function cataloguePath(folder: string, name: string): string {
+  // Not with join(): a start that knows ten servers would spend half a millisecond in it.
+  return `${folder}${sep}${encodeURIComponent(name)}.json`;
+}
+
+/**
+ * Which program or address it is. Variables and headers do not make it another. What is written
+ * anywhere is a hash: here too, there may be secrets.
+ */
+export function sourceOf(settings: UpstreamSettings): readonly unknown[] {
+  return "command" in settings
+    ? [settings.command, settings.args ?? [], settings.cwd ?? ""]
+    : [settings.url];
+}
+
+/**
+ * 64 bits that differ for different texts, unless somebody sets out to find two with the same; but
+ * both would be that person's own settings. Loading `node:crypto` would cost every start 8 ms.
+ */
+export function hashOf(text: string): string {
+  let high = text.length;
+  let low = 0x41c6ce57;
+  const bytes = Buffer.alloc(Buffer.byteLength(text) + 3);
+  bytes.write(text);
+  // Four bytes at once: the loop takes longer than all that is around it.
+  for (const word of new Int32Array(bytes.buffer, bytes.byteOffset, bytes.length >> 2)) {
+    high = Math.imul(high ^ word, 0x9e3779b1);
+    low = Math.imul(low ^ (low >>> 15) ^ word, 0x5f356495);
+  }
+  return hex(mixed(high, low)) + hex(mixed(low, high));
+}
+
+function mixed(one: number, other: number): number {
+  return Math.imul(one ^ (one >>> 16), 0x85ebca6b) ^ Math.imul(other ^ (other >>> 13), 0xc2b2ae35);
+}
+
+function hex(bits: number): string {
+  return (bits >>> 0).toString(16).padStart(8, "0");
+}

@@ -1,0 +1,158 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { HouseOfUpstreams } from "../../test/upstream/house-of-upstreams.ts";
+import { RawClient } from "../../test/upstream/raw-client.ts";
+import { SampleContext } from "../../test/upstream/sample-context.ts";
+import { ECHO, LEGACY, type Script, Scripts } from "../../test/upstream/scripted-server.ts";
+
+const QUICK = { firstWait: 5, longestWait: 20, rest: 40, firstList: 200, gather: 5 };
+/** A server that does nobody any harm. */
+const CALM: Script = { ...LEGACY, "tools/list": () => ({ tools: [{ ...ECHO, name: "calm" }] }) };
+
+async function houseOf(script: Script): Promise<[HouseOfUpstreams, Scripts]> {
+  const scripts = new Scripts({ hostile: script, calm: CALM });
+  const house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
+  await house.furnish({ hostile: { command: "hostile" }, calm: { command: "calm" } });
+  return [house, scripts];
+}
+
+async function calmAnswers(house: HouseOfUpstreams): Promise<void> {
+  const result = await house.offer.tools.call("calm", { text: "calm" }, new SampleContext());
+  assert.equal(result.content[0]?.text, "calm");
+}
+
+describe("A hostile upstream", () => {
+  it("cannot drown its caller in progress and messages", async () => {
+    const [opened] = await houseOf({
+      ...LEGACY,
+      "tools/call": ({ _meta }, server) => {
+        const { progressToken } = _meta;
+        for (let progress = 1; progress <= 5_000; progress++) {
+          server.notify("notifications/progress", { progressToken, progress });
+          server.notify("notifications/message", { level: "error", data: "!" });
+        }
+        return { content: [] };
+      },
+    });
+    await using house = opened;
+    await using client = await RawClient.connect(house.door, { revision: "2025-11-25" });
+    await client.callTool("echo", {}, { _meta: { progressToken: 1 } });
+    assert.ok(client.told("notifications/progress").length < 500);
+    assert.ok(client.told("notifications/message").length < 500);
+    assert.ok(client.told("notifications/progress").length > 50);
+    // Nor the log.
+    assert.ok(house.log.length < 500, `${house.log.length} lines`);
+    await calmAnswers(house);
+  });
+
+  it("cannot have its callers asked without measure", async () => {
+    const [opened] = await houseOf({
+      ...LEGACY,
+      "tools/call": async (_, server) => {
+        const questions = Array.from({ length: 1_000 }, () => server.request("roots/list"));
+        const refused = (await Promise.race([
+          Promise.all(questions.slice(256)),
+          new Promise<never>(() => {}),
+        ])) as { error?: { message: string } }[];
+        return { content: [], refused: refused.filter(({ error }) => error !== undefined).length };
+      },
+    });
+    await using house = opened;
+    const context = new SampleContext({ answers: { "roots/list": () => new Promise(() => {}) } });
+    const result = await house.offer.tools.call("echo", {}, context);
+    assert.equal(result.refused, 1_000 - 256);
+    assert.equal(context.asked.length, 256);
+    await calmAnswers(house);
+  });
+
+  it("cannot have its list asked for without end by changing it without end", async (t) => {
+    t.mock.timers.enable({ apis: ["setTimeout"] });
+    let lists = 0;
+    const [opened, scripts] = await houseOf({
+      ...LEGACY,
+      "tools/list": () => ({ tools: [{ ...ECHO, name: `tool-${++lists}` }] }),
+    });
+    await using house = opened;
+    const server = await scripts.start("hostile");
+    // Ten minutes, in which it says ten times in a second that it has changed.
+    for (let time = 0; time < 6_000; time++) {
+      server.notify("notifications/tools/list_changed");
+      await server.request("ping");
+      t.mock.timers.tick(100);
+    }
+    assert.ok(lists > 15, `listed ${lists} times`);
+    assert.ok(lists < 120, `listed ${lists} times`);
+    await calmAnswers(house);
+  });
+
+  it("cannot take a place in the list with names that nobody can read, or with two of a name", async () => {
+    const names = ["good", "good", "bad\u001B[31m", "zero\u200Bwidth", "", "l".repeat(5_000)];
+    const [opened] = await houseOf({
+      ...LEGACY,
+      initialize: () => ({
+        protocolVersion: "2025-11-25",
+        capabilities: { tools: {}, prompts: {} },
+      }),
+      "tools/list": () => ({ tools: names.map((name) => ({ ...ECHO, name })) }),
+      "prompts/list": () => ({ prompts: names.map((name) => ({ name })) }),
+    });
+    await using house = opened;
+    const cut = `hostile_${"l".repeat(120)}`;
+    assert.deepEqual(house.toolNames, ["good", cut, "calm"]);
+    assert.deepEqual(
+      house.offer.prompts.list().map(({ definition }) => definition.name),
+      ["good", cut],
+    );
+    assert.match(house.log.join(""), /mcp\.left-out.*unreadable names/);
+  });
+
+  it("cannot keep everybody waiting with templates that take for ever", async () => {
+    const uriTemplate = `x://${"{+a}a".repeat(300)}!`;
+    const [opened] = await houseOf({
+      ...LEGACY,
+      initialize: () => ({
+        protocolVersion: "2025-11-25",
+        capabilities: { tools: {}, resources: {} },
+      }),
+      "resources/list": () => ({ resources: [] }),
+      "resources/templates/list": () => ({
+        resourceTemplates: Array.from({ length: 100 }, (_, each) => ({
+          uriTemplate: `${uriTemplate}${each}`,
+        })),
+      }),
+      "resources/read": ({ uri }) => ({ contents: [{ uri, text: "read" }] }),
+    });
+    await using house = opened;
+    await house.offer.resources.templates();
+    const before = performance.now();
+    await house.offer.resources.read(`x://${"a".repeat(5_000)}`, new SampleContext());
+    assert.ok(performance.now() - before < 5_000);
+  });
+
+  it("cannot speak for the resources of another", async () => {
+    const resources: Script = {
+      ...CALM,
+      initialize: () => ({
+        protocolVersion: "2025-11-25",
+        capabilities: { tools: {}, resources: { subscribe: true } },
+      }),
+      "resources/list": () => ({ resources: [{ uri: "calm://1", name: "one" }] }),
+      "resources/templates/list": () => ({ resourceTemplates: [] }),
+      "resources/subscribe": () => ({}),
+    };
+    const scripts = new Scripts({ hostile: LEGACY, calm: resources });
+    await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
+    await house.furnish({ hostile: { command: "hostile" }, calm: { command: "calm" } });
+    let updates = 0;
+    house.offer.resources.watch("calm://1", () => updates++);
+    const [hostile, calm] = [await scripts.start("hostile"), await scripts.start("calm")];
+    await calm.until((server) => server.asked("resources/subscribe").length === 1);
+    hostile.notify("notifications/resources/updated", { uri: "calm://1" });
+    await hostile.request("ping");
+    assert.equal(updates, 0);
+    calm.notify("notifications/resources/updated", { uri: "calm://1" });
+    await calm.request("ping");
+    assert.equal(updates, 1);
+  });
+});

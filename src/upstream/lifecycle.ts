@@ -1,0 +1,212 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { Backoff } from "../base/backoff.ts";
+import { TrunklineError } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import { Sayings } from "../base/sayings.ts";
+import type { Era } from "../protocol/mcp/client-handshake.ts";
+import type { McpClient, McpClientOptions } from "../protocol/mcp/connect.ts";
+import { RpcError } from "../rpc/rpc-error.ts";
+import type { ChannelLimits } from "../wire/channel.ts";
+import { type Link, openLink, type OpenLink } from "./link.ts";
+import { meet, type Met, whyEnded } from "./meet.ts";
+import type { UpstreamLimits, UpstreamSettings } from "./settings.ts";
+
+/**
+ * `idle` was not needed yet; `waiting` failed and is tried again soon; `resting` failed too often
+ * and is left alone for a while.
+ */
+export type UpstreamState = "idle" | "starting" | "up" | "waiting" | "resting" | "stopped";
+
+export interface LifecycleOptions {
+  readonly name: string;
+  readonly settings: UpstreamSettings;
+  readonly limits: UpstreamLimits;
+  readonly log: Log;
+  readonly client: Pick<McpClientOptions, "events" | "name" | "report" | "limits">;
+  readonly open?: OpenLink;
+  readonly channelLimits?: Partial<ChannelLimits>;
+  readonly up: (client: McpClient) => void;
+  readonly down: () => void;
+}
+
+/** An upstream's coming and going: started when it is first needed, and again when it dies. */
+export class Lifecycle {
+  /** While it is up. */
+  client: McpClient | undefined;
+  /** The handshake that it is known to have. */
+  era: Era = "auto";
+  readonly backoff: Backoff;
+  readonly sayings: Sayings;
+  readonly #options: LifecycleOptions;
+  readonly #log: Log;
+  readonly #stopping = new AbortController();
+  #state: UpstreamState = "idle";
+  #since = new Date();
+  #lastError: string | undefined;
+  #starts = 0;
+  #link: Link | undefined;
+  #starting: Promise<McpClient> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  /** Whoever waits for it to be up again. */
+  #again = promise<McpClient>();
+
+  constructor(options: LifecycleOptions) {
+    this.#options = options;
+    this.#log = options.log;
+    this.backoff = new Backoff(options.limits);
+    this.sayings = new Sayings(options.log, "upstream");
+  }
+
+  get state(): UpstreamState {
+    return this.#state;
+  }
+
+  /** When the state came to be. */
+  get since(): Date {
+    return this.#since;
+  }
+
+  get lastError(): string | undefined {
+    return this.#lastError;
+  }
+
+  /** How often it was started after its first time. */
+  get restarts(): number {
+    return Math.max(0, this.#starts - 1);
+  }
+
+  /** Of the process that was started for it, while it is up. */
+  get pid(): number | undefined {
+    return this.client === undefined ? undefined : this.#link?.pid;
+  }
+
+  /** Resolves when it is up, starting it if need be; rejects at once while it is down. */
+  ready(): Promise<McpClient> {
+    switch (this.#state) {
+      case "up":
+      case "starting":
+      case "idle":
+        return this.#start();
+      case "waiting":
+        return Promise.reject(this.down("is down and will be started again"));
+      case "resting":
+        return Promise.reject(this.down("failed too often and is left alone for a while"));
+      case "stopped":
+        return Promise.reject(this.down("is stopped"));
+    }
+  }
+
+  /** Resolves when it is up again after it died. */
+  restarted(): Promise<McpClient> {
+    if (this.client !== undefined) return Promise.resolve(this.client);
+    const late = sleep(this.#options.limits.start, undefined, { ref: false }).then(() => {
+      throw this.down("did not come back in time");
+    });
+    return Promise.race([this.#again.promise, late]);
+  }
+
+  /** Ends it. It is not started again. */
+  async stop(): Promise<void> {
+    this.#become("stopped");
+    clearTimeout(this.#timer);
+    this.#again.reject(this.down("is stopped"));
+    this.#stopping.abort(this.down("is stopped"));
+    await this.#starting?.catch(() => {});
+    await this.client?.close();
+    await this.#link?.end();
+  }
+
+  /** Why nothing can be had of it, for whoever wants something. */
+  down(what: string): TrunklineError {
+    const why = this.#lastError === undefined ? "" : ` ${this.#lastError}`;
+    const message = `MCP server '${this.#options.name}' ${what}.${why}`;
+    return new TrunklineError("unavailable", message);
+  }
+
+  #start(): Promise<McpClient> {
+    if (this.client !== undefined) return Promise.resolve(this.client);
+    this.#starting ??= this.#connect().finally(() => {
+      this.#starting = undefined;
+    });
+    return this.#starting;
+  }
+
+  async #connect(): Promise<McpClient> {
+    this.#become("starting");
+    this.#starts++;
+    try {
+      const met = await this.#meet();
+      this.#isUp(met);
+      return met.client;
+    } catch (error) {
+      // Learned from a server that has changed since.
+      if (error instanceof RpcError) this.era = "auto";
+      this.#failed(error instanceof Error ? error.message : String(error));
+      throw this.down("could not be started");
+    }
+  }
+
+  #meet(): Promise<Met> {
+    const { settings, open = openLink, limits, client, channelLimits = {} } = this.#options;
+    return meet({
+      settings,
+      open,
+      era: this.era,
+      sayings: this.sayings,
+      channelLimits,
+      signal: this.#stopping.signal,
+      client: { ...client, timeout: limits.start },
+    });
+  }
+
+  #isUp({ client, link }: Met): void {
+    this.#link = link;
+    this.client = client;
+    this.era = client.isModern ? "modern" : "legacy";
+    this.#become("up");
+    this.#log.info("upstream.up", { revision: client.revision, server: client.info });
+    this.#options.up(client);
+    this.#again.resolve(client);
+    this.#again = promise();
+    void client.ended.then(async () => {
+      if (this.client !== client) return;
+      this.client = undefined;
+      this.#options.down();
+      if (this.#state === "stopped") return;
+      // Nobody may use it from here on, however long its end takes.
+      this.#become("waiting");
+      await Promise.all([client.close(), link.end()]);
+      this.#failed(await whyEnded(link, this.sayings));
+    });
+  }
+
+  #failed(why: string): void {
+    this.#lastError = why;
+    if (this.#state === "stopped") return;
+    const wait = this.backoff.failed();
+    const isOpen = this.backoff.isOpen;
+    this.#become(isOpen ? "resting" : "waiting");
+    this.#log.warn("upstream.down", { why, failures: this.backoff.failures, retryInMs: wait });
+    if (isOpen) {
+      this.#again.reject(this.down("failed too often and is left alone for a while"));
+      this.#again = promise();
+    }
+    this.#timer = setTimeout(() => {
+      this.#start().catch(() => {});
+    }, wait).unref();
+  }
+
+  #become(state: UpstreamState): void {
+    if (this.#state === "stopped" || this.#state === state) return;
+    this.#state = state;
+    this.#since = new Date();
+  }
+}
+
+/** One that nobody need wait for. */
+function promise<T>(): PromiseWithResolvers<T> {
+  const made = Promise.withResolvers<T>();
+  made.promise.catch(() => {});
+  return made;
+}
