@@ -220,7 +220,8 @@ for (const kind of KINDS) {
         for await (const line of createInterface({ input: child.stdout! })) {
           acknowledged = line.split(" ").map(Number);
           left--;
-          if (left === 0) child.kill("SIGKILL");
+          // At any moment of the writes that follow.
+          if (left === 0) setTimeout(() => child.kill("SIGKILL"), random.below(8));
         }
         const found = await sample.storage.read("k.md");
         const n = found!.metadata?.n as number;

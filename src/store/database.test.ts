@@ -1,0 +1,149 @@
+import assert from "node:assert/strict";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { describe, it } from "node:test";
+import { promisify } from "node:util";
+
+import { Database } from "./database.ts";
+import { SampleFolder } from "./sample-folder.ts";
+
+const MODULE = JSON.stringify(new URL("database.ts", import.meta.url).href);
+const STEPS = ["CREATE TABLE t (n INTEGER) STRICT", "INSERT INTO t VALUES (1)"];
+
+function all(database: Database): Promise<unknown[]> {
+  return database.read((sqlite) =>
+    sqlite
+      .prepare("SELECT n FROM t ORDER BY n")
+      .all()
+      .map(({ n }) => n),
+  );
+}
+
+describe("Database", { timeout: 60_000 }, () => {
+  it("is for its owner's eyes only, with all that belongs to it", async () => {
+    await using folder = await SampleFolder.create();
+    const path = join(folder.path, "deep/x.db");
+    using database = await Database.open(path, STEPS);
+    await database.change((sqlite) => sqlite.exec("INSERT INTO t VALUES (2)"));
+    for (const suffix of ["", "-wal", "-shm"]) {
+      assert.equal((await stat(path + suffix)).mode & 0o777, 0o600, suffix);
+    }
+    assert.equal((await stat(dirname(path))).mode & 0o777, 0o700);
+  });
+
+  it("takes a file that others could read for itself", async () => {
+    await using folder = await SampleFolder.create();
+    const path = join(folder.path, "x.db");
+    (await Database.open(path, STEPS))[Symbol.dispose]();
+    await chmod(path, 0o644);
+    using database = await Database.open(path, STEPS);
+    assert.equal((await stat(path)).mode & 0o777, 0o600);
+    assert.deepEqual(await all(database), [1]);
+  });
+
+  it("waits for the disk at each change, and keeps foreign keys", async () => {
+    await using folder = await SampleFolder.create();
+    using database = await Database.open(join(folder.path, "x.db"), STEPS);
+    const settings = await database.read((sqlite) =>
+      ["journal_mode", "synchronous", "foreign_keys"].map(
+        (name) => Object.values(sqlite.prepare(`PRAGMA ${name}`).get() ?? {})[0],
+      ),
+    );
+    assert.deepEqual(settings, ["wal", 2, 1]);
+  });
+
+  it("takes each step to the present once, and none halfway", async () => {
+    await using folder = await SampleFolder.create();
+    const path = join(folder.path, "x.db");
+    (await Database.open(path, STEPS))[Symbol.dispose]();
+    const wrong = [...STEPS, "INSERT INTO t VALUES (2)", "no sql"];
+    await assert.rejects(Database.open(path, wrong), { code: "unavailable", message: /x\.db/ });
+    const more = [...STEPS, "INSERT INTO t VALUES (3)"];
+    (await Database.open(path, more))[Symbol.dispose]();
+    using database = await Database.open(path, more);
+    assert.deepEqual(await all(database), [1, 3]);
+    await assert.rejects(Database.open(path, STEPS), {
+      code: "config",
+      message: /it was made by a newer Trunkline/,
+    });
+  });
+
+  it("is made once when several processes open it first at the same time", async () => {
+    await using folder = await SampleFolder.create();
+    const path = join(folder.path, "x.db");
+    const script = `
+      const { Database } = await import(${MODULE});
+      const database = await Database.open(${JSON.stringify(path)}, ${JSON.stringify(STEPS)});
+      for (let n = 0; n < 20; n++) {
+        await database.change((sqlite) => sqlite.exec("INSERT INTO t VALUES (2)"));
+      }`;
+    const run = () => promisify(execFile)(process.execPath, ["--input-type=module", "-e", script]);
+    await Promise.all([run(), run(), run(), run()]);
+    using database = await Database.open(path, STEPS);
+    assert.deepEqual(await all(database), [1, ...Array.from({ length: 80 }, () => 2)]);
+  });
+
+  it("does all of a change or nothing", async () => {
+    await using folder = await SampleFolder.create();
+    using database = await Database.open(join(folder.path, "x.db"), STEPS);
+    const fault = new Error("a fault of the program");
+    const change = database.change((sqlite) => {
+      sqlite.exec("INSERT INTO t VALUES (2)");
+      throw fault;
+    });
+    await assert.rejects(change, fault);
+    assert.deepEqual(await all(database), [1]);
+    await database.change((sqlite) => sqlite.exec("INSERT INTO t VALUES (3)"));
+    assert.deepEqual(await all(database), [1, 3]);
+  });
+
+  it("lets others go on while it waits for another process", async () => {
+    await using folder = await SampleFolder.create();
+    const path = join(folder.path, "x.db");
+    using database = await Database.open(path, STEPS);
+    const script = `
+      const { DatabaseSync } = await import("node:sqlite");
+      const database = new DatabaseSync(${JSON.stringify(path)});
+      database.exec("BEGIN IMMEDIATE; INSERT INTO t VALUES (2)");
+      console.log("begun");
+      process.stdin.once("data", () => { database.exec("COMMIT"); process.exit(); });`;
+    const child = spawn(process.execPath, ["--input-type=module", "-e", script], {
+      stdio: ["pipe", "pipe", "inherit"],
+    });
+    await once(child.stdout, "data");
+    let isChanged = false;
+    const changed = database
+      .change((sqlite) => sqlite.exec("INSERT INTO t VALUES (3)"))
+      .then(() => (isChanged = true));
+    // Readers see what there was; nothing here stands still.
+    for (let round = 0; round < 5; round++) assert.deepEqual(await all(database), [1]);
+    assert.equal(isChanged, false);
+    child.stdin.write("go");
+    await changed;
+    assert.deepEqual(await all(database), [1, 2, 3]);
+  });
+
+  it("says what is no database, and leaves it as it is", async () => {
+    await using folder = await SampleFolder.create();
+    await mkdir(folder.path);
+    const path = join(folder.path, "x.db");
+    const text = "dear diary ".repeat(1_000);
+    await writeFile(path, text);
+    await assert.rejects(Database.open(path, STEPS), {
+      code: "unavailable",
+      message: `Cannot open '${path}': file is not a database`,
+    });
+    assert.equal(await readFile(path, "utf8"), text);
+    await assert.rejects(Database.open(join(path, "y.db"), STEPS), { code: "unavailable" });
+  });
+
+  it("says that it was closed", async () => {
+    await using folder = await SampleFolder.create();
+    const database = await Database.open(join(folder.path, "x.db"), STEPS);
+    database[Symbol.dispose]();
+    database[Symbol.dispose]();
+    await assert.rejects(all(database), { code: "closed", message: /it was closed/ });
+  });
+});
