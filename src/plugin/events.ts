@@ -15,6 +15,8 @@ export interface Subscription {
   readonly filters: Readonly<Record<string, string>>;
   /** Delivers one event; the next waits for it. */
   readonly deliver: (event: BusEvent) => Promise<void>;
+  /** Told once when nothing more is delivered: unsubscribed, replaced or forgotten. */
+  readonly ended?: () => void;
 }
 
 /** Events that wait for one subscriber. One that is slower loses the oldest. */
@@ -49,20 +51,21 @@ export class Events {
   subscribe(owner: string, subscription: Subscription): () => void {
     const key = keyOf(owner, subscription.id);
     const subscriber = { ...subscription, owner, waiting: [], isDelivering: false, lost: 0 };
+    this.#end(key);
     this.#subscribers.set(key, subscriber);
     return () => {
-      if (this.#subscribers.get(key) === subscriber) this.#subscribers.delete(key);
+      if (this.#subscribers.get(key) === subscriber) this.#end(key);
     };
   }
 
   unsubscribe(owner: string, id: string): void {
-    this.#subscribers.delete(keyOf(owner, id));
+    this.#end(keyOf(owner, id));
   }
 
   /** Ends all that somebody wanted. */
   forget(owner: string): void {
     for (const [key, subscriber] of this.#subscribers) {
-      if (subscriber.owner === owner) this.#subscribers.delete(key);
+      if (subscriber.owner === owner) this.#end(key);
     }
   }
 
@@ -76,6 +79,12 @@ export class Events {
       }
       if (!subscriber.isDelivering) void this.#deliver(subscriber);
     }
+  }
+
+  #end(key: string): void {
+    const subscriber = this.#subscribers.get(key);
+    this.#subscribers.delete(key);
+    subscriber?.ended?.();
   }
 
   async #deliver(subscriber: Subscriber): Promise<void> {

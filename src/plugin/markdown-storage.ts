@@ -1,8 +1,9 @@
+import { join } from "node:path";
 import { TrunklineError } from "../base/errors.ts";
 import { Lanes } from "../rpc/lanes.ts";
 import { formatMarkdown, parseMarkdown } from "./markdown-file.ts";
 import { MarkdownFolder, OWN, SIDECAR } from "./markdown-folder.ts";
-import { MarkdownLock } from "./markdown-lock.ts";
+import { FileLock } from "../store/file-lock.ts";
 import {
   checkExpected,
   checkSize,
@@ -107,9 +108,9 @@ export class MarkdownStorage implements Storage {
     });
   }
 
-  async #take(purpose: "read" | "write"): Promise<MarkdownLock | undefined> {
+  async #take(purpose: "read" | "write"): Promise<FileLock | undefined> {
     try {
-      return await MarkdownLock.take(await this.#folder.own());
+      return await FileLock.take(join(await this.#folder.own(), "lock"));
     } catch (error) {
       const { code, cause } = error as NodeJS.ErrnoException;
       const { errcode } = (cause ?? {}) as { errcode?: unknown };

@@ -123,9 +123,10 @@ function serveEvents({ events, guests, deliverTo }: Bus): BusHandlers {
         return confirmed;
       }
       // Whoever cannot be dialled hears of events on the stream that it asked on.
-      await call.send(confirmed);
+      const over = Promise.withResolvers<void>();
+      const confirming = call.send(confirmed);
       const end = events.subscribe(name, {
-        ...{ id, topic, filters },
+        ...{ id, topic, filters, ended: over.resolve },
         deliver: ({ type, payload, source, time }) =>
           call.send({
             case: "eventDelivery",
@@ -135,8 +136,13 @@ function serveEvents({ events, guests, deliverTo }: Bus): BusHandlers {
             },
           }),
       });
-      await new Promise<void>((resolve) => call.stop.add({ stopped: () => resolve() }));
-      end();
+      call.stop.add({ stopped: () => over.resolve() });
+      try {
+        await confirming;
+        await over.promise;
+      } finally {
+        end();
+      }
       return undefined;
     },
     unsubscribe: ({ subscriptionId }, { connection }) => {

@@ -22,7 +22,7 @@ describe("AccessTokens", { timeout: 30_000 }, () => {
     assert.ok(!text.includes(token.slice(4)), text);
     assert.equal((await stat(tokens.path)).mode & 0o777, 0o600);
     assert.equal((await stat(folder.path)).mode & 0o777, 0o700);
-    assert.deepEqual(await readdir(folder.path), ["access-tokens.json"]);
+    assert.deepEqual(await readdir(folder.path), ["access-tokens.json", "access-tokens.json.lock"]);
   });
 
   it("lets nobody in with a token that has expired, or whose end cannot be read", async () => {
@@ -112,7 +112,7 @@ describe("AccessTokens", { timeout: 30_000 }, () => {
       Array.from({ length: 9 }, (_, n) => `${name}${n + 1}`),
     );
     assert.deepEqual(names.toSorted(), expected);
-    assert.deepEqual(await readdir(folder.path), ["access-tokens.json"]);
+    assert.deepEqual(await readdir(folder.path), ["access-tokens.json", "access-tokens.json.lock"]);
   });
 
   it("writes when a token was used, later and all at once", async () => {

@@ -1,13 +1,13 @@
 import { type FSWatcher, mkdirSync, watch } from "node:fs";
 import { mkdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { basename } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
 import { type Approval, isApproval, keyOf } from "./approval.ts";
+import { approvalsPath } from "./approvals-path.ts";
 import { replaceFile } from "./replace-file.ts";
 import { withLock } from "./with-lock.ts";
 
-const NAME = "approvals.json";
 /** After a word that the file changed: renaming and syncing it are several. */
 const SETTLE = 20;
 /** Where the system does not tell of changes, they are looked for. */
@@ -22,7 +22,7 @@ export class ApprovalsFile {
 
   constructor(folder: string) {
     this.#folder = folder;
-    this.path = join(folder, NAME);
+    this.path = approvalsPath(folder);
   }
 
   async read(): Promise<Map<string, Approval>> {
@@ -81,9 +81,10 @@ export class ApprovalsFile {
     };
     try {
       mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+      const own = basename(this.path);
       // The folder: the file itself is another after each write.
       this.#watcher = watch(this.#folder, { persistent: false }, (_, name) => {
-        if (name === null || name === NAME) look();
+        if (name === null || name === own) look();
       });
       this.#watcher.on("error", poll);
     } catch {

@@ -6,17 +6,17 @@ import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
 import { promisify } from "node:util";
 
-import { SampleFolder } from "../store/sample-folder.ts";
-import { MarkdownLock } from "./markdown-lock.ts";
+import { SampleFolder } from "./sample-folder.ts";
+import { FileLock } from "./file-lock.ts";
 
 const run = promisify(execFile);
-const MODULE = JSON.stringify(new URL("markdown-lock.ts", import.meta.url).href);
+const MODULE = JSON.stringify(new URL("file-lock.ts", import.meta.url).href);
 
 /** Another process that has the lock of a folder, until it is killed. */
 async function holder(folder: string): Promise<ChildProcess> {
   const script = `
-    const { MarkdownLock } = await import(${MODULE});
-    globalThis.lock = await MarkdownLock.take(${JSON.stringify(folder)});
+    const { FileLock } = await import(${MODULE});
+    globalThis.lock = await FileLock.take(${JSON.stringify(`${folder}/lock`)});
     console.log("taken");
     setInterval(() => {}, 1000);`;
   const args = ["--input-type=module", "-e", script];
@@ -25,16 +25,16 @@ async function holder(folder: string): Promise<ChildProcess> {
   return child;
 }
 
-describe("MarkdownLock", { timeout: 30_000 }, () => {
+describe("FileLock", { timeout: 30_000 }, () => {
   it("is taken by one at a time, and leaves nothing but an empty file", async () => {
     await using folder = await SampleFolder.create();
     await mkdir(folder.path);
-    const first = await MarkdownLock.take(folder.path);
-    await assert.rejects(MarkdownLock.take(folder.path, 20), {
+    const first = await FileLock.take(`${folder.path}/lock`);
+    await assert.rejects(FileLock.take(`${folder.path}/lock`, 20), {
       code: "unavailable",
       message: `Cannot lock '${folder.path}/lock': another process has held it for 20 ms`,
     });
-    const second = MarkdownLock.take(folder.path);
+    const second = FileLock.take(`${folder.path}/lock`);
     first[Symbol.dispose]();
     (await second)[Symbol.dispose]();
     assert.deepEqual(await readdir(folder.path), ["lock"]);
@@ -45,23 +45,23 @@ describe("MarkdownLock", { timeout: 30_000 }, () => {
     await using folder = await SampleFolder.create();
     await mkdir(folder.path);
     const child = await holder(folder.path);
-    await assert.rejects(MarkdownLock.take(folder.path, 20), { code: "unavailable" });
+    await assert.rejects(FileLock.take(`${folder.path}/lock`, 20), { code: "unavailable" });
     child.kill("SIGKILL");
     await once(child, "exit");
-    (await MarkdownLock.take(folder.path, 0))[Symbol.dispose]();
+    (await FileLock.take(`${folder.path}/lock`, 0))[Symbol.dispose]();
   });
 
   it("is not taken, though it may seem so, by one who may not write to its file", async () => {
     await using folder = await SampleFolder.create();
     await mkdir(folder.path);
-    (await MarkdownLock.take(folder.path))[Symbol.dispose]();
+    (await FileLock.take(`${folder.path}/lock`))[Symbol.dispose]();
     const isRoot = process.getuid?.() === 0;
     if (isRoot) await run("chmod", ["-R", "a+rX", dirname(folder.path)]);
     else await chmod(join(folder.path, "lock"), 0o444);
     const script = `
-      const { MarkdownLock } = await import(${MODULE});
+      const { FileLock } = await import(${MODULE});
       if (${isRoot}) process.seteuid(65534);
-      await MarkdownLock.take(${JSON.stringify(folder.path)}).catch((e) => console.log(e.message));`;
+      await FileLock.take(${JSON.stringify(`${folder.path}/lock`)}).catch((e) => console.log(e.message));`;
     const { stdout } = await run(process.execPath, ["--input-type=module", "-e", script]);
     const why = "attempt to write a readonly database";
     assert.equal(stdout, `Cannot lock '${folder.path}/lock': ${why}\n`);

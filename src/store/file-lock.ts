@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
 
@@ -9,7 +8,7 @@ const LONGEST_WAIT = 10_000;
 const BUSY = 5;
 
 /** A lock that is ours until it is disposed of. */
-export class MarkdownLock implements Disposable {
+export class FileLock implements Disposable {
   readonly #database: DatabaseSync;
 
   private constructor(database: DatabaseSync) {
@@ -17,16 +16,15 @@ export class MarkdownLock implements Disposable {
   }
 
   /**
-   * Waits for the lock of a folder, one for all processes. It is the operating system's: it ends
+   * Waits for a lock that all processes know by its file. It is the operating system's: it ends
    * with its holder, however that ends, and nobody has to guess whether the holder is still alive.
    * SQLite is used for it alone, Node having no other way; the file stays empty.
    */
-  static async take(folder: string, longestWait = LONGEST_WAIT): Promise<MarkdownLock> {
-    const path = join(folder, "lock");
+  static async take(path: string, longestWait = LONGEST_WAIT): Promise<FileLock> {
     const giveUpAt = Date.now() + longestWait;
     for (;;) {
       try {
-        return new MarkdownLock(lock(path));
+        return new FileLock(lock(path));
       } catch (error) {
         const { errcode, message } = error as Error & { errcode?: number };
         if (errcode !== BUSY || Date.now() > giveUpAt) {
