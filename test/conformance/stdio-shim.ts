@@ -2,22 +2,35 @@ import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createInterface } from "node:readline";
+import { tmpdir } from "node:os";
+import { createInterface, type Interface } from "node:readline";
 import { text } from "node:stream/consumers";
 
-import { refuseForeign } from "../../src/gateway/loopback.ts";
+import { refuseForeign } from "../../src/gateway/access/refuse-foreign.ts";
+import { resolveServing } from "../../src/gateway/access/serving.ts";
+import { defaultConfig } from "../../src/gateway/config/defaults.ts";
 import { claimOf, type JsonObject, metaOf } from "../../src/protocol/mcp/client.ts";
-import { headerProblem, versionMismatch } from "../../src/protocol/mcp/http/check-headers.ts";
+import {
+  headerProblem,
+  paramHeaderProblem,
+  versionMismatch,
+} from "../../src/protocol/mcp/http/check-headers.ts";
 import { META } from "../../src/protocol/mcp/names.ts";
+import { MODERN } from "../../src/protocol/mcp/revision.ts";
 import { errorText, type RpcError } from "../../src/rpc/rpc-error.ts";
+import { Toolbox } from "../../src/tool/toolbox.ts";
+import type { ToolDefinition } from "../../src/tool/tool.ts";
 import { STDIO_SERVER } from "./fixture-server.ts";
 
 interface Message {
   readonly id?: unknown;
   readonly method?: string;
   readonly params?: JsonObject;
+  readonly result?: JsonObject;
   readonly error?: { readonly code: number };
 }
+
+const SERVING = resolveServing(defaultConfig(tmpdir()));
 
 const STATUS: Readonly<Record<number, number>> = {
   [-32601]: 404,
@@ -29,26 +42,29 @@ const STATUS: Readonly<Record<number, number>> = {
 
 /**
  * Lets the suite, which speaks HTTP alone, talk to a server on standard streams. What exists only
- * on HTTP (headers, hosts, status codes) is answered here; the rest is the server's.
+ * on HTTP (headers, hosts, status codes) is answered here, headers by the product's own checks; the
+ * rest is the server's.
  */
 export class StdioShim implements AsyncDisposable {
   readonly #child: ChildProcessWithoutNullStreams;
+  readonly #lines: Interface;
   readonly #server: Server;
   /** Requests that wait for their answers, by the ids that the server knows them by. */
   readonly #open = new Map<string, Exchange>();
+  /** The server's tools as it lists them: their schemas say which arguments are in headers too. */
+  #tools = new Toolbox();
   #lastId = 0;
 
   private constructor() {
     this.#child = spawn(STDIO_SERVER.command, STDIO_SERVER.args);
     this.#child.stderr.pipe(process.stderr);
-    createInterface({ input: this.#child.stdout }).on("line", (line) => {
-      this.#fromServer(JSON.parse(line) as Message);
-    });
+    this.#lines = createInterface({ input: this.#child.stdout });
     this.#server = createServer((request, response) => void this.#fromClient(request, response));
   }
 
   static async start(): Promise<StdioShim> {
     const shim = new StdioShim();
+    await shim.#learnTools();
     shim.#server.listen(0, "127.0.0.1");
     await once(shim.#server, "listening");
     return shim;
@@ -67,8 +83,19 @@ export class StdioShim implements AsyncDisposable {
     if (code !== 0) throw new Error(`The server on standard streams ended with ${code}`);
   }
 
+  async #learnTools(): Promise<void> {
+    const _meta = { [META.protocolVersion]: MODERN, [META.clientCapabilities]: {} };
+    this.#send({ id: 0, method: "tools/list", params: { _meta } });
+    const ended = once(this.#lines, "close").then(() => {
+      throw new Error("The server on standard streams did not start");
+    });
+    const [line] = (await Promise.race([once(this.#lines, "line"), ended])) as [string];
+    this.#tools = toolboxOf(JSON.parse(line) as Message);
+    this.#lines.on("line", (next) => this.#fromServer(JSON.parse(next) as Message));
+  }
+
   async #fromClient(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const refusal = refuseForeign(request.headers);
+    const refusal = refuseForeign(request.headers, SERVING);
     if (refusal !== undefined) return void response.writeHead(403).end();
     if (request.method !== "POST") return void response.writeHead(405).end();
     const message = JSON.parse(await text(request)) as Message;
@@ -76,7 +103,7 @@ export class StdioShim implements AsyncDisposable {
       this.#send(message);
       return void response.writeHead(202).end();
     }
-    const problem = mismatch(request, message);
+    const problem = mismatch(request, message, this.#tools);
     if (problem !== undefined) {
       const id = JSON.stringify(message.id);
       const body = `{"jsonrpc":"2.0","id":${id},"error":${errorText(problem)}}`;
@@ -161,12 +188,28 @@ class Exchange {
   }
 }
 
-function mismatch({ headers }: IncomingMessage, message: Message): RpcError | undefined {
+function toolboxOf(message: Message): Toolbox {
+  const { tools } = message.result as { tools: readonly ToolDefinition[] };
+  const toolbox = new Toolbox();
+  for (const definition of tools) {
+    toolbox.add({ definition, call: () => Promise.reject(new Error("The server's to call")) });
+  }
+  return toolbox;
+}
+
+function mismatch(
+  { headers }: IncomingMessage,
+  message: Message,
+  tools: Toolbox,
+): RpcError | undefined {
   if (!isComplete(message)) return undefined;
-  const { version } = claimOf(message.params);
+  const { method = "", params } = message;
+  const { version } = claimOf(params);
   const header = headers["mcp-protocol-version"];
   if (header !== version) return versionMismatch(String(header), version);
-  return headerProblem(headers, message.method ?? "", message.params);
+  const problem = headerProblem(headers, method, params);
+  if (problem !== undefined || method !== "tools/call") return problem;
+  return paramHeaderProblem(headers, tools, params);
 }
 
 function isComplete({ params }: Message): boolean {

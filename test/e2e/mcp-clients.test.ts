@@ -45,6 +45,8 @@ describe("clients of the official SDK", { concurrency: 3, timeout: 120_000 }, ()
           known.map(({ status }) => status),
           ["completed", "completed"],
         );
+        const told = await session.heard("notifications/tasks/status");
+        assert.equal(told.params?.status, "completed");
       });
       assert.deepEqual(session.errors, []);
     });

@@ -50,9 +50,16 @@ describe("two everything servers", { skip, timeout }, () => {
       [],
     );
     assert.ok(answers.shaky.some(isGood));
-    const ids = client.messages.filter(({ id }) => id !== undefined).map(({ id }) => id as string);
-    assert.equal(new Set(ids).size, ids.length, "a call was answered twice");
-    assert.equal(ids.length, sent + 1);
+    // What comes late has come by the time of the next answer.
+    await client.request("ping");
+    const answersTo = Map.groupBy(client.messages, ({ id }) => id as string | undefined);
+    answersTo.delete(undefined);
+    assert.deepEqual(
+      [...answersTo.values()].filter((all) => all.length > 1),
+      [],
+    );
+    const asked = ["initialize", "ping"].length + sent;
+    assert.equal(answersTo.size, asked, "a call was not answered");
     const [shaky, steady] = house.upstreams.status();
     assert.ok((shaky?.restarts ?? 0) >= kills - 1);
     assert.equal(steady?.restarts, 0);

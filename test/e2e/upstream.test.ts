@@ -354,24 +354,34 @@ async function serverOn(
   if (transport === "stdio") {
     return { settings: EVERYTHING, [Symbol.asyncDispose]: async () => {} };
   }
-  const port = await freePort();
-  const listening = Promise.withResolvers<void>();
-  const child = await OwnedChild.start({
-    command: EVERYTHING.command,
-    args: [...EVERYTHING.args, transport],
-    env: { ...process.env, PORT: String(port) },
-    stderr: (line) => {
-      if (line.includes("listening")) listening.resolve();
-    },
-  });
-  child.stdout.on("data", (text: Buffer) => {
-    if (String(text).includes("listening")) listening.resolve();
-  });
-  await listening.promise;
-  return {
-    settings: { url: `http://127.0.0.1:${port}/mcp` },
-    [Symbol.asyncDispose]: () => child.end(),
-  };
+  for (;;) {
+    const port = await freePort();
+    const url = `http://127.0.0.1:${port}/mcp`;
+    const child = await OwnedChild.start({
+      command: EVERYTHING.command,
+      args: [...EVERYTHING.args, transport],
+      env: { ...process.env, PORT: String(port) },
+      stderr: () => {},
+    });
+    child.stdout.resume();
+    // Until it listens the port is anybody's; it ends when somebody was faster, and says that it
+    // listens all the same.
+    const gone = new AbortController();
+    void child.exit.then(() => gone.abort());
+    if (await answers(url, gone.signal)) {
+      return { settings: { url }, [Symbol.asyncDispose]: () => child.end() };
+    }
+  }
+}
+
+/** Waits until the server refuses, in its way, whoever has no session. False when it is gone. */
+async function answers(url: string, gone: AbortSignal): Promise<boolean> {
+  while (!gone.aborted) {
+    const response = await fetch(url, { signal: gone }).catch(() => {});
+    if (response?.status === 400) return true;
+    await sleep(20);
+  }
+  return false;
 }
 
 async function freePort(): Promise<number> {

@@ -14,7 +14,7 @@ import type { ServerInfo } from "./result.ts";
 import type { Revision } from "./revision.ts";
 import { serveLists } from "./serve-lists.ts";
 import { serveSession } from "./serve-session.ts";
-import { serveTasks } from "./serve-tasks.ts";
+import { serveTasks, tellOfTasks } from "./serve-tasks.ts";
 import { serveTools } from "./serve-tools.ts";
 import { serveWatching } from "./serve-watching.ts";
 import { Tasks } from "./tasks.ts";
@@ -85,6 +85,7 @@ export class McpDoor {
     connection.onEnd(tools.onChange(tell(EVENTS.toolsChanged)));
     connection.onEnd(resources.onChange(tell(EVENTS.resourcesChanged)));
     connection.onEnd(prompts.onChange(tell(EVENTS.promptsChanged)));
+    connection.onEnd(tellOfTasks(this, connection, peer));
   }
 
   /** Resolves when a call that lasts is over: its client is done, or has gone, or the door closes. */

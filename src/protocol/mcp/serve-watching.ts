@@ -7,6 +7,7 @@ import { META } from "./names.ts";
 import type { McpRequest } from "./request.ts";
 import type { ListenParams } from "./schema.gen.ts";
 import { requireTasks } from "./serve-tasks.ts";
+import type { Task } from "./task.ts";
 import { detailedTask } from "./tasks.ts";
 
 type Filter = ListenParams["notifications"];
@@ -46,9 +47,10 @@ async function listen(
   { client, params, call }: McpRequest<ListenParams>,
 ): Promise<JsonObject> {
   const { offer, tasks } = door;
+  const { principal } = call.state;
   const wanted = params.notifications;
   if (wanted.taskIds !== undefined) requireTasks(client);
-  const honoured = honour(wanted, (id) => tasks.has(id, call.state.principal));
+  const honoured = honour(wanted, (id) => tasks.has(id, principal));
   const tag = { _meta: { [META.subscriptionId]: JSON.parse(call.idText) as unknown } };
   const stops: (() => void)[] = [];
   void call.notify(EVENTS.acknowledged, { notifications: honoured, ...tag });
@@ -66,11 +68,10 @@ async function listen(
   }
   const ids = new Set(honoured.taskIds);
   if (ids.size > 0) {
-    stops.push(
-      tasks.onChange((task) => {
-        if (ids.has(task.id)) tellOf(EVENTS.task, detailedTask(task))();
-      }),
-    );
+    const tell = (task: Task): void => tellOf(EVENTS.task, detailedTask(task))();
+    stops.push(tasks.onChange((task) => void (ids.has(task.id) && tell(task))));
+    // Whoever listens need not ask: what was before is told too.
+    for (const id of ids) tell(tasks.get(id, principal));
   }
   try {
     await door.untilEnd(call);
