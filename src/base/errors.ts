@@ -10,7 +10,8 @@ export type ErrorCode =
   | "timeout"
   | "cancelled"
   | "limit"
-  | "closed";
+  | "closed"
+  | "conflict";
 
 /**
  * A failure of Trunkline's own, told in words a person can act on: what could not be done, the

@@ -44,6 +44,7 @@ for (const kind of KINDS) {
       const { storage } = sample;
       const next = "Read it again, and repeat your change on what is there";
       await assert.rejects(storage.write("a.md", bytes("x"), 1), {
+        code: "conflict",
         message: `Cannot write 'a.md': version conflict: expected version 1, but there is none. ${next}`,
       });
       assert.equal(await storage.write("a.md", bytes("1"), EXPECT_NOTHING), 1);

@@ -59,7 +59,7 @@ export function checkExpected(path: string, expected: number, present: number | 
   const found = present === undefined ? "there is none" : `it is at version ${present}`;
   const next = "Read it again, and repeat your change on what is there";
   const conflict = `version conflict: expected ${wanted}, but ${found}`;
-  throw new TrunklineError("usage", `Cannot write '${path}': ${conflict}. ${next}`);
+  throw new TrunklineError("conflict", `Cannot write '${path}': ${conflict}. ${next}`);
 }
 
 /** Throws if the content is too long. */

@@ -52,6 +52,7 @@ const CODE_OF: Record<ErrorCode, Code> = {
   cancelled: ACP.cancelled,
   limit: TRUNKLINE.busy,
   closed: STANDARD.internal,
+  conflict: STANDARD.invalidParams,
 };
 
 /**
