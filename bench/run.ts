@@ -1,6 +1,7 @@
 // Measures Trunkline against the least that could do the same work, and against other people's.
 import { readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism, loadavg } from "node:os";
+import { busBench, busPlugins } from "./bus.ts";
 import { coldList } from "./cold-list.ts";
 import { coldStart } from "./cold-start.ts";
 import type { Bench, BenchOptions } from "./harness/bench.ts";
@@ -25,6 +26,8 @@ const BENCHES = [
   relayBench,
   websocketEcho,
   websocketIdle,
+  busBench,
+  busPlugins,
 ];
 
 async function main(args: string[]): Promise<number> {

@@ -16,9 +16,9 @@ interface BusValues extends Values {
 /** `trunkline plugin new NAME` */
 export async function create(invocation: Invocation<{ readonly dir?: string }>): Promise<number> {
   const [name = ""] = invocation.positionals;
-  const { scaffoldPlugin } = await import("../gateway/scaffold.ts");
+  const { beginPlugin } = await import("../gateway/scaffold.ts");
   const folder = resolve(invocation.cwd, invocation.values.dir ?? name);
-  invocation.out(await scaffoldPlugin(folder, name));
+  invocation.out(await beginPlugin(folder, name));
   return 0;
 }
 

@@ -15,6 +15,7 @@ import {
   ToolFault,
   type ToolResult,
 } from "../tool/tool.ts";
+import { parseAddress } from "../wire/quic/address.ts";
 import type { Connection } from "../wire/quic/connection.ts";
 import { isIdempotent } from "./idempotent.ts";
 
@@ -37,6 +38,8 @@ export class RemoteBus implements AsyncDisposable {
   #prompts: Published<Prompt> | undefined;
 
   constructor({ address, ...options }: RemoteBusOptions) {
+    // One that nobody could ever dial is better said now than with every call.
+    parseAddress(address);
     this.#name = `The orchestrator at ${address}`;
     this.#client = new BusClient({ name: this.#name, ...options });
   }

@@ -1,0 +1,112 @@
+import { mkdtempDisposable } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Bench, Sample } from "./harness/bench.ts";
+import { cpuTimeOfTrees, residentSizeOfTrees } from "./harness/process-tree.ts";
+import { Program } from "./harness/program.ts";
+
+const HTTP2 = "HTTP/2";
+const QUIC = "bus, QUIC";
+const TLS = "bus, TLS";
+const STDIO = "plugin on stdio";
+
+const AT_ONCE = 32;
+const WARM_UP = 1_000;
+
+/** A tool call over the bus, a stream for each; all processes of both sides are counted. */
+export const busBench: Bench = {
+  name: "bus",
+  plan: async ({ quick }) => {
+    const calls = quick ? 2_000 : 6_000;
+    const measure = (kind: string, scheme = "") => ({
+      measure: () => measureCalls(kind, scheme, 1, calls),
+    });
+    return {
+      describe: `tools/call with 1 KB there and back, ${calls} calls, ${AT_ONCE} at once; then one by one`,
+      rounds: quick ? 3 : 7,
+      quantities: [
+        { key: "cpu", label: "CPU of both sides", unit: "µs", digits: 0 },
+        { key: "p50", label: "one by one, p50", unit: "ms", digits: 3 },
+      ],
+      variants: [
+        { name: HTTP2, ...measure("http2") },
+        { name: QUIC, ...measure("bus", "quic") },
+        { name: TLS, ...measure("bus", "tls") },
+        { name: STDIO, ...measure("stdio") },
+      ],
+      comparisons: [
+        { quantity: "cpu", of: QUIC, against: HTTP2, atMost: 1.2 },
+        { quantity: "cpu", of: TLS, against: HTTP2, atMost: 1.2 },
+        { quantity: "p50", of: QUIC, against: STDIO },
+        { quantity: "cpu", of: QUIC, against: STDIO },
+      ],
+    };
+  },
+};
+
+const ONE = "1 plugin";
+const MANY = "100 plugins";
+
+/** The same with more and more plugins: what one costs must not depend on how many there are. */
+export const busPlugins: Bench = {
+  name: "bus-plugins",
+  plan: async ({ quick }) => {
+    const calls = quick ? 2_000 : 6_000;
+    const measure = (plugins: number) => ({
+      measure: () => measureCalls("bus", "quic", plugins, calls),
+    });
+    return {
+      describe: `the same over as many connections as plugins, in turn`,
+      rounds: quick ? 3 : 5,
+      quantities: [
+        // Calls that go over one connection at once share packets: here none does.
+        { key: "serial", label: "CPU of both sides, one by one", unit: "µs", digits: 0 },
+        { key: "cpu", label: `${AT_ONCE} at once`, unit: "µs", digits: 0 },
+        { key: "memory", label: "memory of both sides", unit: "MB", digits: 0 },
+      ],
+      variants: [
+        { name: ONE, ...measure(1) },
+        { name: "10 plugins", ...measure(10) },
+        { name: MANY, ...measure(100) },
+      ],
+      comparisons: [
+        { quantity: "serial", of: MANY, against: ONE, atMost: 1.2 },
+        { quantity: "cpu", of: MANY, against: ONE },
+      ],
+    };
+  },
+};
+
+interface Ready {
+  readonly addresses: readonly string[];
+}
+
+async function measureCalls(
+  kind: string,
+  scheme: string,
+  plugins: number,
+  calls: number,
+): Promise<Sample> {
+  await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-bench-"));
+  await using peer = new Program(peerArgs(kind, scheme, plugins, folder.path), { more: ["ipc"] });
+  const { addresses } = (await peer.nextMessage()) as Ready;
+  const args = ["bench/servers/bus-caller.ts", kind, folder.path, ...addresses];
+  await using caller = new Program(args, { more: ["ipc"] });
+  await caller.nextMessage();
+  const both = [peer.pid, caller.pid];
+  await caller.ask({ count: WARM_UP, atOnce: AT_ONCE });
+  const before = cpuTimeOfTrees(both);
+  await caller.ask({ count: calls, atOnce: AT_ONCE });
+  const cpu = (cpuTimeOfTrees(both) - before) / calls;
+  const memory = residentSizeOfTrees(both) / 1024;
+  const beforeSerial = cpuTimeOfTrees(both);
+  const { p50 } = (await caller.ask({ count: calls / 5, atOnce: 1 })) as { p50: number };
+  const serial = (cpuTimeOfTrees(both) - beforeSerial) / (calls / 5);
+  return { cpu, p50, serial, memory };
+}
+
+function peerArgs(kind: string, scheme: string, plugins: number, folder: string): string[] {
+  const program = (name: string): string => `bench/servers/${name}`;
+  if (kind === "bus") return [program("bus-peer.ts"), scheme, String(plugins), folder];
+  return kind === "http2" ? [program("http2-peer.ts"), folder] : [program("nobody.mjs")];
+}

@@ -1,0 +1,31 @@
+// The answering side of the bus: so many plugins that echo, each at an address of its own.
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { BusCertificates } from "../../src/plugin/bus-certificates.ts";
+import { type BusService, serveExchange } from "../../src/protocol/bus/serve.ts";
+import { listen } from "../../src/wire/quic/listen.ts";
+
+const [scheme = "quic", count = "1", folder = mkdtempSync(join(tmpdir(), "trunkline-bench-"))] =
+  process.argv.slice(2);
+const certificates = new BusCertificates(folder, console.error);
+const service: BusService = {
+  handlers: {
+    toolCall: ({ arguments: args }) => {
+      const result = { text: String(args?.text) };
+      return { case: "toolCall", value: { success: true, result } };
+    },
+  },
+  report: console.error,
+};
+const credentials = await certificates.of("bench");
+const addresses: string[] = [];
+for (let made = 0; made < Number(count); made++) {
+  const { address } = await listen(`${scheme}://127.0.0.1:0`, {
+    credentials,
+    stream: (stream, connection) => void serveExchange(stream, connection, service),
+  });
+  addresses.push(address);
+}
+process.send?.({ addresses, folder });
+process.on("disconnect", () => process.exit());

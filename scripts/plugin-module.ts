@@ -1,0 +1,94 @@
+import { build, type BuildOptions } from "esbuild";
+import { execFile } from "node:child_process";
+import { mkdtempDisposable, readFile, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { promisify } from "node:util";
+import { builtinRequires } from "./builtin-requires.ts";
+import { cheapBuiltins } from "./cheap-builtins.ts";
+
+const FOLDER = "src/plugin/sdk";
+
+/** The modules that plugins import, by the name of their file, and where they come from. */
+const ENTRIES: Readonly<Record<string, string>> = {
+  plugin: "trunkline-plugin",
+  "plugin-test": "trunkline-plugin-test",
+};
+
+export interface PluginModule {
+  /** Those whose names carry a hash come first: the others import them. */
+  readonly files: readonly (readonly [name: string, content: Uint8Array | string])[];
+  readonly inputs: readonly string[];
+}
+
+/** Makes `trunkline/plugin` and `trunkline/plugin/test`, with their types. */
+export async function pluginModule(root: string, options: BuildOptions): Promise<PluginModule> {
+  const built = await build({
+    ...options,
+    entryPoints: Object.fromEntries(
+      Object.entries(ENTRIES).map(([name, source]) => [name, `${FOLDER}/${source}.ts`]),
+    ),
+    entryNames: "[name]",
+    chunkNames: "[name]-[hash]",
+    splitting: true,
+    metafile: true,
+    write: false,
+    plugins: [builtinRequires, cheapBuiltins],
+  });
+  const modules = built.outputFiles.map(
+    ({ path, contents }) => [basename(path), contents] as const,
+  );
+  const isEntry = ([name]: readonly [string, ...unknown[]]): boolean =>
+    basename(name, ".js") in ENTRIES;
+  const files = [
+    ...modules.filter((file) => !isEntry(file)),
+    ...(await declarations(root)),
+    ...modules.filter(isEntry),
+  ];
+  return { files, inputs: Object.keys(built.metafile.inputs) };
+}
+
+/** The declarations of the modules and of what those name, each in a file of `dist/` itself. */
+async function declarations(root: string): Promise<[name: string, text: string][]> {
+  await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-types-"));
+  const settings = join(folder.path, "tsconfig.json");
+  await writeFile(
+    settings,
+    JSON.stringify({
+      extends: join(root, "tsconfig.json"),
+      compilerOptions: {
+        noEmit: false,
+        declaration: true,
+        emitDeclarationOnly: true,
+        // `npm run types` does that.
+        noCheck: true,
+        rootDir: root,
+        outDir: folder.path,
+        typeRoots: [join(root, "node_modules/@types")],
+      },
+      include: [],
+      files: Object.values(ENTRIES).map((source) => join(root, FOLDER, `${source}.ts`)),
+    }),
+  );
+  const compiler = join(root, "node_modules/typescript/bin/tsc");
+  await promisify(execFile)(process.execPath, [compiler, "--project", settings]);
+  const names = new Map(Object.entries(ENTRIES).map(([name, source]) => [source, name]));
+  const wanted = [...names.keys()];
+  const found: [string, string][] = [];
+  for (const source of wanted) {
+    const text = await readFile(join(folder.path, FOLDER, `${source}.d.ts`), "utf8");
+    const nameOf = (imported: string): string => {
+      if (!wanted.includes(imported)) wanted.push(imported);
+      return names.get(imported) ?? `plugin-${imported}`;
+    };
+    const rewritten = text.replaceAll(
+      / from "(?:\.\/([\w-]+)\.ts|([^"]+))"/g,
+      (_, own: string | undefined, other: string) => {
+        if (own !== undefined) return ` from "./${nameOf(own)}.js"`;
+        throw new Error(`Cannot publish the types of ${source}.ts: they refer to ${other}`);
+      },
+    );
+    found.push([`${names.get(source) ?? `plugin-${source}`}.d.ts`, rewritten]);
+  }
+  return found;
+}

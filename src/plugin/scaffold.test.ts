@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import { mkdtempDisposable, readdir, readFile, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { scaffoldPlugin } from "./scaffold.ts";
+
+const temporary = () => mkdtempDisposable(join(tmpdir(), "trunkline-scaffold-"));
+
+describe("scaffoldPlugin()", () => {
+  it("makes a plugin of the given name, and says what to do next", async () => {
+    await using home = await temporary();
+    const folder = join(home.path, "deep/greeter");
+    const said = await scaffoldPlugin(folder, "tools.greeter");
+    assert.match(said, /^Made the plugin 'tools\.greeter' in .*greeter\. Next:/);
+    assert.match(said, /\n {2}cd \S+\n {2}npm install\n {2}npm test\n/);
+    assert.match(await readFile(join(folder, "plugin.ts"), "utf8"), /id: "tools\.greeter"/);
+    const text = await readFile(join(folder, "package.json"), "utf8");
+    const { name, dependencies } = JSON.parse(text) as {
+      name: string;
+      dependencies: { trunkline: string };
+    };
+    assert.equal(name, "tools.greeter");
+    const own = dependencies.trunkline.replace("file:", "");
+    const found = JSON.parse(await readFile(join(own, "package.json"), "utf8")) as { name: string };
+    assert.equal(found.name, "trunkline");
+  });
+
+  it("takes an empty folder that is there", async () => {
+    await using home = await temporary();
+    await scaffoldPlugin(home.path, "greeter");
+    assert.equal((await readdir(home.path)).length, 5);
+  });
+
+  it("quotes a folder that a shell would take apart", async () => {
+    await using home = await temporary();
+    const said = await scaffoldPlugin(join(home.path, "it's here"), "greeter");
+    assert.match(said, /\n {2}cd '.*it'\\''s here'\n/);
+  });
+
+  it("leaves a folder alone that is not empty", async () => {
+    await using home = await temporary();
+    await writeFile(join(home.path, "mine.txt"), "mine");
+    const refused = { code: "usage", message: /it is not empty \(mine\.txt\)/ };
+    await assert.rejects(scaffoldPlugin(home.path, "greeter"), refused);
+    assert.deepEqual(await readdir(home.path), ["mine.txt"]);
+  });
+
+  it("refuses a file in place of a folder", async () => {
+    await using home = await temporary();
+    const file = join(home.path, "file");
+    await writeFile(file, "");
+    await assert.rejects(scaffoldPlugin(file, "greeter"), { code: "config", message: /ENOTDIR/ });
+  });
+
+  it("refuses names that cannot be an id and a package", async () => {
+    await using home = await temporary();
+    for (const name of ["", "Greeter", "a b", "../x", ".hidden", "ca", 'x"', "node_modules"]) {
+      const folder = join(home.path, "x");
+      await assert.rejects(scaffoldPlugin(folder, name), { code: "usage" }, name);
+    }
+    assert.deepEqual(await readdir(home.path), []);
+  });
+});

@@ -1,0 +1,55 @@
+import assert from "node:assert/strict";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { readFlags, wantsPlugin } from "./flags.ts";
+
+describe("readFlags()", () => {
+  it("has a value for what is not said", () => {
+    assert.deepEqual(readFlags([]), {
+      orchestrator: "",
+      listen: "localhost:0",
+      certsDir: join(homedir(), ".orchestra/certs"),
+      isManifest: false,
+    });
+  });
+
+  it("reads both spellings, and leaves what it does not know to the plugin", () => {
+    const expected = {
+      orchestrator: "localhost:50100",
+      listen: "127.0.0.1:7000",
+      certsDir: "/certs",
+      isManifest: true,
+    };
+    const joined = [
+      ...["--workspace=/w", "--orchestrator-addr=localhost:50100", "--listen-addr=127.0.0.1:7000"],
+      ...["--certs-dir=/certs", "--manifest"],
+    ];
+    assert.deepEqual(readFlags(joined), expected);
+    const apart = [
+      ...["file.txt", "--orchestrator-addr", "localhost:50100", "-listen-addr", "127.0.0.1:7000"],
+      ...["--certs-dir", "/certs", "--manifest=true"],
+    ];
+    assert.deepEqual(readFlags(apart), expected);
+  });
+
+  it("refuses a flag that lacks its value", () => {
+    for (const args of [["--listen-addr"], ["--certs-dir", "--manifest"]]) {
+      assert.throws(() => readFlags(args), { code: "usage", message: /needs a value/ });
+    }
+  });
+});
+
+describe("wantsPlugin()", () => {
+  it("knows a program that was started as a plugin", () => {
+    assert.ok(wantsPlugin(["--orchestrator-addr=x:1"]));
+    assert.ok(wantsPlugin(["x", "--listen-addr", "x:1"]));
+    assert.ok(wantsPlugin(["--manifest"]));
+  });
+
+  it("takes no other for one", () => {
+    for (const args of [[], ["--certs-dir=/x"], ["--manifesto"], ["manifest"], ["--help"]]) {
+      assert.ok(!wantsPlugin(args), args.join(" "));
+    }
+  });
+});

@@ -1,0 +1,48 @@
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { TrunklineError } from "../../base/errors.ts";
+
+/** How an orchestrator starts a plugin. */
+export interface PluginFlags {
+  /** Empty when there is none to dial. */
+  readonly orchestrator: string;
+  readonly listen: string;
+  readonly certsDir: string;
+  readonly isManifest: boolean;
+}
+
+const FLAG = /^--?(orchestrator-addr|listen-addr|certs-dir|manifest)(?:=(.*))?$/s;
+
+/** Whether somebody wants the program to be a plugin. */
+export function wantsPlugin(args: readonly string[]): boolean {
+  return args.some((arg) => {
+    const name = FLAG.exec(arg)?.[1];
+    return name !== undefined && name !== "certs-dir";
+  });
+}
+
+/** Reads `--name=value` and `--name value`. Whatever else is there is the plugin's own. */
+export function readFlags(args: readonly string[]): PluginFlags {
+  const given = new Map<string, string>();
+  for (let at = 0; at < args.length; at++) {
+    const [, name, value] = FLAG.exec(args[at] ?? "") ?? [];
+    if (name === undefined) continue;
+    if (name === "manifest") given.set(name, value ?? "true");
+    else given.set(name, value ?? valueAfter(name, args[++at]));
+  }
+  return {
+    orchestrator: given.get("orchestrator-addr") ?? "",
+    listen: given.get("listen-addr") ?? "localhost:0",
+    certsDir: atHome(given.get("certs-dir") ?? "~/.orchestra/certs"),
+    isManifest: (given.get("manifest") ?? "false") !== "false",
+  };
+}
+
+function valueAfter(name: string, next: string | undefined): string {
+  if (next !== undefined && !next.startsWith("--")) return next;
+  throw new TrunklineError("usage", `--${name} needs a value: --${name}=…`);
+}
+
+function atHome(path: string): string {
+  return path.startsWith("~/") ? join(homedir(), path.slice(2)) : path;
+}

@@ -1,0 +1,94 @@
+import type { Log } from "../../base/log.ts";
+import type { Stop } from "../../base/stop.ts";
+import { checkAnswer } from "../../protocol/bus/answer.ts";
+import type { BusClient } from "../../protocol/bus/connect.ts";
+import { contentText } from "../../protocol/bus/content-text.ts";
+import { toStruct } from "../../protocol/bus/json-struct.ts";
+import type { ToolResponse } from "../../protocol/bus/plugin.gen.ts";
+import { fromToolResponse } from "../../protocol/bus/tool-result.ts";
+import { type ToolCall, toToolRequest } from "../../protocol/bus/tool-shape.ts";
+import type { CallContext, CallResult, PluginContext } from "./context.ts";
+import { RemoteStorage } from "./remote-storage.ts";
+import { ToolError } from "./tool-error.ts";
+
+export const ORCHESTRATOR = "The orchestrator";
+
+export interface OutsideOptions {
+  /** The plugin that this is the outside of. */
+  readonly id: string;
+  readonly client: BusClient;
+  readonly log: Log;
+  /** The kind of storage that is meant where nothing is said; empty for the orchestrator's. */
+  readonly storageType: string;
+}
+
+/** What is outside a plugin, as its handlers see it. */
+export class Outside {
+  readonly #options: OutsideOptions;
+
+  constructor(options: OutsideOptions) {
+    this.#options = options;
+  }
+
+  /** For whatever is done until the stop comes, on behalf of a call if there is one. */
+  context(stop: Stop, call?: ToolCall): PluginContext {
+    const { client, id, log, storageType } = this.#options;
+    return {
+      log,
+      get signal() {
+        return stop.signal;
+      },
+      storage: new RemoteStorage(client, stop, storageType),
+      callTool: (name, args = {}) => this.#callTool({ ...about(call), name, args }, stop),
+      publish: async (topic, type, payload = {}) => {
+        const value = {
+          topic,
+          eventType: type,
+          payload: toStruct(payload, "payload"),
+          sourcePlugin: id,
+        };
+        checkAnswer(ORCHESTRATOR, await client.ask({ case: "publish", value }, { stop }));
+      },
+    };
+  }
+
+  callContext(stop: Stop, call: ToolCall): CallContext {
+    // The members are getters in part: they are not to be copied.
+    return Object.assign(this.context(stop, call), {
+      caller: call.caller ?? "",
+      ...(call.session === undefined ? {} : { sessionId: call.session }),
+      ...(call.provider === undefined ? {} : { provider: call.provider }),
+    });
+  }
+
+  async #callTool(call: ToolCall, stop: Stop): Promise<CallResult> {
+    const { client, id } = this.#options;
+    const value = toToolRequest({ ...call, caller: id });
+    const { response } = await client.ask({ case: "toolCall", value }, { stop });
+    if (response.case === "toolCall") return callResult(response.value);
+    throw new ToolError("invalid_response", `${ORCHESTRATOR} gave no answer to '${call.name}'`);
+  }
+}
+
+/** A tool's answer, or its failure thrown. */
+export function callResult(response: ToolResponse): CallResult {
+  if (!response.success) {
+    const { errorCode, errorMessage, result } = response;
+    throw new ToolError(errorCode || "tool_error", errorMessage || "It gave no reason", result);
+  }
+  const { content, structuredContent } = fromToolResponse(response);
+  return {
+    text: contentText(content),
+    content,
+    ...(structuredContent === undefined ? {} : { structured: structuredContent }),
+  };
+}
+
+/** What a call says about itself belongs to those that it leads to. */
+function about(call: ToolCall | undefined): Pick<ToolCall, "session" | "traceParent"> {
+  const { session, traceParent } = call ?? {};
+  return {
+    ...(session === undefined ? {} : { session }),
+    ...(traceParent === undefined ? {} : { traceParent }),
+  };
+}

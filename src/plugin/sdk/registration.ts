@@ -1,0 +1,96 @@
+import { fromJson, type JsonObject } from "@bufbuild/protobuf";
+import { Backoff } from "../../base/backoff.ts";
+import type { Log } from "../../base/log.ts";
+import { Stopper } from "../../base/stop.ts";
+import { answerOf, checkAnswer } from "../../protocol/bus/answer.ts";
+import type { BusClient } from "../../protocol/bus/connect.ts";
+import { PluginManifestSchema } from "../../protocol/bus/plugin.gen.ts";
+import type { EventSpec, Manifest } from "./definition.ts";
+import { ORCHESTRATOR } from "./outside.ts";
+import type { Deliver } from "./serve-events.ts";
+
+export interface RegistrationOptions {
+  readonly client: BusClient;
+  readonly manifest: Manifest;
+  readonly events: ReadonlyMap<string, EventSpec>;
+  readonly deliver: Deliver;
+  readonly log: Log;
+}
+
+/** Milliseconds for the answer to a registration. */
+const TIMEOUT = 10_000;
+const BACKOFF = { firstWait: 200, longestWait: 10_000, mostFailures: Infinity, rest: 10_000 };
+
+/** Makes a plugin known to its orchestrator, on every new connection. */
+export class Registration {
+  readonly #options: RegistrationOptions;
+  readonly #backoff = new Backoff(BACKOFF);
+  #present = new Stopper();
+
+  constructor(options: RegistrationOptions) {
+    this.#options = options;
+  }
+
+  /** There is a new connection. What was said on the one before it is said again. */
+  connected(): void {
+    this.end();
+    this.#present = new Stopper();
+    void this.#repeat(this.#present, (stop) => this.#register(stop));
+  }
+
+  end(): void {
+    this.#present.stop(new Error("The connection was replaced"));
+  }
+
+  /** Until it succeeds, or there is another connection. */
+  async #repeat(stop: Stopper, work: (stop: Stopper) => Promise<void>): Promise<void> {
+    try {
+      await work(stop);
+      this.#backoff.succeeded();
+    } catch (error) {
+      if (stop.reason !== undefined) return;
+      const wait = this.#backoff.failed();
+      this.#options.log.warn("plugin.not-registered", { error, retryInMs: wait });
+      const timer = setTimeout(() => void this.#repeat(stop, work), wait).unref();
+      stop.add({ stopped: () => clearTimeout(timer) });
+    }
+  }
+
+  async #register(stop: Stopper): Promise<void> {
+    const { client, manifest, events, log } = this.#options;
+    const value = fromJson(PluginManifestSchema, { ...manifest } as object as JsonObject);
+    const asking = { stop, timeout: TIMEOUT };
+    const answer = await client.ask({ case: "register", value }, asking);
+    const { accepted, rejectReason } = answerOf(ORCHESTRATOR, answer, "register");
+    if (!accepted) {
+      // It would be refused again. What it offers can still be called.
+      log.error("plugin.rejected", { reason: rejectReason });
+      return;
+    }
+    log.info("plugin.registered");
+    for (const [topic, spec] of events) {
+      void this.#repeat(stop, (stop) => this.#subscribe(topic, spec, stop));
+    }
+  }
+
+  /**
+   * An orchestrator that can dial the plugin brings events as requests, and only confirms here. Any
+   * other sends them as further answers, for as long as the connection lasts.
+   */
+  async #subscribe(topic: string, { filters = {} }: EventSpec, stop: Stopper): Promise<void> {
+    const { client, manifest, deliver, log } = this.#options;
+    const value = { subscriptionId: `${manifest.id}:${topic}`, topic, filters: { ...filters } };
+    let isConfirmed = false;
+    for await (const answer of client.askForMany({ case: "subscribe", value }, { stop })) {
+      checkAnswer(ORCHESTRATOR, answer);
+      const { response } = answer;
+      if (!isConfirmed) log.info("plugin.subscribed", { topic });
+      else if (response.case === "eventDelivery") {
+        await deliver(response.value).catch((error: unknown) => {
+          log.warn("plugin.event-failed", { topic, error });
+        });
+      }
+      isConfirmed = true;
+    }
+  }
+}

@@ -1,0 +1,48 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { isContent } from "../../protocol/bus/content-text.ts";
+import { FAILURE, failure } from "../../protocol/bus/failure.ts";
+import { toStruct } from "../../protocol/bus/json-struct.ts";
+import type { ToolResponseSchema } from "../../protocol/bus/plugin.gen.ts";
+import { toToolResponse } from "../../protocol/bus/tool-result.ts";
+import { textResult, type ToolResult } from "../../tool/tool.ts";
+import { ToolError } from "./tool-error.ts";
+
+type ToolResponseInit = MessageInitShape<typeof ToolResponseSchema>;
+
+/** What a tool returned, as the bus has it. */
+export function returned(value: unknown): ToolResponseInit {
+  if (value === undefined || value === null) return toToolResponse(textResult(""));
+  if (typeof value === "string") return toToolResponse(textResult(value));
+  if (typeof value !== "object") return toToolResponse(textResult(JSON.stringify(value) ?? ""));
+  if (isFull(value)) return toToolResponse(value);
+  if (Array.isArray(value)) {
+    const structuredContent = value as unknown[];
+    return toToolResponse({ ...textResult(JSON.stringify(value)), structuredContent });
+  }
+  // The bus itself takes `text` for what a person reads, and the rest for structure.
+  return { success: true, result: toStruct(value, "result") };
+}
+
+function isFull(value: object): value is ToolResult {
+  return "content" in value && isContent(value.content);
+}
+
+/** What went wrong, by a stable name and in words. */
+export function thrown(error: unknown): { readonly code: string; readonly message: string } {
+  if (error instanceof ToolError) return { code: error.code, message: error.message };
+  const message = error instanceof Error ? error.message || error.name : String(error);
+  return { code: FAILURE.handler, message };
+}
+
+/** What a tool threw, as the bus has it. */
+export function thrownResponse(error: unknown): ToolResponseInit {
+  const { code, message } = thrown(error);
+  const details = error instanceof ToolError ? error.details : undefined;
+  if (details === undefined) return failure(code, message);
+  try {
+    return failure(code, message, toStruct(details, "details"));
+  } catch {
+    // What cannot be sent must not cost the caller its answer.
+    return failure(code, message);
+  }
+}

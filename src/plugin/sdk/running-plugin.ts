@@ -1,0 +1,133 @@
+import { TrunklineError } from "../../base/errors.ts";
+import type { Log } from "../../base/log.ts";
+import { BusClient } from "../../protocol/bus/connect.ts";
+import { parseAddress } from "../../wire/quic/address.ts";
+import type { Connection, Listener } from "../../wire/quic/connection.ts";
+import { BusCertificates } from "../bus-certificates.ts";
+import type { BusTransport } from "../orchestrator.ts";
+import type { PluginFlags } from "./flags.ts";
+import type { PluginParts } from "./parts.ts";
+import { PluginService } from "./plugin-service.ts";
+import { Registration } from "./registration.ts";
+
+export interface RunningPluginOptions {
+  readonly parts: PluginParts;
+  readonly flags: PluginFlags;
+  readonly transport: BusTransport;
+  readonly log: Log;
+}
+
+/** A plugin that serves, and keeps in touch with its orchestrator. */
+export class RunningPlugin implements AsyncDisposable {
+  /** Resolves when the orchestrator has told it to end, and knows that it will. */
+  readonly ended: Promise<void>;
+  readonly #options: RunningPluginOptions;
+  readonly #certificates: BusCertificates;
+  readonly #client: BusClient;
+  readonly #service: PluginService;
+  readonly #registration: Registration;
+  readonly #ending = new AsyncDisposableStack();
+  #listener: Listener | undefined;
+
+  private constructor(options: RunningPluginOptions) {
+    const { parts, flags, log } = options;
+    this.#options = options;
+    const ended = Promise.withResolvers<void>();
+    this.ended = ended.promise;
+    this.#certificates = new BusCertificates(flags.certsDir, (message) => {
+      log.warn("plugin.certificates", { message });
+    });
+    this.#client = this.#ending.use(
+      new BusClient({
+        name: "The orchestrator",
+        dial: (signal) => this.#dial(signal),
+        connected: () => this.#registration.connected(),
+        lost: (reason) => log.warn("plugin.orchestrator-lost", { reason: reason.message }),
+      }),
+    );
+    this.#service = new PluginService({ parts, client: this.#client, log, ended: ended.resolve });
+    this.#registration = new Registration({
+      client: this.#client,
+      manifest: parts.manifest,
+      events: parts.events,
+      deliver: this.#service.deliver,
+      log,
+    });
+    this.#ending.defer(() => this.#registration.end());
+  }
+
+  static async start(options: RunningPluginOptions): Promise<RunningPlugin> {
+    const plugin = new RunningPlugin(options);
+    try {
+      await plugin.#listen();
+      plugin.#register();
+    } catch (error) {
+      await plugin[Symbol.asyncDispose]();
+      throw error;
+    }
+    return plugin;
+  }
+
+  /** Where it is dialled, with a scheme only where it is not QUIC: others know no schemes. */
+  get address(): string {
+    const { address = "" } = this.#listener ?? {};
+    // Whoever starts it is on the same machine.
+    return address
+      .replace(/^quic:\/\//, "")
+      .replace(/(^|\/)0\.0\.0\.0:/, "$1127.0.0.1:")
+      .replace(/(^|\/)\[::\]:/, "$1[::1]:");
+  }
+
+  /** Waits for what runs, at most so many milliseconds, then cleans up. */
+  async shutdown(timeout: number): Promise<boolean> {
+    return this.#service.shutdown(timeout);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#service.answered();
+    await this.#ending.disposeAsync();
+  }
+
+  async #listen(): Promise<void> {
+    const { parts, flags, transport, log } = this.#options;
+    const { host } = parseAddress(flags.listen);
+    const followed = await this.#certificates.follow(
+      parts.manifest.id,
+      isLocal(host) ? [] : [host],
+      async (credentials) => this.#listener?.renew(credentials),
+      (error) => log.error("plugin.not-renewed", { error }),
+    );
+    this.#ending.defer(followed.stop);
+    this.#listener = this.#ending.use(
+      await transport.listen(flags.listen, {
+        credentials: followed.credentials,
+        stream: (stream, connection) => this.#service.serve(stream, connection),
+        refused: (reason) => log.warn("plugin.refused", { reason: reason.message }),
+        lost: (reason) => log.error("plugin.listener-lost", { reason: reason.message }),
+      }),
+    );
+  }
+
+  /** Dials now, and whenever the connection is lost. */
+  #register(): void {
+    const { flags, log } = this.#options;
+    if (flags.orchestrator === "") return;
+    this.#client.connect().catch((error: unknown) => {
+      log.warn("plugin.not-connected", { error: (error as Error).message });
+    });
+  }
+
+  async #dial(signal: AbortSignal): Promise<Connection> {
+    const { parts, flags, transport } = this.#options;
+    if (flags.orchestrator === "") {
+      throw new TrunklineError("unavailable", "The plugin was started without --orchestrator-addr");
+    }
+    const credentials = await this.#certificates.of(`${parts.manifest.id}-client`);
+    return transport.connect(flags.orchestrator, { credentials, signal });
+  }
+}
+
+/** Every certificate is good for this machine, and for no address that stands for all. */
+function isLocal(host: string): boolean {
+  return ["localhost", "127.0.0.1", "::1", "0.0.0.0", "::"].includes(host);
+}

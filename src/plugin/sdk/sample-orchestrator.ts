@@ -1,0 +1,110 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { BusClient } from "../../protocol/bus/connect.ts";
+import type { PluginManifest } from "../../protocol/bus/plugin.gen.ts";
+import { type BusHandlers, serveExchange } from "../../protocol/bus/serve.ts";
+import { connect } from "../../wire/quic/connect.ts";
+import type { Connection, Listener } from "../../wire/quic/connection.ts";
+import { listen } from "../../wire/quic/listen.ts";
+import { BusCertificates } from "../bus-certificates.ts";
+
+/** What an orchestrator heard, in order: `register tools.greet`. */
+type Heard = string;
+
+/** An orchestrator for tests, on a real network: it hears plugins, and dials them. */
+export class SampleOrchestrator implements AsyncDisposable {
+  readonly certsDir: string;
+  readonly manifests: PluginManifest[] = [];
+  readonly #heard: Heard[] = [];
+  readonly #certificates: BusCertificates;
+  readonly #ending = new AsyncDisposableStack();
+  readonly #extra: BusHandlers;
+  readonly #connections = new Set<Connection>();
+  #listener: Listener | undefined;
+  #changed = Promise.withResolvers<void>();
+
+  private constructor(certsDir: string, extra: BusHandlers) {
+    this.certsDir = certsDir;
+    this.#extra = extra;
+    this.#certificates = new BusCertificates(certsDir, () => {});
+  }
+
+  static async open(extra: BusHandlers = {}): Promise<SampleOrchestrator> {
+    const certsDir = await mkdtemp(join(tmpdir(), "trunkline-certs-"));
+    const orchestrator = new SampleOrchestrator(certsDir, extra);
+    await orchestrator.listen("localhost:0");
+    return orchestrator;
+  }
+
+  get address(): string {
+    return (this.#listener?.address ?? "").replace("quic://", "");
+  }
+
+  async listen(address: string): Promise<void> {
+    const service = { handlers: this.#handlers(), report: () => {} };
+    this.#listener = await listen(address, {
+      credentials: await this.#certificates.of("orchestrator"),
+      connected: (connection) => void this.#connections.add(connection),
+      stream: (stream, connection) => void serveExchange(stream, connection, service),
+    });
+  }
+
+  /** Goes away; `listen` brings it back. */
+  async leave(): Promise<void> {
+    await Promise.all([...this.#connections].map((connection) => connection.close()));
+    this.#connections.clear();
+    await this.#listener?.close();
+  }
+
+  /** How it speaks to a plugin. */
+  dial(address: string, id: string): BusClient {
+    return this.#ending.use(
+      new BusClient({
+        name: `Plugin '${id}'`,
+        dial: async (signal) => {
+          const credentials = await this.#certificates.of(`orchestrator-to-${id}`);
+          return connect(address, { credentials, signal });
+        },
+      }),
+    );
+  }
+
+  /** Waits until it has heard so much. */
+  async hears(wanted: Heard, times = 1): Promise<void> {
+    while (this.#heard.filter((heard) => heard === wanted).length < times) {
+      await this.#changed.promise;
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#ending.disposeAsync();
+    await this.#listener?.close();
+    await rm(this.certsDir, { recursive: true });
+  }
+
+  #handlers(): BusHandlers {
+    return {
+      register: (manifest, { connection }) => {
+        this.manifests.push(manifest);
+        this.#hear(`register ${manifest.id} as ${connection.peer?.name ?? ""}`);
+        return { case: "register", value: { accepted: true } };
+      },
+      subscribe: ({ subscriptionId, topic, filters }) => {
+        this.#hear(`subscribe ${topic} ${JSON.stringify(filters)}`);
+        return { case: "eventDelivery", value: { subscriptionId, topic } };
+      },
+      publish: ({ topic, eventType, payload }) => {
+        this.#hear(`publish ${topic} ${eventType} ${JSON.stringify(payload)}`);
+        return undefined;
+      },
+      ...this.#extra,
+    };
+  }
+
+  #hear(what: Heard): void {
+    this.#heard.push(what);
+    this.#changed.resolve();
+    this.#changed = Promise.withResolvers();
+  }
+}

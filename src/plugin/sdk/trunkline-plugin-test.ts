@@ -1,0 +1,3 @@
+// The module "trunkline/plugin/test".
+export type { PluginHarness, TestPluginOptions, TestTool } from "./harness.ts";
+export { testPlugin } from "./test-plugin.ts";

@@ -1,0 +1,41 @@
+import type { Stop } from "../../base/stop.ts";
+
+/**
+ * The items of a source until it ends or the work is called off, which is thrown. The source is told
+ * to end, but not waited for: it may be waiting for something that never comes.
+ */
+export async function* untilStopped<T>(
+  source: AsyncIterable<T> | Iterable<T>,
+  stop: Stop,
+): AsyncGenerator<T, void, void> {
+  const iterator = iteratorOf(source);
+  let isOver = false;
+  let giveUp = (_reason: Error): void => {};
+  const listener = { stopped: (reason: Error) => giveUp(reason) };
+  stop.add(listener);
+  try {
+    for (;;) {
+      stop.signal.throwIfAborted();
+      // Not a race with one promise for all: that would remember every item.
+      const { promise, resolve, reject } = Promise.withResolvers<IteratorResult<T>>();
+      giveUp = reject;
+      Promise.resolve(iterator.next()).then(resolve, reject);
+      const next = await promise;
+      isOver = next.done === true;
+      if (next.done === true) return;
+      yield next.value;
+    }
+  } catch (error) {
+    isOver = !stop.signal.aborted;
+    throw error;
+  } finally {
+    stop.remove(listener);
+    if (!isOver) Promise.resolve(iterator.return?.()).catch(() => {});
+  }
+}
+
+function iteratorOf<T>(source: AsyncIterable<T> | Iterable<T>): AsyncIterator<T> | Iterator<T> {
+  return Symbol.asyncIterator in source
+    ? source[Symbol.asyncIterator]()
+    : source[Symbol.iterator]();
+}

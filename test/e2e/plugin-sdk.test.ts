@@ -1,0 +1,280 @@
+import assert from "node:assert/strict";
+import { type ChildProcessWithoutNullStreams, execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { after, before, describe, it } from "node:test";
+import { promisify } from "node:util";
+import { scaffoldPlugin } from "../../src/plugin/scaffold.ts";
+import { SampleOrchestrator } from "../../src/plugin/sdk/sample-orchestrator.ts";
+import { answerOf } from "../../src/protocol/bus/answer.ts";
+import type { BusClient } from "../../src/protocol/bus/connect.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+const COMPILER = join(ROOT, "node_modules/typescript/bin/tsc");
+/** As outside of any test: the runner tells what it starts that it is part of one. */
+const { NODE_TEST_CONTEXT: _, ...env } = process.env;
+
+const execute = promisify(execFile);
+const run = (command: string, args: readonly string[], cwd = ROOT) =>
+  execute(command, args, { cwd, env });
+
+/** As the guide shows it. */
+const GREETER = `import { definePlugin } from "trunkline/plugin";
+
+export default definePlugin({
+  id: "tools.greet",
+  version: "1.0.0",
+  tools: {
+    greet: {
+      description: "Greets somebody",
+      input: { type: "object", properties: { name: { type: "string" } }, required: ["name"] },
+      call: ({ name }) => \`Hello, \${name}\`,
+    },
+  },
+});
+`;
+
+const limit = { timeout: 120_000 };
+
+describe("the package that plugins import", limit, () => {
+  let home: string;
+  let folder: string;
+  const plugin = (): string => join(folder, "plugin.ts");
+
+  before(async () => {
+    home = await mkdtemp(join(tmpdir(), "trunkline-plugin-"));
+    const packed = await run("npm", ["pack", "--json", "--pack-destination", home]);
+    const [{ filename }] = JSON.parse(packed.stdout) as [{ filename: string }];
+    const installed = join(home, "node_modules/trunkline");
+    await mkdir(installed, { recursive: true });
+    const unpack = ["-xzf", join(home, filename), "-C", installed, "--strip-components=1"];
+    await run("tar", unpack);
+    await mkdir(join(home, "node_modules/@types"));
+    await symlink(join(ROOT, "node_modules/@types/node"), join(home, "node_modules/@types/node"));
+    const types = join(ROOT, "node_modules/undici-types");
+    await symlink(types, join(home, "node_modules/undici-types"));
+    folder = join(home, "greeter");
+    await mkdir(folder);
+    await writeFile(join(folder, "package.json"), '{ "type": "module" }');
+    await writeFile(plugin(), GREETER);
+  });
+
+  after(() => rm(home, { recursive: true }));
+
+  it("type-checks the plugin, its own declarations too", async () => {
+    await compile(plugin());
+  });
+
+  it("has the types of a tool's arguments", async () => {
+    const wrong = join(folder, "wrong.ts");
+    const text = GREETER.replace("({ name }) => `Hello, ${name}`", "({ name }) => name.toFixed()");
+    await writeFile(wrong, text);
+    await assert.rejects(compile(wrong), ({ stdout }: { stdout: string }) => {
+      assert.match(stdout, /'toFixed' does not exist on type 'string'/);
+      return true;
+    });
+  });
+
+  it("prints the manifest", async () => {
+    const { stdout } = await run(process.execPath, [plugin(), "--manifest"]);
+    const { id, version, provides_tools } = JSON.parse(stdout) as Record<string, unknown>;
+    assert.deepEqual([id, version, provides_tools], ["tools.greet", "1.0.0", ["greet"]]);
+  });
+
+  it("is the plugin of the file that was started, or the one that this runs", async () => {
+    const other = join(folder, "other.ts");
+    const imports = 'import greeter from "./plugin.ts";\nimport { definePlugin, runPlugin } from';
+    const text = GREETER.replace("import { definePlugin } from", imports);
+    await writeFile(other, `${text.replace("tools.greet", "tools.other")}\ngreeter.manifest;\n`);
+    const runs = join(folder, "runs.ts");
+    await writeFile(runs, `${text.replace("tools.greet", "x")}\nawait runPlugin(greeter);\n`);
+    for (const [file, id] of [
+      [other, "tools.other"],
+      [runs, "tools.greet"],
+    ] as const) {
+      const { stdout } = await run(process.execPath, [file, "--manifest"]);
+      assert.equal((JSON.parse(stdout) as { id: string }).id, id);
+    }
+  });
+
+  it("explains itself to whoever starts it by hand", async () => {
+    await assert.rejects(run(process.execPath, [plugin()]), (error: Failed) => {
+      assert.equal(error.code, 2);
+      assert.equal(error.stdout, "");
+      assert.match(error.stderr, /plugin 'tools\.greet' 1\.0\.0.*--orchestrator-addr=HOST:PORT/s);
+      return true;
+    });
+  });
+
+  it("says what is wrong with how it was started", async () => {
+    const wrong: [code: number, args: string[], says: RegExp][] = [
+      [2, ["--listen-addr"], /Cannot start plugin 'tools\.greet': --listen-addr needs a value/],
+      [1, ["--listen-addr=here", `--certs-dir=${home}/c`], /Cannot read the address 'here'/],
+      [1, ["--listen-addr=localhost:0", `--certs-dir=${plugin()}`], /Cannot \w+ .*plugin\.ts/],
+    ];
+    for (const [code, args, says] of wrong) {
+      await assert.rejects(run(process.execPath, [plugin(), ...args]), (error: Failed) => {
+        assert.match(error.stderr, says);
+        assert.equal(error.code, code);
+        return true;
+      });
+    }
+  });
+
+  it("serves, registers and answers until its input ends", async () => {
+    await using orchestrator = await SampleOrchestrator.open();
+    await using started = new Started(plugin(), orchestrator);
+    const client = await started.dial(orchestrator);
+    await orchestrator.hears("register tools.greet as tools.greet-client");
+    assert.deepEqual(await greet(client, { name: "Ada" }), { text: "Hello, Ada" });
+    await assert.rejects(greet(client, {}), /validation_error: 'name' is missing/);
+    started.child.stdin.end();
+    assert.deepEqual(await started.exit, { code: 0, stdout: "" });
+  });
+
+  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+    it(`ends cleanly on ${signal}`, async () => {
+      await using orchestrator = await SampleOrchestrator.open();
+      await using started = new Started(plugin(), orchestrator);
+      await started.ready;
+      started.child.kill(signal);
+      assert.deepEqual(await started.exit, { code: 0, stdout: "" });
+    });
+  }
+
+  it("ends when the orchestrator tells it to, after it has said that it will", async () => {
+    await using orchestrator = await SampleOrchestrator.open();
+    await using started = new Started(plugin(), orchestrator);
+    const client = await started.dial(orchestrator);
+    const answer = await client.ask({ case: "shutdown", value: { timeoutSeconds: 5 } });
+    assert.equal(answerOf("It", answer, "shutdown").clean, true);
+    assert.deepEqual(await started.exit, { code: 0, stdout: "" });
+  });
+
+  it("goes on without an input that is no pipe", async () => {
+    await using orchestrator = await SampleOrchestrator.open();
+    const flags = [`--orchestrator-addr=${orchestrator.address}`];
+    const child = spawn(
+      process.execPath,
+      [plugin(), ...flags, `--certs-dir=${orchestrator.certsDir}`],
+      { stdio: ["ignore", "ignore", "pipe"] },
+    );
+    const exit = once(child, "exit");
+    child.stderr.resume();
+    await orchestrator.hears("register tools.greet as tools.greet-client");
+    assert.equal(child.exitCode, null);
+    child.kill("SIGTERM");
+    assert.deepEqual(await exit, [0, null]);
+  });
+
+  it("keeps what a plugin prints off its standard output", async () => {
+    const printing = join(folder, "printing.ts");
+    await writeFile(
+      printing,
+      GREETER.replace("({ name }) => `", "({ name }) => console.log('printed') ?? `"),
+    );
+    await using orchestrator = await SampleOrchestrator.open();
+    await using started = new Started(printing, orchestrator);
+    const client = await started.dial(orchestrator);
+    await greet(client, { name: "Ada" });
+    started.child.stdin.end();
+    assert.deepEqual(await started.exit, { code: 0, stdout: "" });
+    assert.match(started.stderr, /^printed$/m);
+  });
+
+  it("does what the guide shows", async () => {
+    const guide = await readFile(join(ROOT, "docs/PLUGINS.md"), "utf8");
+    const blocks = Array.from(guide.matchAll(/^```ts\n(.*?)^```$/gms), ([, code = ""]) => code);
+    assert.equal(blocks[0], GREETER);
+    assert.ok(blocks.length >= 5, `only found ${blocks.length} blocks`);
+    const shown = join(home, "shown");
+    await mkdir(shown);
+    await writeFile(join(shown, "package.json"), '{ "type": "module" }');
+    await writeFile(join(shown, "plugin.ts"), GREETER);
+    for (const [index, code] of blocks.entries()) {
+      const isTest = code.includes("node:test");
+      const file = join(shown, `block-${index}${isTest ? ".test" : ""}.ts`);
+      await writeFile(file, code);
+      await compile(file);
+      const flags = isTest ? [] : ["--manifest"];
+      const { stdout } = await run(process.execPath, [file, ...flags], shown);
+      assert.match(stdout, isTest ? /^ℹ pass 1$/m : /^\{"id":"/);
+    }
+  });
+
+  it("passes the test of a plugin that was just begun, and its types", async () => {
+    const begun = join(home, "begun");
+    const said = await scaffoldPlugin(begun, "tools.begun");
+    assert.match(said, /npm install\n {2}npm test\n/);
+    const files = ["README.md", "package.json", "plugin.test.ts", "plugin.ts", "tsconfig.json"];
+    assert.deepEqual((await readdir(begun)).toSorted(), files);
+    const { stdout } = await run(process.execPath, ["--test"], begun);
+    assert.match(stdout, /^ℹ pass 2$/m);
+    await run(process.execPath, [COMPILER, "--project", begun], begun);
+    const manifest = await run(process.execPath, ["plugin.ts", "--manifest"], begun);
+    assert.equal((JSON.parse(manifest.stdout) as { id: string }).id, "tools.begun");
+  });
+
+  /** Strictly, and declarations are not skipped. */
+  async function compile(file: string): Promise<void> {
+    const options = [
+      ...["--ignoreConfig", "--noEmit", "--strict", "--exactOptionalPropertyTypes"],
+      ...["--module", "nodenext", "--target", "esnext", "--lib", "esnext", "--types", "node"],
+      "--allowImportingTsExtensions",
+    ];
+    await run(process.execPath, [COMPILER, ...options, file], home);
+  }
+});
+
+interface Failed extends Error {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+async function greet(client: BusClient, args: Record<string, string>): Promise<unknown> {
+  const value = { toolName: "greet", arguments: args };
+  const response = answerOf("It", await client.ask({ case: "toolCall", value }), "toolCall");
+  if (response.success) return response.result;
+  throw new Error(`${response.errorCode}: ${response.errorMessage}`);
+}
+
+/** A plugin as an orchestrator starts it. */
+class Started implements AsyncDisposable {
+  readonly child: ChildProcessWithoutNullStreams;
+  /** Where it serves, as it says. */
+  readonly ready: Promise<string>;
+  readonly exit: Promise<{ code: number | null; stdout: string }>;
+  stderr = "";
+
+  constructor(file: string, { address, certsDir }: SampleOrchestrator) {
+    const flags = ["--orchestrator-addr", address, "--listen-addr=localhost:0"];
+    this.child = spawn(process.execPath, [file, ...flags, `--certs-dir=${certsDir}`]);
+    const ready = Promise.withResolvers<string>();
+    this.ready = ready.promise;
+    this.ready.catch(() => {});
+    createInterface(this.child.stderr).on("line", (line) => {
+      this.stderr += `${line}\n`;
+      const found = /^READY (127\.0\.0\.1:\d+)$/.exec(line)?.[1];
+      if (found !== undefined) ready.resolve(found);
+    });
+    let stdout = "";
+    this.child.stdout.setEncoding("utf8").on("data", (text: string) => (stdout += text));
+    this.exit = once(this.child, "close").then(([code]) => {
+      ready.reject(new Error(`It ended before it was ready: ${this.stderr}`));
+      return { code: code as number | null, stdout };
+    });
+  }
+
+  async dial(orchestrator: SampleOrchestrator): Promise<BusClient> {
+    return orchestrator.dial(await this.ready, "tools.greet");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.child.kill("SIGKILL");
+    await this.exit;
+  }
+}
