@@ -50,8 +50,10 @@ export class TestPair implements AsyncDisposable {
   readonly failures: Error[];
   readonly #options: PairOptions;
   readonly #connections: Connection[] = [];
+  readonly #refused: Promise<ConnectionError>;
 
   private constructor(listener: Listener, seen: Seen, options: PairOptions) {
+    this.#refused = seen.refused.promise;
     this.listener = listener;
     this.accepted = seen.accepted;
     this.refusals = seen.refusals;
@@ -62,7 +64,8 @@ export class TestPair implements AsyncDisposable {
   static async open(options: PairOptions = {}): Promise<TestPair> {
     const { scheme = "quic", handle = echo, limits = {} } = options;
     const { server } = await testCredentials();
-    const seen: Seen = { accepted: [], refusals: [], failures: [] };
+    const refused = Promise.withResolvers<ConnectionError>();
+    const seen: Seen = { accepted: [], refusals: [], failures: [], refused };
     const listener = await listen(`${scheme}://127.0.0.1:0`, {
       credentials: server,
       limits,
@@ -70,10 +73,18 @@ export class TestPair implements AsyncDisposable {
         handle(stream, connection).catch((error: Error) => seen.failures.push(error));
       },
       connected: (connection) => seen.accepted.push(connection),
-      refused: (reason) => seen.refusals.push(reason),
+      refused: (reason) => {
+        seen.refusals.push(reason);
+        refused.resolve(reason);
+      },
       ...options.listen,
     });
     return new TestPair(listener, seen, options);
+  }
+
+  /** The first client that was not let in, also one to come. */
+  async refusal(): Promise<ConnectionError> {
+    return this.refusals[0] ?? (await this.#refused);
   }
 
   async connect(options: Partial<ConnectOptions> = {}): Promise<Connection> {
@@ -99,6 +110,7 @@ interface Seen {
   readonly accepted: Connection[];
   readonly refusals: ConnectionError[];
   readonly failures: Error[];
+  readonly refused: PromiseWithResolvers<ConnectionError>;
 }
 
 /** Answers with what was asked. */

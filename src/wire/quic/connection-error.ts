@@ -1,0 +1,59 @@
+import { hasBrand } from "../../base/brand.ts";
+import { type ErrorCode, TrunklineError } from "../../base/errors.ts";
+import type { Ending, Trouble } from "./settings.ts";
+
+const CODES: Partial<Record<Trouble, ErrorCode>> = {
+  timeout: "timeout",
+  idle: "timeout",
+  silent: "timeout",
+  closed: "closed",
+  reset: "closed",
+  limit: "limit",
+  full: "limit",
+  cancelled: "cancelled",
+  unusable: "config",
+};
+
+const ADVICE: Partial<Record<Trouble, string>> = {
+  "wrong-ca": "Both sides need certificates of the same CA.",
+  "no-certificate": "Give it a certificate and key of the CA that both sides know.",
+  expired: "Make a new certificate, and check the clocks of both machines.",
+  "wrong-name": "Dial a name that the server's certificate carries, or make it one that does.",
+  "wrong-alpn": "The other side is no plugin bus, or speaks another version of it.",
+  refused: "Check the address, and that the other side runs.",
+  timeout: "Check the address; where UDP is blocked, use tls:// on both sides.",
+  engine: "It is started anew with the next connection.",
+};
+
+/** A connection or a stream that failed, and why by a stable name. */
+export class ConnectionError extends TrunklineError {
+  static readonly #brand = Symbol.for("trunkline.ConnectionError");
+  readonly trouble: Trouble;
+  /** The code that the other side gave when it closed or broke off. */
+  readonly peerCode: number | undefined;
+
+  constructor(trouble: Trouble, message: string, peerCode?: number) {
+    super(CODES[trouble] ?? "unavailable", message);
+    Object.defineProperty(this, ConnectionError.#brand, {});
+    this.trouble = trouble;
+    this.peerCode = peerCode;
+  }
+
+  /** Tells how something ended: `Cannot dial …: why. What to do.` */
+  static of(what: string, { trouble, detail, code, byPeer }: Ending): ConnectionError {
+    const by = byPeer === true ? ", said by the other side" : "";
+    const why = detail === "" ? (SAYINGS[trouble] ?? trouble) : detail;
+    const advice = ADVICE[trouble];
+    const text = `${what}: ${why}${by}.${advice === undefined ? "" : ` ${advice}`}`;
+    return new ConnectionError(trouble, text, byPeer === true ? code : undefined);
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return hasBrand(value, ConnectionError.#brand);
+  }
+}
+
+const SAYINGS: Partial<Record<Trouble, string>> = {
+  closed: "it was closed",
+  engine: "the QUIC engine stopped",
+};

@@ -1,0 +1,125 @@
+import type { X509Certificate } from "node:crypto";
+import type { ConnectionError } from "./connection-error.ts";
+
+/** A certificate and its key, and the CA that vouches for the other side: PEM texts. */
+export interface Credentials {
+  readonly ca: string;
+  readonly cert?: string | undefined;
+  readonly key?: string | undefined;
+}
+
+/** Who the other side is, by its verified certificate. */
+export interface PeerCertificate {
+  /** The common name of its subject. */
+  readonly name: string;
+  /** The DNS names and IP addresses it was made for. */
+  readonly names: readonly string[];
+  /** SHA-256 of the certificate, in hex. */
+  readonly fingerprint: string;
+  readonly certificate: X509Certificate;
+}
+
+/**
+ * One exchange: a request goes one way and its end is said, an answer comes back and its end is
+ * said. Both directions are bytes; what frames they hold is the business of the layer above.
+ */
+export interface BidiStream {
+  /** Sends bytes, of which more follow. Resolves when there is room for more. */
+  write(bytes: Uint8Array): Promise<void>;
+  /** Sends the last bytes and the end in one. Resolves when they are on their way. */
+  end(bytes?: Uint8Array): Promise<void>;
+  /** All that the other side sends, up to its end. Over the limit, the exchange is broken off. */
+  readAll(limit: number): Promise<Buffer>;
+  /** What the other side sends, as it comes. It is held while nobody asks for more. */
+  chunks(): AsyncGenerator<Buffer, void, void>;
+  /** The request is whole: until it is answered, its end may come as late as the peer likes. */
+  patient?(): void;
+  /** Breaks off both directions. */
+  reset(code?: number): void;
+  /** Aborted with the reason when the exchange breaks before both directions have ended. */
+  readonly signal: AbortSignal;
+}
+
+export interface Connection extends AsyncDisposable {
+  /** The other side's address as it was dialled, or that of the listener that took it. */
+  readonly address: string;
+  /** Undefined when the other side showed no certificate, which a listener may allow. */
+  readonly peer: PeerCertificate | undefined;
+  /** How many exchanges run. */
+  readonly openStreams: number;
+  readonly isClosed: boolean;
+  /** Resolves with the reason when the connection is over. */
+  readonly closed: Promise<ConnectionError>;
+  /** Opens an exchange. It waits, if the other side has as many as it allows. */
+  openStream(): BidiStream;
+  /** Opens no more exchanges, and closes when those that run have ended. */
+  drain(): Promise<void>;
+  /** Closes once what was sent has arrived, within a bounded time; exchanges that run break. */
+  close(code?: number, reason?: string): Promise<void>;
+}
+
+export interface ConnectOptions {
+  readonly credentials: Credentials;
+  /** The name or IP address the server's certificate must carry; else that of the address. */
+  readonly serverName?: string;
+  readonly alpn?: string;
+  readonly signal?: AbortSignal;
+  readonly limits?: Partial<ConnectionLimits>;
+}
+
+export interface ListenOptions {
+  readonly credentials: Credentials;
+  readonly alpn?: string;
+  /** Whether a client must show a certificate; one that is shown is verified in any case. */
+  readonly clientCertificate?: "require" | "request";
+  readonly limits?: Partial<ConnectionLimits>;
+  /** An exchange begins. */
+  stream(stream: BidiStream, connection: Connection): void;
+  connected?(connection: Connection): void;
+  /** A client was not let in. */
+  refused?(reason: ConnectionError): void;
+  /** The listener was lost and is set up anew: connections are gone, the address stays. */
+  lost?(reason: ConnectionError): void;
+}
+
+export interface Listener extends AsyncDisposable {
+  /** As clients dial it, with the port that was picked: `quic://127.0.0.1:50100`. */
+  readonly address: string;
+  readonly port: number;
+  /** Uses other certificates from the next connection on. */
+  renew(credentials: Credentials): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Bounds of connections, in milliseconds and bytes. */
+export interface ConnectionLimits {
+  readonly handshakeTimeout: number;
+  readonly idleTimeout: number;
+  /** A ping is sent so often; a peer that answers none for as long is given up. */
+  readonly keepAlive: number;
+  /** How long a peer may leave a request unfinished without sending any of it. */
+  readonly requestIdle: number;
+  /** Exchanges that the other side may have running on one connection; more wait. */
+  readonly maxStreams: number;
+  /** Bytes of a connection that came and were not read; above, the exchange begun last breaks. */
+  readonly maxHeld: number;
+  /** Connections of one listener. */
+  readonly maxConnections: number;
+}
+
+export const DEFAULT_CONNECTION_LIMITS: ConnectionLimits = {
+  handshakeTimeout: 10_000,
+  idleTimeout: 300_000,
+  keepAlive: 6_000,
+  requestIdle: 30_000,
+  maxStreams: 128,
+  maxHeld: 512 * 1024 * 1024,
+  maxConnections: 1_024,
+};
+
+export function resolveConnectionLimits(limits: Partial<ConnectionLimits> = {}): ConnectionLimits {
+  return { ...DEFAULT_CONNECTION_LIMITS, ...limits };
+}
+
+/** What both sides of the bus call their protocol in the handshake. */
+export const BUS_ALPN = "orchestra-plugin";

@@ -1,0 +1,116 @@
+import { join } from "node:path";
+import { OwnedChild } from "../../base/child-process.ts";
+import { HEADER, readFrames, type TakeFrame, writeHeader } from "./control-frame.ts";
+
+/** Put in by the bundler: the engine's file, beside the one that starts it. */
+declare const __TRUNKLINE_QUIC_ENGINE__: string | undefined;
+
+const SLAB = 64 * 1024;
+/** Larger payloads are passed on as they are, smaller ones gathered into one write. */
+const LARGE = 16 * 1024;
+
+export function engineEntry(): string {
+  const name =
+    typeof __TRUNKLINE_QUIC_ENGINE__ === "string" ? __TRUNKLINE_QUIC_ENGINE__ : "engine-main.ts";
+  return join(import.meta.dirname, name);
+}
+
+/**
+ * The process in which native code runs: if that crashes, it takes nothing else along. All that is
+ * sent in one turn of the event loop goes out in one write.
+ */
+export class EngineProcess {
+  readonly #child: OwnedChild;
+  readonly #complaints: string[] = [];
+  #slab = Buffer.allocUnsafeSlow(SLAB);
+  #from = 0;
+  #to = 0;
+  #parts: Uint8Array[] = [];
+  #isScheduled = false;
+  #rest: Buffer | undefined;
+
+  private constructor(child: OwnedChild, complaints: string[]) {
+    this.#child = child;
+    this.#complaints = complaints;
+  }
+
+  static async start(): Promise<EngineProcess> {
+    const complaints: string[] = [];
+    const child = await OwnedChild.start({
+      command: process.execPath,
+      args: ["--experimental-ffi", "--no-warnings", engineEntry()],
+      env: {},
+      stderr: (line) => {
+        if (complaints.push(line) > 5) complaints.shift();
+      },
+    });
+    return new EngineProcess(child, complaints);
+  }
+
+  get pid(): number {
+    return this.#child.pid;
+  }
+
+  /** Delivers what the engine tells; then, once, how it ended. */
+  receive(take: TakeFrame, gone: (how: string) => void): void {
+    this.#child.stdout.on("data", (chunk: Buffer) => {
+      const bytes = this.#rest === undefined ? chunk : Buffer.concat([this.#rest, chunk]);
+      const done = readFrames(bytes, take);
+      this.#rest = done < bytes.length ? bytes.subarray(done) : undefined;
+    });
+    this.#child.stdout.on("error", () => {});
+    void this.#child.exit.then((exit) => {
+      const how = typeof exit === "number" ? `exit code ${exit}` : exit;
+      gone([how, ...this.#complaints].join("; "));
+    });
+  }
+
+  send(kind: number, flags: number, id: number, payload?: Uint8Array, lead?: number): void {
+    const ahead = HEADER + (lead === undefined ? 0 : 4);
+    const length = payload?.length ?? 0;
+    const isLarge = length >= LARGE;
+    this.#makeRoom(ahead + (isLarge ? 0 : length));
+    writeHeader(this.#slab, this.#to, kind, flags, id, ahead - HEADER + length);
+    if (lead !== undefined) this.#slab.writeUInt32LE(lead, this.#to + HEADER);
+    this.#to += ahead;
+    if (payload !== undefined && isLarge) {
+      this.#closePart();
+      this.#parts.push(payload);
+    } else if (payload !== undefined) {
+      this.#slab.set(payload, this.#to);
+      this.#to += length;
+    }
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    setImmediate(this.#flush);
+  }
+
+  /** Lets the engine close its connections and end. */
+  end(): Promise<void> {
+    this.#flush();
+    return this.#child.end();
+  }
+
+  #makeRoom(size: number): void {
+    if (this.#slab.length - this.#to >= size) return;
+    this.#closePart();
+    this.#slab = Buffer.allocUnsafeSlow(SLAB);
+    this.#from = this.#to = 0;
+  }
+
+  #closePart(): void {
+    if (this.#to > this.#from) this.#parts.push(this.#slab.subarray(this.#from, this.#to));
+    this.#from = this.#to;
+  }
+
+  readonly #flush = (): void => {
+    this.#isScheduled = false;
+    this.#closePart();
+    const parts = this.#parts;
+    this.#parts = [];
+    const { stdin } = this.#child;
+    if (parts.length > 1) stdin.cork();
+    for (const part of parts) stdin.write(part);
+    if (parts.length > 1) stdin.uncork();
+  };
+}

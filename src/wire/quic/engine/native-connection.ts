@@ -1,0 +1,381 @@
+import { EVENT } from "../control-frame.ts";
+import type { Connected, Ending } from "../settings.ts";
+import type { Endpoint } from "./endpoint.ts";
+import type { Engine } from "./engine.ts";
+import { DiscardedStream } from "./discarded-stream.ts";
+import { endingOf } from "./ending.ts";
+import {
+  addressOf,
+  fixedBuffer,
+  fixedText,
+  internals,
+  lend,
+  native,
+  NULL,
+  pinnedBuffer,
+  type Pointer,
+} from "./native.ts";
+import { NativeStream } from "./native-stream.ts";
+import { SpentStreams } from "./spent-streams.ts";
+import { type PollSet, WAIT, type Waiting } from "./poll-set.ts";
+
+const CTRL_MODE = 33;
+const PARTIAL_WRITE = 1n;
+const DEFAULT_STREAM_NONE = 0;
+const VALUE_EVENT_HANDLING = 6;
+const EXPLICIT = 2n;
+const NO_BLOCK = 1n;
+const STREAM_NO_BLOCK = 2n;
+const POLICY_ACCEPT = 1;
+const POLICY_REJECT = 2;
+const SHUTDOWN_RAPID = 1n;
+const SHUTDOWN_NO_FLUSH = 2n;
+const SHUTDOWN_NO_BLOCK = 4n;
+const OVER = WAIT.failed | WAIT.connectionOver;
+
+/** How long what was written may take to arrive before a connection that closes is cut. */
+const FLUSH_TIME = 2_000;
+/** How long a peer may go on sending what nobody wants. */
+const DISCARD_TIME = 30_000;
+/** OpenSSL keeps something of each stream that broke off as long as its connection. */
+const MOST_BROKEN = 10_000;
+/** How often in a keep-alive interval a connection is looked at, and how often in vain. */
+const CHECKS = 3;
+
+export interface NativeConnectionOptions {
+  readonly id: number;
+  readonly ssl: Pointer;
+  /** The listener that took it; without one, we dialled. */
+  readonly listener?: number;
+  readonly keepAlive: number;
+  readonly handshakeTimeout: number;
+  /** Streams of the peer that may run at once. OpenSSL itself counts only those not taken yet. */
+  readonly maxStreams: number;
+}
+
+/** One connection with its streams. Owns the native connection. */
+export class NativeConnection implements Waiting {
+  readonly id: number;
+  readonly ssl: Pointer;
+  readonly engine: Engine;
+  readonly endpoint: Endpoint;
+  slot = -1;
+  nextCheck: number;
+  readonly spent: SpentStreams;
+  readonly #options: NativeConnectionOptions;
+  readonly #streams = new Set<NativeStream>();
+  /** Streams of ours for which the peer has no room yet. */
+  readonly #waiting: NativeStream[] = [];
+  /** Streams that are read to no end, and until when. */
+  readonly #discarded = new Map<DiscardedStream, number>();
+  #broken = 0;
+  #state: "handshake" | "open" | "closing" | "over" = "handshake";
+  #cutAt: number;
+  #closing: Buffer | undefined;
+  #acks = 0;
+  #silentChecks = 0;
+  #lastPing = 0;
+
+  constructor(engine: Engine, endpoint: Endpoint, options: NativeConnectionOptions) {
+    this.engine = engine;
+    this.endpoint = endpoint;
+    this.#options = options;
+    this.id = options.id;
+    this.ssl = options.ssl;
+    this.spent = new SpentStreams(options.ssl);
+    this.#cutAt = engine.now + options.handshakeTimeout;
+    this.nextCheck = this.#cutAt;
+    native.SSL_set_blocking_mode(this.ssl, 0);
+    native.SSL_set_default_stream_mode(this.ssl, DEFAULT_STREAM_NONE);
+    native.SSL_set_value_uint(this.ssl, 0, VALUE_EVENT_HANDLING, EXPLICIT);
+    native.SSL_ctrl(this.ssl, CTRL_MODE, PARTIAL_WRITE, NULL);
+    const policy = options.listener === undefined ? POLICY_REJECT : POLICY_ACCEPT;
+    native.SSL_set_incoming_stream_policy(this.ssl, policy, 0n);
+    this.pollSet.add(this, OVER);
+  }
+
+  get pollSet(): PollSet {
+    return this.endpoint.pollSet;
+  }
+
+  get isOpen(): boolean {
+    return this.#state === "open";
+  }
+
+  get isOver(): boolean {
+    return this.#state === "over";
+  }
+
+  get isEnding(): boolean {
+    return this.#state === "closing" || this.#state === "over";
+  }
+
+  /** Opens a stream, now or when the peer has room for it. */
+  open(id: number): NativeStream {
+    const stream = new NativeStream(this, id, true);
+    this.#streams.add(stream);
+    this.engine.streams.set(id, stream);
+    this.#waiting.push(stream);
+    this.#openWaiting();
+    return stream;
+  }
+
+  forget(stream: NativeStream): void {
+    this.#streams.delete(stream);
+    this.engine.streams.delete(stream.id);
+    const waiting = this.#waiting.indexOf(stream);
+    if (waiting >= 0) this.#waiting.splice(waiting, 1);
+    const isBroken = !stream.isComplete;
+    stream.free();
+    if (isBroken && ++this.#broken > MOST_BROKEN) this.engine.doomed.add(this);
+    // There is room for another, and OpenSSL may have it.
+    if (this.#incoming === this.#options.maxStreams - 1) {
+      this.#await();
+      this.engine.touch(this.endpoint);
+    }
+  }
+
+  /** Takes over a native stream whose peer still sends what nobody wants. */
+  discard(ssl: Pointer): void {
+    if (this.#state !== "open") {
+      native.SSL_free(ssl);
+      return;
+    }
+    const discarded = new DiscardedStream(this, ssl);
+    this.#discarded.set(discarded, this.engine.now + DISCARD_TIME);
+    discarded.ready();
+  }
+
+  forgetDiscarded(stream: DiscardedStream): void {
+    this.#discarded.delete(stream);
+    stream.free();
+    this.#await();
+  }
+
+  /** Takes over a native stream that was read and written to its end. */
+  retire(ssl: Pointer): void {
+    this.spent.add(ssl);
+    this.endpoint.spending.add(this);
+  }
+
+  ready(events: number): void {
+    if ((events & OVER) !== 0) {
+      this.endIfOver();
+      return;
+    }
+    if ((events & WAIT.stream) !== 0) this.#acceptStreams();
+    if ((events & WAIT.mayOpen) !== 0) this.#openWaiting();
+  }
+
+  /** Goes on with what takes several turns: the handshake, and closing. */
+  advance(): void {
+    if (this.#state === "handshake") this.#shakeHands();
+    else if (this.#state === "closing") this.#close();
+  }
+
+  /** Closes once what was written has arrived, within a bounded time. */
+  close(code: number, reason: string): void {
+    if (this.#state === "over" || this.#state === "closing") return;
+    this.#closing = closeArguments(code, reason);
+    this.#state = "closing";
+    this.endpoint.unsettle(this);
+    this.#cutAt = this.engine.now + FLUSH_TIME;
+    this.#checkAt(this.#cutAt);
+    for (const stream of [...this.#streams]) this.forget(stream);
+    this.#close();
+  }
+
+  /** Tells of the end and frees everything, if the connection is over. */
+  endIfOver(): boolean {
+    if (this.#state === "over") return true;
+    const ending = endingOf(this.ssl, this.#state !== "handshake");
+    if (ending === undefined) return false;
+    // Who answers and closes at once has its answer here before its end.
+    if (this.#state === "open") for (const stream of [...this.#streams]) stream.readRest();
+    this.#end(ending);
+    return true;
+  }
+
+  /** Looks whether its time is up and whether the peer still answers. */
+  check(): void {
+    const { now } = this.engine;
+    if (this.#state === "handshake" && now >= this.#cutAt) {
+      this.#cut({ trouble: "timeout", detail: "the handshake took too long" });
+    } else if (this.#state === "closing" && now >= this.#cutAt) {
+      this.#cut({ trouble: "closed", detail: "" });
+    } else if (this.#state === "open") {
+      for (const [stream, until] of this.#discarded) if (now > until) this.forgetDiscarded(stream);
+      this.#checkAlive(now);
+    }
+  }
+
+  /** Closes without waiting for anything. */
+  abandon(ending: Ending = { trouble: "closed", detail: "" }): void {
+    if (this.#state !== "over") this.#cut(ending);
+  }
+
+  #shakeHands(): void {
+    native.ERR_clear_error();
+    const isDone = native.SSL_do_handshake(this.ssl) === 1;
+    if (this.endIfOver() || !isDone) return;
+    // A server may still refuse our certificate: a client is only connected when it has not.
+    if (this.#options.listener === undefined && !this.#isConfirmed()) return;
+    this.#state = "open";
+    this.#checkAt(this.engine.now + this.#options.keepAlive / CHECKS);
+    this.engine.eventJson(EVENT.connected, this.id, {
+      ...(this.#options.listener === undefined ? {} : { listener: this.#options.listener }),
+      ...peerCertificate(this.ssl),
+    } satisfies Connected);
+    this.#openWaiting();
+    this.#await();
+  }
+
+  #checkAt(time: number): void {
+    this.nextCheck = time;
+    this.engine.checkBy(time);
+  }
+
+  #isConfirmed(): boolean {
+    if (internals === undefined) return true;
+    return internals.ossl_quic_channel_is_handshake_confirmed(this.#channel(internals)) === 1;
+  }
+
+  #channel(functions: NonNullable<typeof internals>): Pointer {
+    return functions.ossl_quic_conn_get_channel(this.ssl);
+  }
+
+  #acceptStreams(): void {
+    while (this.#state === "open" && this.#incoming < this.#options.maxStreams) {
+      const ssl = native.SSL_accept_stream(this.ssl, NO_BLOCK);
+      if (ssl === NULL) break;
+      const stream = new NativeStream(this, this.engine.nextId(), false);
+      this.#streams.add(stream);
+      this.engine.streams.set(stream.id, stream);
+      stream.attach(ssl);
+      stream.ready(WAIT.readable);
+      stream.announce();
+    }
+    this.#await();
+  }
+
+  #openWaiting(): void {
+    if (this.#state !== "open") return;
+    for (let stream = this.#waiting[0]; stream !== undefined; stream = this.#waiting[0]) {
+      const ssl = native.SSL_new_stream(this.ssl, STREAM_NO_BLOCK);
+      if (ssl === NULL) {
+        native.ERR_clear_error();
+        this.endIfOver();
+        break;
+      }
+      this.#waiting.shift();
+      stream.attach(ssl);
+    }
+    this.#await();
+  }
+
+  /** Streams of the peer's, if it is the peer that opens them. */
+  get #incoming(): number {
+    return this.#streams.size + this.#discarded.size;
+  }
+
+  #await(): void {
+    if (this.#state !== "open") return;
+    const opens = this.#waiting.length > 0 ? WAIT.mayOpen : 0;
+    const accepts = this.#incoming < this.#options.maxStreams ? WAIT.stream : 0;
+    this.pollSet.await(this, OVER | opens | accepts);
+  }
+
+  #checkAlive(now: number): void {
+    const { keepAlive } = this.#options;
+    this.nextCheck = now + keepAlive / CHECKS;
+    if (internals === undefined) return;
+    const channel = this.#channel(internals);
+    const acks = internals.ossl_quic_channel_get_diag_num_rx_ack(channel);
+    if (acks !== this.#acks) this.#silentChecks = 0;
+    else if (this.#lastPing > 0) this.#silentChecks += 1;
+    this.#acks = acks;
+    if (this.#silentChecks > CHECKS) {
+      this.#cut({ trouble: "silent", detail: `nothing was heard for ${keepAlive} ms` });
+      return;
+    }
+    const isDue = this.#streams.size > 0 || now - this.#lastPing >= keepAlive;
+    if (!isDue && this.#silentChecks === 0) return;
+    this.#lastPing = now;
+    internals.ossl_quic_channel_ping(channel);
+    this.engine.touch(this.endpoint);
+  }
+
+  #close(): void {
+    if (this.#closing === undefined) return;
+    this.spent.release();
+    // Who answered has our request; what we answered may still be on its way.
+    const mayBeUnderWay = this.#options.listener !== undefined && !this.spent.isEmpty;
+    const flush = mayBeUnderWay ? 0n : SHUTDOWN_NO_FLUSH;
+    const isDone = this.#shutDown(SHUTDOWN_RAPID | SHUTDOWN_NO_BLOCK | flush);
+    if (isDone) this.#end({ trouble: "closed", detail: "" });
+  }
+
+  #cut(ending: Ending): void {
+    this.#closing ??= closeArguments(0, ending.detail);
+    this.#shutDown(SHUTDOWN_RAPID | SHUTDOWN_NO_FLUSH | SHUTDOWN_NO_BLOCK);
+    this.#end(ending);
+  }
+
+  #shutDown(flags: bigint): boolean {
+    const closing = this.#closing ?? closeArguments(0, "");
+    native.ERR_clear_error();
+    lend(closing, (address) => native.SSL_shutdown_ex(this.ssl, flags, address, 16n));
+    native.SSL_handle_events(this.ssl);
+    // It need not wait for the peer to have heard: once it was said, it is done.
+    return endingOf(this.ssl, true) !== undefined;
+  }
+
+  #end(ending: Ending): void {
+    if (this.#state === "over") return;
+    const wasHandshake = this.#state === "handshake";
+    this.#state = "over";
+    for (const stream of [...this.#streams]) this.forget(stream);
+    this.spent.clear();
+    for (const stream of this.#discarded.keys()) stream.free();
+    this.#discarded.clear();
+    this.pollSet.remove(this);
+    native.SSL_free(this.ssl);
+    native.ERR_clear_error();
+    const { listener } = this.#options;
+    if (wasHandshake && listener !== undefined) {
+      this.engine.eventJson(EVENT.refused, listener, ending);
+    } else {
+      this.engine.eventJson(EVENT.closed, this.id, ending);
+    }
+    this.endpoint.drop(this);
+  }
+}
+
+/** A code, and the address of the reason, which is kept beside them. */
+function closeArguments(code: number, reason: string): Buffer {
+  const words = fixedText(reason);
+  const both = fixedBuffer(16 + words.length);
+  words.copy(both, 16);
+  both.writeBigUInt64LE(BigInt(code), 0);
+  both.writeBigUInt64LE(addressOf(both) + 16n, 8);
+  return both;
+}
+
+const derOut = pinnedBuffer(8);
+const derOutAddress = addressOf(derOut);
+
+function peerCertificate(ssl: Pointer): Pick<Connected, "certificate"> {
+  const certificate = native.SSL_get1_peer_certificate(ssl);
+  if (certificate === NULL) return {};
+  try {
+    const der = fixedBuffer(native.i2d_X509(certificate, NULL));
+    // It moves the address it is given on to the end.
+    lend(der, (address) => {
+      derOut.writeBigUInt64LE(address);
+      native.i2d_X509(certificate, derOutAddress);
+    });
+    return { certificate: der.toString("base64") };
+  } finally {
+    native.X509_free(certificate);
+  }
+}

@@ -1,0 +1,226 @@
+import { EVENT, FIRST, LAST, LONGEST_PAYLOAD } from "../control-frame.ts";
+import { READ_WINDOW } from "../stream-window.ts";
+import type { Endpoint } from "./endpoint.ts";
+import type { NativeConnection } from "./native-connection.ts";
+import { addressOf, native, NULL, type Pointer, pinnedBuffer } from "./native.ts";
+import { WAIT, type Waiting } from "./poll-set.ts";
+
+const CONCLUDE = 1n;
+const ERROR_WANT_READ = 2;
+const ERROR_WANT_WRITE = 3;
+const ERROR_ZERO_RETURN = 6;
+const FAILED = WAIT.readFailed | WAIT.writeFailed;
+const PIECE = 32 * 1024;
+const done = pinnedBuffer(8);
+const doneAddress = addressOf(done);
+const resetArguments = pinnedBuffer(8);
+const resetAddress = addressOf(resetArguments);
+
+/** Room is told of in steps: a message for each small piece would cost more than the piece. */
+const ROOM_STEP = 64 * 1024;
+
+/** One stream of a connection. Owns the native stream from `attach` on. */
+export class NativeStream implements Waiting {
+  readonly id: number;
+  slot = -1;
+  #ssl = NULL;
+  readonly #connection: NativeConnection;
+  readonly #unsent: Buffer[] = [];
+  #isConcluded = false;
+  #isWritten = false;
+  #isRead = false;
+  #isReset = false;
+  #isAnnounced: boolean;
+  #credit = READ_WINDOW;
+  /** Bytes taken that the program was not told of. */
+  #taken = 0;
+
+  /** One the peer opened is told of with its first bytes. */
+  constructor(connection: NativeConnection, id: number, isAnnounced: boolean) {
+    this.#connection = connection;
+    this.id = id;
+    this.#isAnnounced = isAnnounced;
+  }
+
+  get endpoint(): Endpoint {
+    return this.#connection.endpoint;
+  }
+
+  get ssl(): Pointer {
+    return this.#ssl;
+  }
+
+  /** Both sides have said all they had to. */
+  get isComplete(): boolean {
+    return this.#isRead && this.#isWritten;
+  }
+
+  /** Takes over a native stream, and sends what has gathered. */
+  attach(ssl: Pointer): void {
+    this.#ssl = ssl;
+    this.#connection.pollSet.add(this, 0);
+    this.#sendUnsent();
+    this.#settle();
+  }
+
+  /** Tells of a stream that the peer opened and has sent nothing on. */
+  announce(): void {
+    if (this.#isAnnounced || this.slot < 0) return;
+    this.#isAnnounced = true;
+    const { engine, id } = this.#connection;
+    engine.pipe.eventNumber(EVENT.data, FIRST, this.id, id);
+  }
+
+  /** The bytes are lent. */
+  write(bytes: Buffer, isLast: boolean): void {
+    this.#isConcluded ||= isLast;
+    if (this.#ssl === NULL || this.#unsent.length > 0) {
+      this.#unsent.push(Buffer.from(bytes));
+    } else {
+      const sent = this.#send(bytes, isLast);
+      if (sent < 0) return this.#fail(WAIT.writeFailed);
+      if (sent < bytes.length) this.#unsent.push(Buffer.from(bytes.subarray(sent)));
+    }
+    this.#settle();
+  }
+
+  grant(bytes: number): void {
+    this.#credit += bytes;
+    this.#settle();
+  }
+
+  /** Tells the peer that neither more comes nor more is read. */
+  reset(code: number): void {
+    if (this.#ssl !== NULL && !this.#isWritten) {
+      resetArguments.writeBigUInt64LE(BigInt(code));
+      native.SSL_stream_reset(this.#ssl, resetAddress, 8n);
+      this.#isReset = true;
+    }
+    this.#connection.forget(this);
+  }
+
+  ready(events: number): void {
+    if ((events & WAIT.readable) !== 0) this.#read();
+    if (this.slot >= 0 && (events & WAIT.writable) !== 0) this.#sendUnsent();
+    if (this.slot >= 0 && (events & FAILED) !== 0) this.#fail(events);
+    else this.#settle();
+  }
+
+  /** Reads what came before the connection ended. */
+  readRest(): void {
+    if (this.#ssl !== NULL && !this.#isRead) this.#read(false);
+  }
+
+  /** Lets go of the native stream. What was written to its end still goes out. */
+  free(): void {
+    this.#connection.pollSet.remove(this);
+    const ssl = this.#ssl;
+    this.#ssl = NULL;
+    if (ssl === NULL) return;
+    if (this.#isRead && this.#isWritten) this.#connection.retire(ssl);
+    else if (this.#isReset && !this.#isRead) this.#connection.discard(ssl);
+    else native.SSL_free(ssl);
+  }
+
+  #read(mayFail = true): void {
+    const { pipe } = this.#connection.engine;
+    while (!this.#isRead && this.#credit > 0 && !pipe.isFull) {
+      const lead = this.#isAnnounced ? 0 : 4;
+      const wanted = Math.min(this.#credit, PIECE);
+      const target = pipe.reserve(LONGEST_PAYLOAD) + BigInt(lead);
+      const isRead = native.SSL_read_ex(this.#ssl, target, BigInt(wanted), doneAddress) === 1;
+      const got = isRead ? done.readUInt32LE() : 0;
+      if (!isRead) {
+        const error = native.SSL_get_error(this.#ssl, 0);
+        if (error === ERROR_WANT_READ) return;
+        if (error !== ERROR_ZERO_RETURN) {
+          if (mayFail) this.#fail(WAIT.readFailed);
+          return;
+        }
+        this.#isRead = true;
+      }
+      this.#credit -= got;
+      // The end mostly follows at once, and then travels with the last bytes.
+      if (isRead && got < wanted && this.#isAtEnd(target + BigInt(got))) this.#isRead = true;
+      if (!this.#isAnnounced) pipe.lead(this.#connection.id);
+      const flags = (this.#isAnnounced ? 0 : FIRST) | (this.#isRead ? LAST : 0);
+      this.#isAnnounced = true;
+      pipe.commit(EVENT.data, flags, this.id, lead + got);
+      this.#connection.engine.hasRead = true;
+    }
+    if (pipe.isFull) this.#connection.engine.starve(this.endpoint);
+  }
+
+  #isAtEnd(spare: Pointer): boolean {
+    // A byte that came meanwhile would be lost, hence no room for one: the end needs none.
+    return (
+      native.SSL_read_ex(this.#ssl, spare, 0n, doneAddress) === 0 &&
+      native.SSL_get_error(this.#ssl, 0) === ERROR_ZERO_RETURN
+    );
+  }
+
+  #sendUnsent(): void {
+    for (let first = this.#unsent[0]; first !== undefined; first = this.#unsent[0]) {
+      const isLast = this.#isConcluded && this.#unsent.length === 1;
+      const taken = this.#send(first, isLast);
+      if (taken < 0) return this.#fail(WAIT.writeFailed);
+      if (taken < first.length) {
+        this.#unsent[0] = first.subarray(taken);
+        break;
+      }
+      this.#unsent.shift();
+    }
+  }
+
+  /** Returns how many bytes were taken, or -1 when none can be any more. */
+  #send(bytes: Buffer, isLast: boolean): number {
+    if (bytes.length === 0) {
+      if (isLast) this.#isWritten = native.SSL_stream_conclude(this.#ssl, 0n) === 1;
+      return isLast && !this.#isWritten ? -1 : 0;
+    }
+    const isSent =
+      native.SSL_write_ex2(
+        this.#ssl,
+        addressOf(bytes),
+        BigInt(bytes.length),
+        isLast ? CONCLUDE : 0n,
+        doneAddress,
+      ) === 1;
+    if (!isSent) return native.SSL_get_error(this.#ssl, 0) === ERROR_WANT_WRITE ? 0 : -1;
+    const sent = done.readUInt32LE();
+    this.#isWritten = isLast && sent === bytes.length;
+    this.#taken += sent;
+    if (this.#taken >= ROOM_STEP && !this.#isConcluded) {
+      this.#connection.engine.pipe.eventNumber(EVENT.room, 0, this.id, this.#taken);
+      this.#taken = 0;
+    }
+    return sent;
+  }
+
+  /** The peer broke off one direction, which ends the exchange. */
+  #fail(events: number): void {
+    if (this.#connection.endIfOver()) return;
+    const code = this.#errorCode(events);
+    native.ERR_clear_error();
+    this.#connection.engine.pipe.eventNumber(EVENT.reset, 0, this.id, code);
+    this.#connection.forget(this);
+  }
+
+  #errorCode(events: number): number {
+    const ofRead = (events & WAIT.readFailed) !== 0;
+    done.fill(0);
+    if (ofRead) native.SSL_get_stream_read_error_code(this.#ssl, doneAddress);
+    else native.SSL_get_stream_write_error_code(this.#ssl, doneAddress);
+    return done.readUInt32LE();
+  }
+
+  #settle(): void {
+    if (this.slot < 0) return;
+    if (this.#isRead && this.#isWritten) return this.#connection.forget(this);
+    let events = this.#unsent.length > 0 ? WAIT.writable : 0;
+    if (!this.#isRead) events |= WAIT.readFailed | (this.#credit > 0 ? WAIT.readable : 0);
+    // What was sent to its end is not taken back when the peer does not care for it.
+    if (!this.#isWritten) events |= WAIT.writeFailed;
+    this.#connection.pollSet.await(this, events);
+  }
+}

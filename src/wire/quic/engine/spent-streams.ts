@@ -1,0 +1,69 @@
+import { addressOf, internals, native, NULL, pinnedBuffer, type Pointer } from "./native.ts";
+
+const CLASS_GENERIC = 0;
+const VALUE_WRITE_BUFFER_SIZE = 7;
+const value = pinnedBuffer(8);
+const valueAddress = addressOf(value);
+
+/**
+ * Streams that both sides have ended, until the peer has acknowledged their last bytes.
+ *
+ * OpenSSL 3.5 keeps what it knows of a stream until its connection ends: its collector waits for
+ * something that never comes (openssl/openssl#32188, #29402). Half a kilobyte for each stream adds
+ * up, and a client walks through all of it whenever it may open more. So it is released here, which
+ * is safe exactly when nothing is left to send and nothing to read.
+ */
+export class SpentStreams {
+  readonly #connection: Pointer;
+  readonly #streams: Pointer[] = [];
+  #first = 0;
+
+  constructor(connection: Pointer) {
+    this.#connection = connection;
+  }
+
+  get isEmpty(): boolean {
+    return this.#streams.length === 0;
+  }
+
+  /** Takes over a native stream that was read and written to its end. */
+  add(ssl: Pointer): void {
+    this.#streams.push(ssl);
+  }
+
+  /** Frees those whose last bytes have arrived. They mostly arrive in order. */
+  release(): void {
+    for (
+      let ssl = this.#streams[this.#first];
+      ssl !== undefined;
+      ssl = this.#streams[this.#first]
+    ) {
+      if (!hasArrived(ssl)) break;
+      this.#first += 1;
+      this.#free(ssl);
+    }
+    if (this.#first > 0) this.#streams.splice(0, this.#first);
+    this.#first = 0;
+  }
+
+  /** Frees all. What was written still goes out while the connection lasts. */
+  clear(): void {
+    for (const ssl of this.#streams.splice(0)) native.SSL_free(ssl);
+  }
+
+  #free(ssl: Pointer): void {
+    const id = native.SSL_get_stream_id(ssl);
+    native.SSL_free(ssl);
+    if (internals === undefined) return;
+    const channel = internals.ossl_quic_conn_get_channel(this.#connection);
+    const map = internals.ossl_quic_channel_get_qsm(channel);
+    const stream = internals.ossl_quic_stream_map_get_by_id(map, id);
+    if (stream !== NULL) internals.ossl_quic_stream_map_release(map, stream);
+  }
+}
+
+/** OpenSSL lets go of the buffer of what is sent when the peer has acknowledged all of it. */
+function hasArrived(ssl: Pointer): boolean {
+  native.SSL_get_value_uint(ssl, CLASS_GENERIC, VALUE_WRITE_BUFFER_SIZE, valueAddress);
+  return value.readBigUInt64LE() === 0n;
+}

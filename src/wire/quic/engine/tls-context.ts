@@ -1,0 +1,126 @@
+import { getUint8, setUint64, setUint8 } from "node:ffi";
+import type { TlsSettings } from "../settings.ts";
+import { EngineError, takeErrors } from "./engine-error.ts";
+import { addressOf, fixedText, library, native, NULL, type Pointer } from "./native.ts";
+import { readCertificates, readKey } from "./pem.ts";
+
+const VERIFY_PEER = 1;
+const FAIL_IF_NO_PEER_CERT = 2;
+const CTRL_SESSION_CACHE_MODE = 44;
+const CTRL_EXTRA_CHAIN_CERT = 14;
+const CTRL_CLEAR_EXTRA_CHAIN_CERTS = 83;
+const ALPN_OK = 0;
+const ALPN_FATAL = 2;
+
+/** How one side of a handshake proves itself and whom it believes. Owns the native context. */
+export class TlsContext implements Disposable {
+  readonly pointer: Pointer;
+  #alpnCallback = NULL;
+
+  private constructor(method: Pointer) {
+    this.pointer = native.SSL_CTX_new(method);
+    if (this.pointer === NULL) throw new EngineError("unusable", takeErrors());
+    // Every handshake shows its certificates: none is resumed.
+    native.SSL_CTX_ctrl(this.pointer, CTRL_SESSION_CACHE_MODE, 0n, NULL);
+  }
+
+  static forClient(settings: TlsSettings): TlsContext {
+    const context = new TlsContext(native.OSSL_QUIC_client_method());
+    native.SSL_CTX_set_verify(context.pointer, VERIFY_PEER, NULL);
+    return context.#loaded(settings);
+  }
+
+  static forServer(settings: TlsSettings, clientCertificate: "require" | "request"): TlsContext {
+    const context = new TlsContext(native.OSSL_QUIC_server_method());
+    const demand = clientCertificate === "require" ? FAIL_IF_NO_PEER_CERT : 0;
+    native.SSL_CTX_set_verify(context.pointer, VERIFY_PEER | demand, NULL);
+    native.SSL_CTX_set_num_tickets(context.pointer, 0n);
+    context.#selectAlpn(settings.alpn);
+    return context.#loaded(settings);
+  }
+
+  /** Takes the certificates, also in place of earlier ones. Connections that exist keep theirs. */
+  load({ ca, cert, key }: TlsSettings): void {
+    const authorities = readCertificates(ca, "CA");
+    const store = native.X509_STORE_new();
+    for (const each of authorities) {
+      native.X509_STORE_add_cert(store, each);
+      native.X509_free(each);
+    }
+    // The context owns the store from here on.
+    native.SSL_CTX_set_cert_store(this.pointer, store);
+    if (cert !== undefined && key !== undefined) this.#loadOwn(cert, key);
+  }
+
+  [Symbol.dispose](): void {
+    native.SSL_CTX_free(this.pointer);
+    if (this.#alpnCallback !== NULL) library.unregisterCallback(this.#alpnCallback);
+  }
+
+  #loaded(settings: TlsSettings): this {
+    try {
+      this.load(settings);
+      return this;
+    } catch (error) {
+      this[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  #loadOwn(cert: string, key: string): void {
+    const privateKey = readKey(key);
+    const [leaf = NULL, ...chain] = this.#readChain(cert, privateKey);
+    try {
+      const isLoaded =
+        native.SSL_CTX_use_certificate(this.pointer, leaf) === 1 &&
+        native.SSL_CTX_use_PrivateKey(this.pointer, privateKey) === 1 &&
+        native.SSL_CTX_check_private_key(this.pointer) === 1;
+      if (!isLoaded) {
+        throw new EngineError("unusable", `certificate and key do not fit: ${takeErrors()}`);
+      }
+      native.SSL_CTX_ctrl(this.pointer, CTRL_CLEAR_EXTRA_CHAIN_CERTS, 0n, NULL);
+      for (let each = chain.shift(); each !== undefined; each = chain.shift()) {
+        // Which the context owns from here on.
+        native.SSL_CTX_ctrl(this.pointer, CTRL_EXTRA_CHAIN_CERT, 0n, each);
+      }
+    } finally {
+      native.X509_free(leaf);
+      for (const each of chain) native.X509_free(each);
+      native.EVP_PKEY_free(privateKey);
+    }
+  }
+
+  #readChain(cert: string, privateKey: Pointer): Pointer[] {
+    try {
+      return readCertificates(cert, "certificate");
+    } catch (error) {
+      native.EVP_PKEY_free(privateKey);
+      throw error;
+    }
+  }
+
+  /** OpenSSL asks which protocol to speak; what it gets points into memory of this context. */
+  #selectAlpn(alpn: string): void {
+    const ours = fixedText(alpn).subarray(0, -1);
+    const name = addressOf(ours);
+    this.#alpnCallback = library.registerCallback(
+      { arguments: ["pointer", "pointer", "pointer", "pointer", "u32", "pointer"], return: "i32" },
+      (_ssl, out, outLength, offered, length) => {
+        if (!offers(offered as Pointer, length, ours)) return ALPN_FATAL;
+        setUint64(out as Pointer, 0, name);
+        setUint8(outLength as Pointer, 0, ours.length);
+        return ALPN_OK;
+      },
+    );
+    native.SSL_CTX_set_alpn_select_cb(this.pointer, this.#alpnCallback, NULL);
+  }
+}
+
+/** Whether a list of names, each after its length, has one of them. */
+function offers(list: Pointer, length: number, name: Buffer): boolean {
+  for (let at = 0; at < length; at += 1 + getUint8(list, at)) {
+    if (getUint8(list, at) !== name.length) continue;
+    if (name.every((byte, index) => getUint8(list, at + 1 + index) === byte)) return true;
+  }
+  return false;
+}

@@ -1,0 +1,114 @@
+import { isIPv6, SocketAddress } from "node:net";
+import { EngineError, takeErrors } from "./engine-error.ts";
+import { fixedBuffer, lend, native, NULL, type Pointer } from "./native.ts";
+
+const isMac = process.platform === "darwin";
+const AF_INET = 2;
+const AF_INET6 = isMac ? 30 : 10;
+const SOCK_DGRAM = 2;
+const SOL_SOCKET = isMac ? 0xffff : 1;
+const SO_SNDBUF = isMac ? 0x1001 : 7;
+const SO_RCVBUF = isMac ? 0x1002 : 8;
+const CLOSE_WITH_BIO = 1;
+
+/** Room for bursts: what a window of OpenSSL's flow control can bring at once. */
+const BUFFER = 2 * 1024 * 1024;
+
+/** A UDP socket as OpenSSL wants it. Its owner gives the bio to one SSL, which frees both. */
+export interface UdpSocket {
+  readonly fd: number;
+  readonly bio: Pointer;
+  readonly port: number;
+}
+
+export function bindSocket(host: string, port: number): UdpSocket {
+  return openSocket(host, (fd) =>
+    withAddress(host, port, (address) => {
+      if (native.BIO_bind(fd, address, 0) === 1) return;
+      throw new EngineError("unusable", takeErrors());
+    }),
+  );
+}
+
+/** Connected, so that the system tells when nobody listens there. */
+export function connectSocket(host: string, port: number): UdpSocket {
+  return openSocket(host, (fd) =>
+    withAddress(host, port, (address) => {
+      if (native.BIO_connect(fd, address, 0) === 1) return;
+      throw new EngineError("network", takeErrors());
+    }),
+  );
+}
+
+/** Lends an address in OpenSSL's form. */
+export function withAddress<T>(host: string, port: number, use: (address: Pointer) => T): T {
+  const address = native.BIO_ADDR_new();
+  try {
+    const raw = rawAddress(host);
+    const bytes = fixedBuffer(raw.length);
+    bytes.set(raw);
+    // The port is wanted as it travels: the high byte first.
+    const networkPort = Buffer.from([port >> 8, port & 255]).readUInt16LE();
+    const family = bytes.length === 4 ? AF_INET : AF_INET6;
+    lend(bytes, (at) =>
+      native.BIO_ADDR_rawmake(address, family, at, BigInt(bytes.length), networkPort),
+    );
+    return use(address);
+  } finally {
+    native.BIO_ADDR_free(address);
+  }
+}
+
+function openSocket(host: string, prepare: (fd: number) => void): UdpSocket {
+  native.ERR_clear_error();
+  const fd = native.BIO_socket(isIPv6(host) ? AF_INET6 : AF_INET, SOCK_DGRAM, 0, 0);
+  if (fd < 0) throw new EngineError("network", takeErrors());
+  try {
+    native.BIO_socket_nbio(fd, 1);
+    const size = fixedBuffer(4);
+    size.writeInt32LE(BUFFER);
+    // As much as the system grants.
+    lend(size, (at) => {
+      native.setsockopt(fd, SOL_SOCKET, SO_RCVBUF, at, 4);
+      native.setsockopt(fd, SOL_SOCKET, SO_SNDBUF, at, 4);
+    });
+    prepare(fd);
+    const bio = native.BIO_new_dgram(fd, CLOSE_WITH_BIO);
+    if (bio === NULL) throw new EngineError("network", takeErrors());
+    return { fd, bio, port: portOf(fd) };
+  } catch (error) {
+    native.BIO_closesocket(fd);
+    throw error;
+  }
+}
+
+function portOf(fd: number): number {
+  const address = fixedBuffer(128);
+  const length = fixedBuffer(4);
+  length.writeUInt32LE(address.length);
+  lend(address, (at) => lend(length, (lengthAt) => native.getsockname(fd, at, lengthAt)));
+  return address.readUInt16BE(2);
+}
+
+function rawAddress(host: string): number[] {
+  if (!isIPv6(host)) return host.split(".").map(Number);
+  const canonical = new SocketAddress({ address: host, family: "ipv6" }).address;
+  return groups(canonical).flatMap((group) => [group >> 8, group & 255]);
+}
+
+/** The eight numbers of an IPv6 address. */
+function groups(address: string): number[] {
+  const mapped = /^(.*:)(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(address);
+  if (mapped !== null) {
+    const [, head = "", ...bytes] = mapped;
+    const [a = 0, b = 0, c = 0, d = 0] = bytes.map(Number);
+    return groups(`${head}${((a << 8) | b).toString(16)}:${((c << 8) | d).toString(16)}`);
+  }
+  const [head = "", tail] = address.split("::");
+  const parse = (text: string): number[] =>
+    text === "" ? [] : text.split(":").map((group) => Number.parseInt(group, 16));
+  const before = parse(head);
+  if (tail === undefined) return before;
+  const after = parse(tail);
+  return [...before, ...Array<number>(8 - before.length - after.length).fill(0), ...after];
+}

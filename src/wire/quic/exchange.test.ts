@@ -1,0 +1,251 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { describe, test } from "node:test";
+import {
+  ask,
+  echo,
+  LIMIT,
+  MiB,
+  type Scheme,
+  TestPair,
+  testCredentials,
+} from "../../../test/support/quic-pair.ts";
+import { encodeFrame } from "../framing/length-prefixed.ts";
+import type { BidiStream } from "./connection.ts";
+import { ConnectionError } from "./connection-error.ts";
+
+for (const scheme of ["quic", "tls"] as const) {
+  describe(`an exchange over ${scheme}`, () => exchanges(scheme));
+}
+
+function exchanges(scheme: Scheme): void {
+  for (const size of [0, 1, 1_000, 100_000, MiB, 16 * MiB]) {
+    test(`brings back ${size} bytes as they were sent`, async () => {
+      await using pair = await TestPair.open({
+        scheme,
+        // An empty answer says the end over TLS, so all are answered with a byte more.
+        handle: async (stream) => {
+          const request = await stream.readAll(LIMIT);
+          const body = request.subarray(4);
+          await stream.end(body.length === 16 * MiB ? request : encodeFrame(withTail(body)));
+        },
+      });
+      const connection = await pair.connect();
+      const body = pattern(size);
+      const answer = await ask(connection, body);
+      assert.deepEqual(pair.failures, []);
+      assert.ok(answer.equals(size === 16 * MiB ? body : withTail(body)));
+    });
+  }
+
+  test("does not mix up 2,000 exchanges, 32 at once", async () => {
+    await using pair = await TestPair.open({ scheme });
+    const connection = await pair.connect();
+    let next = 0;
+    const worker = async (): Promise<void> => {
+      while (next < 2_000) {
+        const body = Buffer.from(`request ${next++} ${"x".repeat(next % 3_000)}`);
+        assert.deepEqual(await ask(connection, body), body);
+      }
+    };
+    await Promise.all(Array.from({ length: 32 }, worker));
+    assert.equal(connection.openStreams, 0);
+    assert.deepEqual(pair.failures, []);
+  });
+
+  test("waits its turn when the other side allows no more at once", async () => {
+    const all = Promise.withResolvers<void>();
+    let running = 0;
+    let most = 0;
+    await using pair = await TestPair.open({
+      scheme,
+      handle: async (stream) => {
+        most = Math.max(most, ++running);
+        if (running >= 50) all.resolve();
+        await all.promise;
+        running -= 1;
+        await echo(stream);
+      },
+    });
+    const connection = await pair.connect();
+    const bodies = Array.from({ length: 300 }, (_, index) => Buffer.from(`body ${index}`));
+    const answers = await Promise.all(bodies.map((body) => ask(connection, body)));
+    assert.deepEqual(answers, bodies);
+    assert.ok(most < 300, `${most} ran at once`);
+  });
+
+  test("delivers parts of an answer before it ends", async () => {
+    const read = Promise.withResolvers<void>();
+    await using pair = await TestPair.open({
+      scheme,
+      handle: async (stream) => {
+        await stream.readAll(LIMIT);
+        await stream.write(encodeFrame(Buffer.from("first")));
+        await read.promise;
+        await stream.end(encodeFrame(Buffer.from("second")));
+      },
+    });
+    const stream = (await pair.connect()).openStream();
+    void stream.end(encodeFrame(Buffer.from("go")));
+    let text = "";
+    for await (const chunk of stream.chunks()) {
+      text += chunk.toString("latin1");
+      if (text.includes("first")) read.resolve();
+    }
+    assert.match(text, /first.*second$/s);
+  });
+
+  test("holds a writer back while nobody reads, and lets it go on after", async () => {
+    const chunk = encodeFrame(Buffer.alloc(64 * 1024 - 4, 7));
+    const total = 64 * MiB;
+    let written = 0;
+    await using pair = await TestPair.open({
+      scheme,
+      handle: async (stream) => {
+        await stream.readAll(LIMIT);
+        for (; written < total; written += chunk.length) await stream.write(chunk);
+        await stream.end();
+      },
+    });
+    const stream = (await pair.connect()).openStream();
+    void stream.end(encodeFrame(Buffer.from("go")));
+    let read = 0;
+    let ahead = 0;
+    for await (const bytes of stream.chunks()) {
+      read += bytes.length;
+      ahead = Math.max(ahead, written - read);
+    }
+    assert.equal(read, total);
+    assert.ok(ahead < 32 * MiB, `the writer was ${ahead} bytes ahead`);
+  });
+
+  test("ends both sides with a clear error when a request is over the limit", async () => {
+    await using pair = await TestPair.open({
+      scheme,
+      handle: async (stream) => {
+        await stream.end(await stream.readAll(1_000));
+      },
+    });
+    const connection = await pair.connect();
+    await assert.rejects(ask(connection, Buffer.alloc(600_000)), (error) => {
+      assert.ok(error instanceof ConnectionError);
+      return ["reset", "closed", "network"].includes(error.trouble);
+    });
+    assert.match(pair.failures[0]?.message ?? "", /longer than the limit of 1000 bytes/);
+    const again = scheme === "quic" ? connection : await pair.connect();
+    assert.deepEqual(await ask(again, Buffer.from("still there")), Buffer.from("still there"));
+  });
+
+  test("refuses an answer that is over the limit, without reading it all", async () => {
+    await using pair = await TestPair.open({ scheme });
+    const stream = (await pair.connect()).openStream();
+    void stream.end(encodeFrame(Buffer.alloc(MiB)));
+    await assert.rejects(stream.readAll(10_000), (error) => {
+      return (
+        error instanceof ConnectionError && error.trouble === "limit" && error.code === "limit"
+      );
+    });
+  });
+
+  test("tells the server when the client gives up", async () => {
+    const begun = Promise.withResolvers<BidiStream>();
+    await using pair = await TestPair.open({
+      scheme,
+      handle: async (stream) => {
+        await stream.readAll(LIMIT);
+        begun.resolve(stream);
+      },
+    });
+    const stream = (await pair.connect()).openStream();
+    void stream.end(encodeFrame(Buffer.from("long work")));
+    const { signal } = await begun.promise;
+    const aborted = once(signal, "abort");
+    stream.reset(7);
+    await assert.rejects(stream.readAll(LIMIT), { code: "cancelled" });
+    await aborted;
+    assert.ok(signal.reason instanceof ConnectionError);
+  });
+
+  test("tells the client when the server gives up", async () => {
+    await using pair = await TestPair.open({
+      scheme,
+      handle: async (stream) => stream.reset(9),
+    });
+    const connection = await pair.connect();
+    await assert.rejects(ask(connection, Buffer.from("hello")), ConnectionError);
+  });
+
+  test("breaks with the reason when the connection is closed under it", async () => {
+    const begun = Promise.withResolvers<void>();
+    await using pair = await TestPair.open({ scheme, handle: async () => begun.resolve() });
+    const connection = await pair.connect();
+    const answer = ask(connection, Buffer.from("never answered"));
+    const failed = assert.rejects(answer, { code: "closed" });
+    await begun.promise;
+    await connection.close();
+    await failed;
+    await assert.rejects(ask(connection, Buffer.from("too late")), { code: "closed" });
+  });
+
+  test("ends before a connection that drains is closed", async () => {
+    const begun = Promise.withResolvers<void>();
+    const goOn = Promise.withResolvers<void>();
+    await using pair = await TestPair.open({
+      scheme,
+      handle: async (stream) => {
+        begun.resolve();
+        await goOn.promise;
+        await echo(stream);
+      },
+    });
+    const connection = await pair.connect();
+    const answer = ask(connection, Buffer.from("late"));
+    await begun.promise;
+    const drained = connection.drain();
+    await assert.rejects(ask(connection, Buffer.from("new")), ConnectionError);
+    goOn.resolve();
+    assert.deepEqual(await answer, Buffer.from("late"));
+    await drained;
+  });
+
+  test("arrives though the server closes right after it", async () => {
+    await using pair = await TestPair.open({
+      scheme,
+      handle: async (stream, connection) => {
+        await echo(stream);
+        await connection.close(0, "done");
+      },
+    });
+    for (let round = 0; round < 20; round += 1) {
+      const connection = await pair.connect();
+      const body = Buffer.alloc(20_000, round);
+      assert.deepEqual(await ask(connection, body), body);
+      const reason = await connection.closed;
+      assert.equal(reason.code, "closed");
+    }
+  });
+
+  test("knows who the other side is", async () => {
+    await using pair = await TestPair.open({ scheme });
+    const connection = await pair.connect();
+    await ask(connection, Buffer.from("hello"));
+    assert.equal(connection.peer?.name, "orchestrator");
+    assert.ok(connection.peer.names.includes("localhost"));
+    const [accepted] = pair.accepted;
+    assert.equal(accepted?.peer?.name, "plugin-client");
+    const { client } = await testCredentials();
+    const { X509Certificate } = await import("node:crypto");
+    const own = new X509Certificate(client.cert ?? "").fingerprint256;
+    assert.equal(accepted.peer.fingerprint, own.replaceAll(":", "").toLowerCase());
+  });
+}
+
+function pattern(size: number): Buffer {
+  const bytes = Buffer.alloc(size);
+  for (let at = 0; at < size; at += 1) bytes[at] = (at * 31 + (at >> 8)) & 255;
+  return bytes;
+}
+
+function withTail(body: Buffer): Buffer {
+  return Buffer.concat([body, Buffer.from("!")]);
+}

@@ -1,0 +1,186 @@
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { createSocket } from "node:dgram";
+import { once } from "node:events";
+import { connect as connectTcp } from "node:net";
+import { describe, test } from "node:test";
+import { connect as connectTls, type TLSSocket } from "node:tls";
+import {
+  ask,
+  echo,
+  LIMIT,
+  MiB,
+  type Scheme,
+  testCredentials,
+  TestPair,
+} from "../../../test/support/quic-pair.ts";
+import { encodeFrame } from "../framing/length-prefixed.ts";
+import { BUS_ALPN, type Connection } from "./connection.ts";
+import { ConnectionError } from "./connection-error.ts";
+
+const HELLO = Buffer.from("hello");
+
+for (const scheme of ["quic", "tls"] as const) {
+  describe(`a hostile peer over ${scheme}`, () => hostilePeers(scheme));
+}
+
+function hostilePeers(scheme: Scheme): void {
+  test("that leaves 10,000 requests unfinished gets few of them open, and loses those", async () => {
+    const failed = Promise.withResolvers<Error>();
+    let begun = 0;
+    await using pair = await TestPair.open({
+      scheme,
+      limits: { requestIdle: 400, maxConnections: 100 },
+      handle: async (stream) => {
+        begun += 1;
+        try {
+          await echo(stream);
+        } catch (error) {
+          failed.resolve(error as Error);
+        }
+      },
+    });
+    const hostile = await pair.connect();
+    const honest = await pair.connect();
+    for (let count = 0; count < 10_000; count += 1) {
+      void hostile.openStream().write(encodeFrame(HELLO).subarray(0, 5));
+    }
+    assert.deepEqual(await ask(honest, HELLO), HELLO);
+    assert.ok(begun <= 129, `${begun} were begun`);
+    const error = await failed.promise;
+    assert.ok(error instanceof ConnectionError, String(error));
+    assert.deepEqual(await ask(honest, HELLO), HELLO);
+  });
+
+  test("that opens more connections than are allowed is not let in", async () => {
+    await using pair = await TestPair.open({ scheme, limits: { maxConnections: 2 } });
+    const first = await pair.connect();
+    const second = await pair.connect();
+    await assert.rejects(pair.connect(), ConnectionError);
+    assert.deepEqual(await ask(first, HELLO), HELLO);
+    assert.deepEqual(await ask(second, HELLO), HELLO);
+    await first.close();
+    const third = await untilLetIn(pair);
+    assert.deepEqual(await ask(third, HELLO), HELLO);
+  });
+
+  test("that sends too much at once loses the last of it, and the first goes through", async (context) => {
+    if (scheme === "tls") return context.skip("each exchange has a connection of its own");
+    await using pair = await TestPair.open({ scheme, listen: { limits: { maxHeld: 8 * MiB } } });
+    const connection = await pair.connect();
+    const bodies = Array.from({ length: 24 }, (_, index) => Buffer.alloc(3 * MiB, index));
+    const results = await Promise.allSettled(bodies.map((body) => ask(connection, body)));
+    const fulfilled = results.filter(({ status }) => status === "fulfilled");
+    assert.ok(fulfilled.length > 0 && fulfilled.length < 24, `${fulfilled.length} went through`);
+    for (const error of pair.failures) assert.match(error.message, /^Cannot hold \d+ bytes/);
+    assert.equal(pair.failures.length, 24 - fulfilled.length);
+    assert.deepEqual(await ask(connection, HELLO), HELLO);
+  });
+
+  test("that sends garbage does not disturb others", async () => {
+    await using pair = await TestPair.open({ scheme });
+    const connection = await pair.connect();
+    await sendGarbage(scheme, pair.listener.port);
+    assert.deepEqual(await ask(connection, HELLO), HELLO);
+    assert.deepEqual(await ask(await pair.connect(), HELLO), HELLO);
+  });
+}
+
+test("a client over TLS that announces 17 MiB is cut off at once", async () => {
+  await using pair = await TestPair.open({ scheme: "tls" });
+  const socket = await rawTls(pair.listener.port);
+  const prefix = Buffer.alloc(4);
+  prefix.writeUInt32BE(17 * MiB);
+  socket.write(prefix);
+  await once(socket, "close");
+});
+
+test("a client over TLS that sends many requests at once gets the answers one by one", async () => {
+  const begun: string[] = [];
+  await using pair = await TestPair.open({
+    scheme: "tls",
+    handle: async (stream) => {
+      const request = await stream.readAll(LIMIT);
+      begun.push(request.toString("latin1", 4));
+      await stream.end(request);
+    },
+  });
+  const socket = await rawTls(pair.listener.port);
+  const requests = Array.from({ length: 50 }, (_, index) => Buffer.from(`request ${index}`));
+  // Cut where no frame ends.
+  const bytes = Buffer.concat(requests.map(encodeFrame));
+  for (let at = 0; at < bytes.length; at += 7) socket.write(bytes.subarray(at, at + 7));
+  const ready = Buffer.alloc(4);
+  const expected = [ready, ...requests.flatMap((body) => [encodeFrame(body), ready])];
+  assert.deepEqual(
+    await readBytes(socket, Buffer.concat(expected).length),
+    Buffer.concat(expected),
+  );
+  assert.deepEqual(begun, requests.map(String));
+  socket.destroy();
+});
+
+test("a client over TLS that hangs up within a request is told of as such", async () => {
+  await using pair = await TestPair.open({ scheme: "tls" });
+  const socket = await rawTls(pair.listener.port);
+  socket.end(encodeFrame(Buffer.alloc(100)).subarray(0, 50));
+  await once(socket.resume(), "close");
+  const closed = await pair.accepted[0]?.closed;
+  assert.equal(closed?.code, "closed");
+  assert.equal(pair.failures.length, 1);
+});
+
+async function rawTls(port: number): Promise<TLSSocket> {
+  const { client } = await testCredentials();
+  const { ca, cert, key } = client;
+  const socket = connectTls({
+    port,
+    host: "127.0.0.1",
+    ca,
+    cert: cert ?? "",
+    key: key ?? "",
+    ALPNProtocols: [BUS_ALPN],
+  });
+  socket.on("error", () => {});
+  await once(socket, "secureConnect");
+  return socket;
+}
+
+async function readBytes(socket: TLSSocket, length: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of socket.iterator({ destroyOnReturn: false })) {
+    chunks.push(chunk as Buffer);
+    size += (chunk as Buffer).length;
+    if (size >= length) break;
+  }
+  return Buffer.concat(chunks);
+}
+
+async function untilLetIn(pair: TestPair): Promise<Connection> {
+  for (;;) {
+    try {
+      return await pair.connect();
+    } catch (error) {
+      if (!(error instanceof ConnectionError)) throw error;
+    }
+  }
+}
+
+async function sendGarbage(scheme: Scheme, port: number): Promise<void> {
+  if (scheme === "tls") {
+    const socket = connectTcp(port, "127.0.0.1");
+    socket.on("error", () => {});
+    socket.write(randomBytes(5_000));
+    await once(socket.resume(), "close");
+    return;
+  }
+  const socket = createSocket("udp4");
+  for (let count = 0; count < 500; count += 1) {
+    const bytes = randomBytes(5 + ((count * 37) % 1_400));
+    // Some look like the first packet of a connection.
+    if (count % 3 === 0) bytes.set([0xc0, 0, 0, 0, 1]);
+    await new Promise((resolve) => socket.send(bytes, port, "127.0.0.1", resolve));
+  }
+  await new Promise<void>((resolve) => socket.close(resolve));
+}

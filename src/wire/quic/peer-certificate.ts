@@ -1,0 +1,20 @@
+import { X509Certificate } from "node:crypto";
+import type { PeerCertificate } from "./connection.ts";
+
+export function readPeerCertificate(der: Buffer): PeerCertificate {
+  const certificate = new X509Certificate(der);
+  return {
+    name: /^CN=(.*)$/m.exec(certificate.subject)?.[1] ?? "",
+    names: alternativeNames(certificate),
+    fingerprint: certificate.fingerprint256.replaceAll(":", "").toLowerCase(),
+    certificate,
+  };
+}
+
+/** `DNS:localhost, IP Address:127.0.0.1` → the names alone. */
+function alternativeNames(certificate: X509Certificate): string[] {
+  return (certificate.subjectAltName ?? "")
+    .split(", ")
+    .map((entry) => /^(?:DNS|IP Address):(.+)$/.exec(entry)?.[1] ?? "")
+    .filter((name) => name !== "");
+}

@@ -1,0 +1,137 @@
+import type { Connection, ConnectionLimits, PeerCertificate } from "./connection.ts";
+import { ConnectionError } from "./connection-error.ts";
+import { HeldBytes } from "./held-bytes.ts";
+import type { EngineSession } from "./engine-session.ts";
+import { readPeerCertificate } from "./peer-certificate.ts";
+import { QuicStream } from "./quic-stream.ts";
+import type { Connected, Ending } from "./settings.ts";
+
+/** A connection whose native half is in the engine. */
+export class QuicConnection implements Connection {
+  readonly id: number;
+  readonly address: string;
+  readonly held: HeldBytes;
+  /** Resolves when the handshake is done, fails when it is refused. */
+  readonly opened: Promise<this>;
+  readonly #opened = Promise.withResolvers<this>();
+  readonly #closed = Promise.withResolvers<ConnectionError>();
+  readonly #session: EngineSession;
+  readonly #streams = new Map<number, QuicStream>();
+  #certificate: Buffer | undefined;
+  #peer: PeerCertificate | undefined;
+  #isDraining = false;
+  #state: "opening" | "open" | "closing" | "over" = "opening";
+
+  constructor(session: EngineSession, id: number, address: string, limits: ConnectionLimits) {
+    this.id = id;
+    this.address = address;
+    this.held = new HeldBytes(limits.maxHeld);
+    this.#session = session;
+    this.opened = this.#opened.promise;
+    this.opened.catch(() => {});
+  }
+
+  get peer(): PeerCertificate | undefined {
+    if (this.#certificate !== undefined) this.#peer ??= readPeerCertificate(this.#certificate);
+    return this.#peer;
+  }
+
+  get openStreams(): number {
+    return this.#streams.size;
+  }
+
+  get isClosed(): boolean {
+    return this.#isDraining || this.#state === "closing" || this.#state === "over";
+  }
+
+  get closed(): Promise<ConnectionError> {
+    return this.#closed.promise;
+  }
+
+  openStream(): QuicStream {
+    const stream = this.#add(this.#session.nextId(), false);
+    if (this.isClosed) {
+      stream.fail(this.#trouble("open a stream", { trouble: "closed", detail: "" }));
+    }
+    return stream;
+  }
+
+  /** The peer opened a stream. */
+  acceptStream(id: number): QuicStream {
+    return this.#add(id, true);
+  }
+
+  async drain(): Promise<void> {
+    this.#isDraining = true;
+    if (this.#streams.size === 0) await this.close();
+    await this.#closed.promise;
+  }
+
+  async close(code = 0, reason = ""): Promise<void> {
+    if (this.#state === "opening" || this.#state === "open") {
+      this.#state = "closing";
+      this.#session.sendClose(this.id, code, reason);
+      this.#failStreams(this.#trouble("go on", { trouble: "closed", detail: "" }));
+    }
+    await this.#closed.promise;
+  }
+
+  /** Gives up a connection that is not there yet. */
+  cancel(): void {
+    this.#session.sendClose(this.id, 0, "");
+    this.end({ trouble: "cancelled", detail: "it was given up here" });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  connected({ certificate }: Connected): void {
+    if (this.#state !== "opening") return;
+    this.#state = "open";
+    if (certificate !== undefined) this.#certificate = Buffer.from(certificate, "base64");
+    this.#opened.resolve(this);
+  }
+
+  /** The engine's word, or that the engine is gone. */
+  end(ending: Ending): void {
+    if (this.#state === "over") return;
+    const what = this.#state === "opening" ? `connect` : `go on`;
+    const error = this.#trouble(what, ending);
+    this.#state = "over";
+    this.#opened.reject(error);
+    this.#failStreams(error);
+    this.#closed.resolve(error);
+  }
+
+  forget(stream: QuicStream): void {
+    this.#streams.delete(stream.id);
+    this.#session.streams.delete(stream.id);
+    if (this.#isDraining && this.#streams.size === 0) void this.close();
+  }
+
+  /** Gives up requests that the peer left unfinished. Called at intervals. */
+  dropStale(): void {
+    for (const stream of [...this.#streams.values()]) {
+      if (!stream.isStale()) continue;
+      const message = `Cannot wait longer for a request of ${this.peer?.name ?? "a client"}: it stays unfinished.`;
+      stream.giveUp(new ConnectionError("timeout", message));
+    }
+  }
+
+  #add(id: number, isOpened: boolean): QuicStream {
+    const stream = new QuicStream(this.#session, this, id, isOpened);
+    this.#streams.set(id, stream);
+    this.#session.streams.set(id, stream);
+    return stream;
+  }
+
+  #failStreams(error: ConnectionError): void {
+    for (const stream of [...this.#streams.values()]) stream.fail(error);
+  }
+
+  #trouble(what: string, ending: Ending): ConnectionError {
+    const how = what === "connect" ? `connect to ${this.address}` : `${what} with ${this.address}`;
+    return ConnectionError.of(`Cannot ${how}`, ending);
+  }
+}

@@ -1,0 +1,182 @@
+import { type Address, formatAddress } from "./address.ts";
+import {
+  BUS_ALPN,
+  type ConnectionLimits,
+  type Credentials,
+  type Listener,
+  type ListenOptions,
+  resolveConnectionLimits,
+} from "./connection.ts";
+import { ConnectionError } from "./connection-error.ts";
+import type { EngineSession, ListenerEvents } from "./engine-session.ts";
+import type { QuicConnection } from "./quic-connection.ts";
+import { type QuicEngine, sharedEngine } from "./quic-engine.ts";
+import type { QuicStream } from "./quic-stream.ts";
+import type { Ending, ListenSettings } from "./settings.ts";
+
+const FIRST_WAIT = 50;
+const LONGEST_WAIT = 5_000;
+/** An engine that ran so long did not crash because of what it is asked to do at first. */
+const STEADY = 10_000;
+
+/** Takes connections at an address, whatever becomes of the engine. */
+export class QuicListener implements Listener, ListenerEvents {
+  readonly limits: ConnectionLimits;
+  readonly #engine: QuicEngine;
+  readonly #options: ListenOptions;
+  readonly #host: string;
+  readonly #connections = new Set<QuicConnection>();
+  readonly #sweep: NodeJS.Timeout;
+  #port: number;
+  #credentials: Credentials;
+  #session: EngineSession | undefined;
+  #id = 0;
+  #listening = newPromise();
+  #hasListened = false;
+  #renewing: PromiseWithResolvers<void> | undefined;
+  readonly #closed = Promise.withResolvers<void>();
+  #isClosing = false;
+  #failures = 0;
+  #listeningSince = 0;
+  #retry: NodeJS.Timeout | undefined;
+
+  private constructor(engine: QuicEngine, host: string, port: number, options: ListenOptions) {
+    this.#engine = engine;
+    this.#host = host;
+    this.#port = port;
+    this.#options = options;
+    this.#credentials = options.credentials;
+    this.limits = resolveConnectionLimits(options.limits);
+    this.#sweep = setInterval(() => this.#dropStale(), this.limits.requestIdle / 2);
+    this.#sweep.unref();
+  }
+
+  static async open(
+    host: string,
+    port: number,
+    options: ListenOptions,
+    engine: QuicEngine = sharedEngine,
+  ): Promise<QuicListener> {
+    const listener = new QuicListener(engine, host, port, options);
+    await listener.#listen();
+    return listener;
+  }
+
+  get port(): number {
+    return this.#port;
+  }
+
+  get address(): string {
+    const { host, port } = { host: this.#host, port: this.#port } satisfies Partial<Address>;
+    return formatAddress({ scheme: "quic", host, port });
+  }
+
+  async renew(credentials: Credentials): Promise<void> {
+    this.#credentials = credentials;
+    await this.#listening.promise;
+    this.#renewing = Promise.withResolvers();
+    this.#session?.renew(this.#id, { ...credentials, alpn: this.#options.alpn ?? BUS_ALPN });
+    await this.#renewing.promise;
+  }
+
+  async close(): Promise<void> {
+    if (!this.#isClosing) {
+      this.#isClosing = true;
+      clearInterval(this.#sweep);
+      clearTimeout(this.#retry);
+      // While it waits to listen anew there is nothing to close.
+      if (this.#session === undefined) this.#closed.resolve();
+      this.#session?.sendClose(this.#id, 0, "");
+    }
+    await this.#closed.promise;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  listening(port: number): void {
+    this.#port = port;
+    this.#hasListened = true;
+    this.#listeningSince = performance.now();
+    this.#listening.resolve();
+  }
+
+  renewed(problem: Ending | undefined): void {
+    if (problem === undefined) this.#renewing?.resolve();
+    else this.#renewing?.reject(this.#trouble("renew the certificates of", problem));
+    this.#renewing = undefined;
+  }
+
+  connected(connection: QuicConnection): void {
+    this.#connections.add(connection);
+    void connection.closed.then(() => this.#connections.delete(connection));
+    this.#options.connected?.(connection);
+  }
+
+  stream(stream: QuicStream, connection: QuicConnection): void {
+    this.#options.stream(stream, connection);
+  }
+
+  refused(ending: Ending): void {
+    this.#options.refused?.(this.#trouble("let a client in at", ending));
+  }
+
+  closed(ending: Ending): void {
+    const error = this.#trouble("listen on", ending);
+    this.#session = undefined;
+    this.#renewing?.reject(error);
+    this.#renewing = undefined;
+    this.#listening.reject(error);
+    if (this.#isClosing || !this.#hasListened) {
+      clearInterval(this.#sweep);
+      this.#closed.resolve();
+      return;
+    }
+    this.#options.lost?.(error);
+    this.#again();
+  }
+
+  /** The address was lost with the engine, and is taken again. */
+  #again(): void {
+    if (performance.now() - this.#listeningSince > STEADY) this.#failures = 0;
+    const wait = Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** this.#failures);
+    this.#failures += 1;
+    this.#listening = newPromise();
+    this.#retry = setTimeout(() => {
+      this.#listen().catch(() => {});
+    }, wait);
+  }
+
+  async #listen(): Promise<void> {
+    try {
+      [this.#session, this.#id] = await this.#engine.listen(this.#settings(), this);
+    } catch (error) {
+      this.closed({ trouble: "engine", detail: (error as Error).message });
+      throw error;
+    }
+    if (this.#isClosing) this.#session.sendClose(this.#id, 0, "");
+    await this.#listening.promise;
+  }
+
+  #settings(): ListenSettings {
+    const { alpn = BUS_ALPN, clientCertificate = "require" } = this.#options;
+    const tls = { ...this.#credentials, alpn };
+    return { ...this.limits, host: this.#host, port: this.#port, tls, clientCertificate };
+  }
+
+  #dropStale(): void {
+    for (const connection of this.#connections) connection.dropStale();
+  }
+
+  #trouble(what: string, ending: Ending): ConnectionError {
+    return ConnectionError.of(`Cannot ${what} ${this.address}`, ending);
+  }
+}
+
+/** One whose failure is nobody's loss when nobody waits for it. */
+function newPromise(): PromiseWithResolvers<void> {
+  const promise = Promise.withResolvers<void>();
+  promise.promise.catch(() => {});
+  return promise;
+}

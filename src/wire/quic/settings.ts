@@ -1,0 +1,67 @@
+/** What the program tells the engine when it asks for a listener or a connection. */
+export interface TlsSettings {
+  /** Certificates in PEM that may vouch for the peer, and no others. */
+  readonly ca: string;
+  /** Our certificate, then those that lead to the CA, in PEM. */
+  readonly cert?: string | undefined;
+  readonly key?: string | undefined;
+  readonly alpn: string;
+}
+
+export interface EndpointSettings {
+  /** An IP address. */
+  readonly host: string;
+  readonly port: number;
+  readonly tls: TlsSettings;
+  readonly idleTimeout: number;
+  readonly keepAlive: number;
+  readonly handshakeTimeout: number;
+}
+
+export interface DialSettings extends EndpointSettings {
+  /** The name or IP address that the server's certificate must carry. */
+  readonly serverName: string;
+}
+
+export interface ListenSettings extends EndpointSettings {
+  readonly clientCertificate: "require" | "request";
+  readonly maxConnections: number;
+  readonly maxStreams: number;
+}
+
+/** Why a connection is over or never was, by a stable name. */
+export type Trouble =
+  | "wrong-ca"
+  | "no-certificate"
+  | "bad-certificate"
+  | "expired"
+  | "wrong-name"
+  | "wrong-alpn"
+  | "refused"
+  | "timeout"
+  | "idle"
+  | "silent"
+  | "network"
+  | "protocol"
+  | "full"
+  | "closed"
+  | "engine"
+  | "reset"
+  | "limit"
+  | "cancelled"
+  | "unusable";
+
+export interface Ending {
+  readonly trouble: Trouble;
+  readonly detail: string;
+  /** The code of whoever closed. */
+  readonly code?: number;
+  readonly byPeer?: boolean;
+}
+
+export interface Connected {
+  /** The listener that took it. */
+  readonly listener?: number;
+  /** The peer's certificate, DER in base64. */
+  readonly certificate?: string;
+}

@@ -1,0 +1,105 @@
+// A plugin for the tests of the bus, as somebody would write one. `BUS_RECORD` names a file that gets
+// a line for each call that has come in; `BUS_TROUBLE` says what is wrong with it.
+import { appendFileSync } from "node:fs";
+import { setTimeout as wait } from "node:timers/promises";
+
+import { definePlugin, ToolError } from "../../src/plugin/sdk/trunkline-plugin.ts";
+
+const { BUS_RECORD, BUS_TROUBLE, BUS_ID = "tools.test" } = process.env;
+const NEVER = new Promise<never>(() => {});
+
+const message = { type: "string" } as const;
+const ms = { type: "number" } as const;
+const RECORDED = { type: "object", properties: { message, ms }, required: ["message"] } as const;
+
+async function record(
+  line: string,
+  { message, ms = 0 }: { message: string; ms?: number },
+): Promise<string> {
+  if (BUS_RECORD !== undefined) appendFileSync(BUS_RECORD, `${line} ${message}\n`);
+  await wait(ms);
+  return `${process.pid} ${message}`;
+}
+
+if (BUS_TROUBLE === "ignore-sigterm") {
+  // The SDK ends on a signal; this one outlives both the signal and the end of its input.
+  process.exit = (() => undefined) as unknown as typeof process.exit;
+  setInterval(() => {}, 1_000);
+}
+if (BUS_TROUBLE === "exit") {
+  process.stderr.write("the disk is on fire\n");
+  process.exit(9);
+}
+if (BUS_TROUBLE === "no-ready") await NEVER.finally(() => setInterval(() => {}, 1_000));
+
+const names = { type: "object", properties: { name: { type: "string" } } } as const;
+
+definePlugin({
+  id: BUS_ID,
+  version: "1.0.0",
+  tools: {
+    create_project: {
+      description: "Create a new project workspace",
+      input: { ...names, required: ["name"] },
+      call: ({ name }) =>
+        `Created project: ${name} (slug: ${name.toLowerCase().replaceAll(" ", "-")})`,
+    },
+    echo: { description: "Answers with its arguments", call: (args) => args },
+    fail: {
+      description: "Fails",
+      call: () => {
+        throw new ToolError("validation_error", "");
+      },
+    },
+    note: {
+      description: "Takes a note, once",
+      input: RECORDED,
+      call: (args) => record("note", args),
+    },
+    look: {
+      description: "Looks something up",
+      input: RECORDED,
+      idempotent: true,
+      call: (args) => record("look", args),
+    },
+    big: {
+      description: "Answers with so many bytes",
+      input: { type: "object", properties: { bytes: { type: "number" } } },
+      call: ({ bytes = 0 }) => "x".repeat(bytes),
+    },
+    hang: { description: "Never answers", call: () => NEVER },
+    die: { description: "Ends the process", call: () => process.kill(process.pid, "SIGKILL") },
+    count: {
+      description: "Answers in pieces",
+      input: { type: "object", properties: { pieces: { type: "number" } } },
+      async *stream({ pieces = 3 }) {
+        for (let piece = 0; piece < pieces; piece++) yield `${piece}\n`;
+      },
+    },
+    flood: {
+      description: "Writes so much to stderr that nobody can read it",
+      call: () => {
+        for (let line = 0; line < 20_000; line++) process.stderr.write(`${"noise ".repeat(100)}\n`);
+        return "done";
+      },
+    },
+  },
+  prompts: {
+    greet: {
+      description: "Greets somebody",
+      arguments: { name: { required: true } },
+      get: ({ name }) => `Say hello to ${name}.`,
+    },
+  },
+  boot: (config) => {
+    if (BUS_TROUBLE === "boot-error") throw new Error("it is Sunday");
+    if (BUS_TROUBLE === "hang-boot") return NEVER;
+    process.stderr.write(`booted with ${JSON.stringify(config)}\n`);
+    return undefined;
+  },
+  health: () => {
+    if (BUS_TROUBLE === "hang-health") return NEVER;
+    return BUS_TROUBLE === "unhealthy" ? { status: "unhealthy", message: "a fever" } : "healthy";
+  },
+  shutdown: () => (BUS_TROUBLE === "hang-shutdown" ? NEVER : undefined),
+});
