@@ -1,14 +1,24 @@
-// Bundles src/cli/main.ts into dist/: a small launcher, and chunks that are loaded when needed.
-import { type BuildFailure, type BuildOptions, build, type Plugin, stop } from "esbuild";
+// Bundles src/cli/main.ts into dist/: a small launcher, scripts of the commands that must start fast,
+// and modules that are loaded when needed.
+import {
+  type BuildFailure,
+  type BuildOptions,
+  build,
+  type OutputFile,
+  type Plugin,
+  stop,
+} from "esbuild";
 import { readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import packageJson from "../package.json" with { type: "json" };
+import { withAsciiComments } from "./ascii-comments.ts";
 import { builtinRequires } from "./builtin-requires.ts";
 import { cheapBuiltins } from "./cheap-builtins.ts";
 import { hotCommand } from "./hot-command.ts";
 import { type Build, installBuild } from "./install-build.ts";
 import { lazyOutside } from "./lazy-outside.ts";
 import { licenses } from "./licenses.ts";
+import { pluginModule } from "./plugin-module.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 const ENTRY = "src/cli/main.ts";
@@ -16,13 +26,8 @@ const ENTRY = "src/cli/main.ts";
 /** The commands that others start again and again: each is one file with all it needs at once. */
 const HOT = ["mcp", "acp"];
 
-/** What they need when there is a configuration, and servers in it: one file each, too. */
-const WHOLE = [
-  "src/gateway/config/files.ts",
-  "src/gateway/config/schema.gen.ts",
-  "src/store/approvals.ts",
-  "src/upstream/upstreams.ts",
-];
+/** What they need when there are servers to be asked: one file each, too. */
+const WHOLE = ["src/store/approvals.ts", "src/upstream/upstreams.ts"];
 
 const OPTIONS = {
   absWorkingDir: ROOT,
@@ -33,6 +38,8 @@ const OPTIONS = {
   target: "node26",
   // The default prefers "main", which for jsonc-parser is a format that cannot be bundled.
   mainFields: ["module", "main"],
+  // For Node it is CommonJS, of which a chunk that is imported later has no names but "default".
+  alias: { yaml: join(ROOT, "node_modules/yaml/browser/index.js") },
   define: {
     __TRUNKLINE_VERSION__: JSON.stringify(packageJson.version),
     // Leaves out the native helpers that ws would look for.
@@ -48,20 +55,39 @@ const OPTIONS = {
   logLevel: "warning",
 } as const satisfies BuildOptions;
 
-async function bundle(): Promise<Build> {
-  const split = await build({
+/** Not modules, but what the launcher runs with the code that it has kept of them. */
+const SCRIPT = {
+  format: "cjs",
+  outExtension: { ".js": ".cjs" },
+  banner: { js: "(function (module, require) {" },
+  footer: { js: "})" },
+} as const satisfies BuildOptions;
+
+/** The program that runs native code: others start it, by its name. */
+async function buildEngine(): Promise<readonly [name: string, contents: Uint8Array]> {
+  const { outputFiles } = await build({
     ...OPTIONS,
+    entryPoints: ["src/wire/quic/engine-main.ts"],
+    entryNames: "quic-engine-[hash]",
+  });
+  const [{ path, contents }] = outputFiles as [(typeof outputFiles)[number]];
+  return [basename(path), contents];
+}
+
+async function bundle(): Promise<Build> {
+  const [engine, engineCode] = await buildEngine();
+  const define = { ...OPTIONS.define, __TRUNKLINE_QUIC_ENGINE__: JSON.stringify(engine) };
+  const options = { ...OPTIONS, define };
+  const split = await build({
+    ...options,
     entryPoints: [ENTRY],
     entryNames: "[name]-[hash]",
     chunkNames: "[name]-[hash]",
     splitting: true,
     plugins: [builtinRequires, cheapBuiltins],
   });
-  const chunks = new Map<string, Uint8Array | string>();
-  const keep = ({ outputFiles }: typeof split): void => {
-    for (const { path, contents } of outputFiles) chunks.set(basename(path), contents);
-  };
-  keep(split);
+  const chunks = new Map<string, Uint8Array | string>([[engine, engineCode]]);
+  for (const { path, contents } of split.outputFiles) chunks.set(basename(path), contents);
   const entries = new Map<string, string>();
   for (const [path, { entryPoint }] of Object.entries(split.metafile.outputs)) {
     if (entryPoint !== undefined) entries.set(join(ROOT, entryPoint), basename(path));
@@ -71,16 +97,19 @@ async function bundle(): Promise<Build> {
     if (chunk === undefined) throw new Error(`Cannot find ${source} among the bundled files`);
     return chunk;
   };
-  /** Makes one file of an entry and all that it imports at once. */
+  /** Makes one script of an entry and all that it imports at once. */
   const whole = async (entry: string, name: string, ...plugins: Plugin[]): Promise<string> => {
     const built = await build({
-      ...OPTIONS,
+      ...options,
+      ...SCRIPT,
       entryPoints: [entry],
       entryNames: `${name}-[hash]`,
       plugins: [builtinRequires, ...plugins, lazyOutside(chunkOf), cheapBuiltins],
     });
-    keep(built);
-    return basename(Object.keys(built.metafile.outputs)[0] ?? "");
+    const [{ path, text }] = built.outputFiles as [OutputFile];
+    if (/\bimport\(/.test(text)) throw new Error(`Cannot run ${name}: a script cannot import()`);
+    chunks.set(basename(path), withAsciiComments(text));
+    return basename(path);
   };
   const starts: Record<string, string> = { main: chunkOf(join(ROOT, ENTRY)) };
   for (const source of WHOLE) {
@@ -90,7 +119,9 @@ async function bundle(): Promise<Build> {
   for (const command of HOT) {
     starts[command] = await whole(ENTRY, `start-${command}`, hotCommand(ROOT, command));
   }
-  const inputs = Object.keys(split.metafile.inputs);
+  const plugin = await pluginModule(ROOT, options);
+  for (const [name, content] of plugin.files) chunks.set(name, content);
+  const inputs = [...Object.keys(split.metafile.inputs), ...plugin.inputs];
   chunks.set("THIRD-PARTY-LICENSES.txt", await licenses(ROOT, inputs));
   const launcher = await readFile(join(ROOT, "scripts/launcher.js"), "utf8");
   const text = launcher.replace('"STARTS"', JSON.stringify(starts));

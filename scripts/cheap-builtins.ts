@@ -1,6 +1,7 @@
 import type { Plugin } from "esbuild";
 import { readFile } from "node:fs/promises";
 
+const LATER = /\bimport\(("node:[^"]+")\)/g;
 const IMPORT = /^import \{([^}]*)\} from ("node:[^"]+");$/gm;
 
 /**
@@ -11,7 +12,9 @@ export const cheapBuiltins: Plugin = {
   name: "cheap-builtins",
   setup(build) {
     build.onLoad({ filter: /[/\\]src[/\\].*\.ts$/ }, async ({ path }) => ({
-      contents: (await readFile(path, "utf8")).replace(IMPORT, take),
+      contents: (await readFile(path, "utf8"))
+        .replace(IMPORT, take)
+        .replace(LATER, "process.getBuiltinModule($1)"),
       loader: "ts",
     }));
   },

@@ -1,5 +1,9 @@
 #!/usr/bin/env node
 // Becomes dist/trunkline.js. Its syntax is one that old Nodes read, so that they can say so.
+
+/** Scripts by name, each of which is run once. */
+const loaded = new Map();
+
 (() => {
   const [major, minor] = process.versions.node.split(".").map(Number);
   if (major < 26 || (major === 26 && minor < 1)) {
@@ -11,32 +15,135 @@
     process.exitCode = 1;
     return;
   }
-  try {
-    cacheCompiledCode();
-  } catch {
-    // Without the cache the program starts more slowly. That is no reason not to start.
-  }
   const starts = "STARTS";
   const asked = String(process.argv[2]).replace(/^--mode=/, "");
-  void import(`./${Object.hasOwn(starts, asked) ? starts[asked] : starts.main}`);
+  if (asked !== "main" && Object.hasOwn(starts, asked)) {
+    loadScript(starts[asked]);
+    return;
+  }
+  cacheModules();
+  void import(`./${starts.main}`);
 })();
 
-/** What is in the cache is run, so its folder must be one that nobody else can write to. */
-function cacheCompiledCode() {
-  const { mkdirSync, statSync } = process.getBuiltinModule("node:fs");
-  const { isAbsolute, join } = process.getBuiltinModule("node:path");
+/**
+ * Runs a script with the code that was compiled for it at earlier starts. Node's own cache is filled
+ * before a script has run, when hardly a function is compiled: ours when it has done its work, over
+ * a few starts, since they differ in what they need.
+ */
+function loadScript(name) {
+  const { readFileSync } = process.getBuiltinModule("node:fs");
+  const { Script } = process.getBuiltinModule("node:vm");
+  const filename = besideUs(name);
+  const { code: cachedData, starts = 0 } = keptCode(name);
+  const script = new Script(readFileSync(filename, "utf8"), { filename, cachedData });
+  const isUsed = script.cachedDataRejected === false;
+  if (!isUsed || starts < 4) {
+    let isKept = false;
+    const keep = () => {
+      if (!isKept) keepCode(name, script.createCachedData(), isUsed ? starts + 1 : 1);
+      isKept = true;
+    };
+    process.on("exit", keep);
+    // Not everybody lets a program end by itself.
+    setTimeout(keep, 5000).unref();
+  }
+  const module = { exports: {} };
+  script.runInThisContext()(module, load);
+  return module.exports;
+}
+
+/** For scripts: what they need later on. */
+function load(path) {
+  const name = path.slice("./".length);
+  if (name.endsWith(".cjs")) {
+    if (!loaded.has(name)) loaded.set(name, loadScript(name));
+    return loaded.get(name);
+  }
+  cacheModules();
+  const file = besideUs(name);
+  return process.getBuiltinModule("node:module").createRequire(file)(file);
+}
+
+/** Not with import.meta, which is no syntax for old Nodes. */
+function besideUs(name) {
+  const us = process.getBuiltinModule("node:fs").realpathSync.native(process.argv[1]);
+  return us.replace(/[^\\/]*$/, name);
+}
+
+/** V8 trusts code without a look, so it is there twice: what differs is not as we have written it. */
+function keptCode(name) {
+  const { readFileSync, statSync } = process.getBuiltinModule("node:fs");
+  try {
+    const folders = cacheFolders("code");
+    if (!folders.every(isPrivate)) return {};
+    const path = codePath(folders[1], name);
+    if (statSync(path, { throwIfNoEntry: false }) === undefined) return {};
+    const bytes = readFileSync(path);
+    const length = (bytes.length - 1) / 2;
+    const code = bytes.subarray(0, length);
+    return code.equals(bytes.subarray(length, -1)) ? { code, starts: bytes[2 * length] } : {};
+  } catch {
+    // Without it the program starts more slowly. That is no reason not to start.
+    return {};
+  }
+}
+
+function keepCode(name, code, starts) {
+  const { mkdirSync, renameSync, writeFileSync } = process.getBuiltinModule("node:fs");
+  try {
+    const folders = cacheFolders("code");
+    const path = codePath(folders[1], name);
+    const draft = `${path}.${process.pid}`;
+    mkdirSync(folders[1], { recursive: true, mode: 0o700 });
+    if (!folders.every(isPrivate)) return;
+    writeFileSync(draft, Buffer.concat([code, code, Buffer.of(starts)]), { mode: 0o600 });
+    renameSync(draft, path);
+    removeOld(folders[1]);
+  } catch {
+    // The next start tries again.
+  }
+}
+
+/** A script's name carries the hash of its text, for which alone its code is right. */
+function codePath(folder, name) {
+  return `${folder}/${name}.${process.version}-${process.arch}`;
+}
+
+function removeOld(folder) {
+  const { readdirSync, rmSync, statSync } = process.getBuiltinModule("node:fs");
+  const month = 30 * 24 * 60 * 60 * 1000;
+  for (const name of readdirSync(folder)) {
+    const path = `${folder}/${name}`;
+    if (statSync(path).mtimeMs < Date.now() - month) rmSync(path, { force: true });
+  }
+}
+
+/** For modules, which are many and seldom needed, Node's own cache will do. */
+function cacheModules() {
+  try {
+    const folders = cacheFolders("compile");
+    process.getBuiltinModule("node:fs").mkdirSync(folders[1], { recursive: true, mode: 0o700 });
+    if (!folders.every(isPrivate)) return;
+    // Which does nothing when it is enabled already.
+    process.getBuiltinModule("node:module").enableCompileCache(folders[1]);
+  } catch {
+    // As above.
+  }
+}
+
+function cacheFolders(name) {
+  const { isAbsolute } = process.getBuiltinModule("node:path");
   const { HOME, XDG_CACHE_HOME } = process.env;
   const isSet = XDG_CACHE_HOME !== undefined && isAbsolute(XDG_CACHE_HOME);
-  const ours = join(
-    isSet ? XDG_CACHE_HOME : join(HOME || process.getBuiltinModule("node:os").homedir(), ".cache"),
-    "trunkline",
-  );
-  const folder = join(ours, "compile");
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const isPrivate = [ours, folder]
-    .map((path) => statSync(path))
-    .every(({ uid, mode }) => {
-      return process.getuid === undefined || (uid === process.getuid() && (mode & 0o022) === 0);
-    });
-  if (isPrivate) process.getBuiltinModule("node:module").enableCompileCache(folder);
+  const home = isSet ? "" : HOME || process.getBuiltinModule("node:os").homedir();
+  const ours = `${isSet ? XDG_CACHE_HOME : `${home}/.cache`}/trunkline`;
+  return [ours, `${ours}/${name}`];
+}
+
+/** What is in a cache is run, so its folder must be one that nobody else can write to. */
+function isPrivate(path) {
+  const stats = process.getBuiltinModule("node:fs").statSync(path, { throwIfNoEntry: false });
+  if (stats === undefined) return false;
+  if (process.getuid === undefined) return true;
+  return stats.uid === process.getuid() && (stats.mode & 0o022) === 0;
 }

@@ -1,8 +1,17 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { chmod, mkdir, mkdtempDisposable, readFile, stat, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  mkdir,
+  mkdtempDisposable,
+  readdir,
+  readFile,
+  stat,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { runInNewContext } from "node:vm";
@@ -14,18 +23,33 @@ const MAIN = `import { getCompileCacheDir } from "node:module";
 console.log(getCompileCacheDir() ?? "none");
 `;
 
+/** A command that needs another script, which needs a module. */
+const SCRIPT = `(function (module, require) {
+const { answer } = require("./later.cjs");
+console.log(answer(), require("./later.cjs").answer === answer);
+})`;
+const LATER = `(function (module, require) {
+module.exports = { answer: () => require("./main.mjs").default };
+})`;
+
 async function installed() {
   const folder = await mkdtempDisposable(join(tmpdir(), "trunkline-launcher-"));
   const { path } = folder;
-  await writeFile(join(path, "start.mjs"), LAUNCHER.replace(`"STARTS"`, `{ main: "main.mjs" }`));
-  await writeFile(join(path, "main.mjs"), MAIN);
-  const start = async (env: NodeJS.ProcessEnv): Promise<string> => {
+  const starts = { main: "main.mjs", mcp: "start-mcp.cjs" };
+  await writeFile(join(path, "start.mjs"), LAUNCHER.replace(`"STARTS"`, JSON.stringify(starts)));
+  await writeFile(join(path, "main.mjs"), `${MAIN}export default "loaded";\n`);
+  await writeFile(join(path, "start-mcp.cjs"), SCRIPT);
+  await writeFile(join(path, "later.cjs"), LATER);
+  const start = async (env: NodeJS.ProcessEnv, ...args: string[]): Promise<string> => {
     const run = promisify(execFile);
-    const { stdout, stderr } = await run(process.execPath, [join(path, "start.mjs")], { env });
+    const { stdout, stderr } = await run(process.execPath, [join(path, "start.mjs"), ...args], {
+      env,
+    });
     assert.equal(stderr, "");
     return stdout.trim();
   };
-  return { path, start, [Symbol.asyncDispose]: () => folder.remove() };
+  const code = join(path, `cache/trunkline/code/start-mcp.cjs.${process.version}-${process.arch}`);
+  return { path, start, code, [Symbol.asyncDispose]: () => folder.remove() };
 }
 
 for (const version of ["10.24.1", "20.20.2", "26.0.9"]) {
@@ -60,9 +84,69 @@ test("launcher uses no cache that others can write to", async () => {
   await mkdir(folder);
   await chmod(folder, 0o777);
   assert.equal(await program.start({ XDG_CACHE_HOME: program.path }), "none");
+  await program.start({ XDG_CACHE_HOME: program.path }, "mcp");
+  assert.deepEqual(await readdir(folder, { recursive: true }), ["code", "compile"]);
 });
 
 test("launcher starts without a cache where none can be made", async () => {
   await using program = await installed();
   assert.equal(await program.start({ HOME: "/dev/null" }), "none");
+  assert.match(await program.start({ HOME: "/dev/null" }, "mcp"), /loaded true$/);
+});
+
+test("launcher runs a command's script, and what that loads, with caches for each", async () => {
+  await using program = await installed();
+  const cache = join(program.path, "cache");
+  for (const word of ["mcp", "--mode=mcp"]) {
+    const [folder = "", answer] = (await program.start({ XDG_CACHE_HOME: cache }, word)).split(
+      "\n",
+    );
+    assert.ok(folder.startsWith(join(cache, "trunkline/compile")), folder);
+    assert.equal(answer, "loaded true");
+  }
+  const files = await readdir(join(cache, "trunkline/code"));
+  assert.deepEqual(files.map((name) => name.replace(/\.v.*/, "")).toSorted(), [
+    "later.cjs",
+    "start-mcp.cjs",
+  ]);
+  assert.equal((await stat(program.code)).mode & 0o777, 0o600);
+});
+
+test("launcher finds its scripts when it is started through a link", async () => {
+  await using program = await installed();
+  const link = join(program.path, "bin", "trunkline");
+  await mkdir(dirname(link));
+  await symlink(join(program.path, "start.mjs"), link);
+  const env = { XDG_CACHE_HOME: join(program.path, "cache") };
+  const { stdout } = await promisify(execFile)(process.execPath, [link, "mcp"], { env });
+  assert.match(stdout, /loaded true\n$/);
+});
+
+test("launcher completes the code of a script over four starts", async () => {
+  await using program = await installed();
+  const counts: (number | undefined)[] = [];
+  for (let start = 0; start < 6; start++) {
+    await program.start({ XDG_CACHE_HOME: join(program.path, "cache") }, "mcp");
+    counts.push((await readFile(program.code)).at(-1));
+  }
+  assert.deepEqual(counts, [1, 2, 3, 4, 4, 4]);
+});
+
+test("launcher does not run code that is not as it was written", async () => {
+  await using program = await installed();
+  const start = () => program.start({ XDG_CACHE_HOME: join(program.path, "cache") }, "mcp");
+  await start();
+  await start();
+  const good = await readFile(program.code);
+  const wrong: Uint8Array[] = [good.subarray(0, good.length / 2), good.subarray(1)];
+  wrong.push(Buffer.of(), Buffer.alloc(9));
+  for (let at = 0; at < good.length - 1; at += Math.ceil(good.length / 20)) {
+    wrong.push(good.with(at, 255 - (good[at] ?? 0)));
+  }
+  for (const bytes of wrong) {
+    await writeFile(program.code, bytes);
+    assert.match(await start(), /loaded true$/);
+    // As after a first start.
+    assert.equal((await readFile(program.code)).at(-1), 1);
+  }
 });

@@ -1,16 +1,23 @@
 import type { Plugin } from "esbuild";
 import { join } from "node:path";
 
-/** Leaves what is imported when needed outside the file, in the chunk that `chunkOf` names. */
+const NAMESPACE = "outside";
+
+/** Leaves what is imported when needed outside a script, in the chunk that `chunkOf` names. */
 export function lazyOutside(chunkOf: (source: string) => string): Plugin {
   return {
     name: "lazy-outside",
     setup(build) {
-      build.onResolve({ filter: /^\.{1,2}\// }, ({ kind, path, resolveDir }) =>
-        kind === "dynamic-import"
-          ? { path: `./${chunkOf(join(resolveDir, path))}`, external: true }
-          : undefined,
-      );
+      build.onResolve({ filter: /^\.{1,2}\// }, ({ kind, namespace, path, resolveDir }) => {
+        if (namespace === NAMESPACE) return { path, external: true };
+        if (kind !== "dynamic-import") return undefined;
+        const chunk = chunkOf(join(resolveDir, path));
+        return { path: chunk.replace(/\.\w+$/, ""), namespace: NAMESPACE, pluginData: chunk };
+      });
+      // The launcher brings its own `require`, which knows scripts and modules.
+      build.onLoad({ filter: /./, namespace: NAMESPACE }, ({ pluginData: chunk }) => ({
+        contents: `module.exports = require(${JSON.stringify(`./${chunk as string}`)});`,
+      }));
     },
   };
 }

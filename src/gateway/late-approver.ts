@@ -7,6 +7,7 @@ export class LateApprover implements Approver, AsyncDisposable {
   readonly #load: () => Promise<Approvals>;
   readonly #listeners = new Set<() => void>();
   #approvals: Approvals | undefined;
+  #isTrusting = false;
 
   constructor(load: () => Promise<Approvals>) {
     this.#load = load;
@@ -19,13 +20,21 @@ export class LateApprover implements Approver, AsyncDisposable {
   async open(): Promise<void> {
     if (this.#approvals !== undefined) return;
     this.#approvals = await this.#load();
-    this.#approvals.onChange(() => {
+    const announce = (): void => {
       for (const listener of this.#listeners) listener();
-    });
+    };
+    this.#approvals.onChange(announce);
+    if (this.#isTrusting) announce();
+  }
+
+  /** Until `open`, what is offered is as it was when it was approved; then it is judged. */
+  trust(): void {
+    this.#isTrusting = true;
   }
 
   judge(server: string, definition: ToolDefinition): "approved" | "held" {
-    return this.#approvals?.judge(server, definition) ?? "held";
+    const untold = this.#isTrusting ? "approved" : "held";
+    return this.#approvals?.judge(server, definition) ?? untold;
   }
 
   why(server: string, name: string): "new" | "changed" {

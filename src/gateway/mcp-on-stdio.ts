@@ -6,7 +6,7 @@ import { serveStdio } from "./serve-stdio.ts";
 
 /** What an assistant starts. */
 export async function serveMcpOnStdio(house: House): Promise<void> {
-  await using tools = await openTools(house, { isLasting: true });
+  await using tools = await openTools(house, { isLasting: true, mayRemember: true });
   const door = new McpDoor({ offer: tools.offer });
   using connection = new Connection();
   await serveStdio(house, connection, door.optionsFor(connection));

@@ -8,6 +8,8 @@ import { type OpenedOffer, openOffer } from "./upstreams.ts";
 export interface OpenToolsOptions {
   /** Follows changes of the configuration for as long as it is open. */
   readonly isLasting?: boolean;
+  /** Offers what servers offered at the last start, for as long as nothing has changed. */
+  readonly mayRemember?: boolean;
   /** Opens the approvals also where no server is configured whose tools could need one. */
   readonly needsApprovals?: boolean;
 }
@@ -26,7 +28,7 @@ export async function openTools(
   options: OpenToolsOptions = {},
 ): Promise<OpenedTools> {
   const { data, policy } = house.config;
-  const { isLasting = false, needsApprovals = false } = options;
+  const { isLasting = false, mayRemember = false, needsApprovals = false } = options;
   const reloading = isLasting ? house.reloading : undefined;
   const report = (event: string, fields: Record<string, unknown>): void => {
     house.log.warn(event, fields);
@@ -51,6 +53,7 @@ export async function openTools(
     await openOffer(house, {
       toolbox,
       beforeUpstreams: () => approver.open(),
+      ...(mayRemember ? { beforeRemembered: () => approver.trust() } : {}),
       ...(reloading === undefined ? {} : { reloading }),
     }),
   );

@@ -28,7 +28,9 @@ export function hashOf(text: string): string {
   const bytes = Buffer.alloc(Buffer.byteLength(text) + 3);
   bytes.write(text);
   // Four bytes at once: the loop takes longer than all that is around it.
-  for (const word of new Int32Array(bytes.buffer, bytes.byteOffset, bytes.length >> 2)) {
+  const words = new Int32Array(bytes.buffer, bytes.byteOffset, bytes.length >> 2);
+  for (let at = 0; at < words.length; at++) {
+    const word = words[at] ?? 0;
     high = Math.imul(high ^ word, 0x9e3779b1);
     low = Math.imul(low ^ (low >>> 15) ^ word, 0x5f356495);
   }

@@ -1,6 +1,7 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { checkedValues } from "./check-layers.ts";
 import { userLayer } from "./files.ts";
+import { parseFile } from "./parse-file.ts";
 import { readText } from "./read-text.ts";
 
 /** Looks at one file by itself. Throws when it is wrong. */
@@ -9,5 +10,5 @@ export async function checkFile(path: string, env: NodeJS.ProcessEnv): Promise<v
   if (text === undefined) {
     throw new TrunklineError("config", `Cannot read configuration file '${path}': no such file`);
   }
-  await checkedValues([userLayer(path, text, env)]);
+  await checkedValues([userLayer(path, parseFile(path, text), env)]);
 }

@@ -3,17 +3,20 @@ import { checkedValues } from "./check-layers.ts";
 import type { Config, ConfigInput, ConfigSource, LoadedConfig } from "./config.ts";
 import { defaultConfig } from "./defaults.ts";
 import { environmentLayer } from "./environment.ts";
+import { userLayer } from "./files.ts";
 import { flagsLayer } from "./flags.ts";
 import { type Layer, mergeValues, originsOf, type Values } from "./layer.ts";
 import { defaultData, findProjectFile, userFile } from "./locations.ts";
+import type { ParsedFile } from "./parse-file.ts";
+import { quickParse } from "./quick-parse.ts";
 import { readText } from "./read-text.ts";
 
 /**
  * The configuration in force: options, then the environment, then the project's file, then the
  * user's, then what is built in. Throws at the first source that is wrong.
  *
- * Where nobody has configured anything, this loads nothing but itself: every `trunkline mcp` that an
- * editor starts waits for it.
+ * Every `trunkline mcp` that an editor starts waits for it. Where nobody has configured anything, it
+ * loads nothing but itself.
  */
 export async function loadConfig(input: ConfigInput): Promise<LoadedConfig> {
   const { cwd, env } = input;
@@ -26,16 +29,16 @@ export async function loadConfig(input: ConfigInput): Promise<LoadedConfig> {
   const user = readUserFile(input);
   files.push({ kind: "user", path: user.path, isFound: user.text !== undefined });
   if (user.text !== undefined) {
-    const { userLayer } = await import("./files.ts");
-    layers.push(userLayer(user.path, user.text, env));
+    layers.push(userLayer(user.path, await parsed(user.path, user.text), env));
   }
   const data = dataFolder([...layers, environment, flags]) ?? defaultData(env);
 
   const projectPath = input.ignoreProject ? undefined : findProjectFile(cwd);
   const projectText = projectPath === undefined ? undefined : readText(projectPath);
   if (projectPath !== undefined && projectText !== undefined) {
-    const { projectLayer } = await import("./files.ts");
-    const project = projectLayer(projectPath, projectText, data, env);
+    const { projectLayer } = await import("./project-layer.ts");
+    const file = await parsed(projectPath, projectText);
+    const project = projectLayer(projectPath, projectText, file, data, env);
     const { isTrusted } = project;
     files.push({ kind: "project", path: projectPath, isFound: true, isTrusted });
     warnings.push(...project.warnings);
@@ -54,6 +57,14 @@ export async function loadConfig(input: ConfigInput): Promise<LoadedConfig> {
       return originsOf(config, layers);
     },
   };
+}
+
+/** Throws with every mistake of the file. */
+async function parsed(path: string, text: string): Promise<ParsedFile> {
+  const file = quickParse(text);
+  if (file !== undefined) return file;
+  const { parseFile } = await import("./parse-file.ts");
+  return parseFile(path, text);
 }
 
 function readUserFile(input: ConfigInput): { path: string; text: string | undefined } {

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { dirname, isAbsolute, join, resolve } from "node:path";
+import { dirname, isAbsolute, join, resolve, sep } from "node:path";
 
 import type { ConfigInput } from "./config.ts";
 
@@ -33,14 +33,19 @@ export function defaultData(env: NodeJS.ProcessEnv): string {
  */
 export function findProjectFile(cwd: string): string | undefined {
   let nearest: string | undefined;
+  const own = inside(resolve(cwd), PROJECT_FILE);
   for (let folder = resolve(cwd); ; folder = dirname(folder)) {
-    const file = join(folder, PROJECT_FILE);
+    const file = inside(folder, PROJECT_FILE);
     if (nearest === undefined && existsSync(file)) nearest = file;
-    if (existsSync(join(folder, ".git"))) return nearest;
+    if (existsSync(inside(folder, ".git"))) return nearest;
     if (folder === dirname(folder)) break;
   }
-  const own = join(resolve(cwd), PROJECT_FILE);
   return nearest === own ? own : undefined;
+}
+
+/** Not with join(), which takes its time: a start asks in every folder up to the root. */
+function inside(folder: string, name: string): string {
+  return folder.endsWith(sep) ? folder + name : folder + sep + name;
 }
 
 /** A path as people write it, made absolute: `~/` is the home folder, others count from `base`. */
