@@ -44,7 +44,7 @@ function rowsOf({ offer }: OpenedTools): Row[] {
   return [...offered, ...held].map(({ tool, held: why }) => {
     const { name, title, description } = tool.definition;
     const says = firstLine([title, description].find((text) => typeof text === "string") ?? "");
-    const source = printable(tool.source?.server ?? OURS);
+    const source = printable(tool.source?.server ?? tool.bringer ?? OURS);
     return { name: printable(name), source, says, held: why };
   });
 }
@@ -52,9 +52,10 @@ function rowsOf({ offer }: OpenedTools): Row[] {
 function asJson(opened: OpenedTools): object {
   const { tools } = opened.offer;
   return {
-    tools: tools
-      .list()
-      .map(({ definition, source }) => ({ ...definition, source: source?.server ?? OURS })),
+    tools: tools.list().map(({ definition, source, bringer = OURS }) => ({
+      ...definition,
+      source: source?.server ?? bringer,
+    })),
     held: tools
       .held()
       .map(({ tool, source, why }) => ({ ...tool.definition, source: source.server, why })),

@@ -1,6 +1,7 @@
 import type { Approvals } from "../store/approvals.ts";
 import { Policy } from "../tool/policy.ts";
 import type { House } from "./house.ts";
+import { lateBus } from "./late-bus.ts";
 import { LateApprover } from "./late-approver.ts";
 import { LateAudit } from "./late-audit.ts";
 import { type OpenedOffer, openOffer } from "./upstreams.ts";
@@ -10,6 +11,8 @@ export interface OpenToolsOptions {
   readonly isLasting?: boolean;
   /** Offers what servers offered at the last start, for as long as nothing has changed. */
   readonly mayRemember?: boolean;
+  /** Leaves the plugins to a bus that others can reach, too. */
+  readonly hasOwnBus?: boolean;
   /** Opens the approvals also where no server is configured whose tools could need one. */
   readonly needsApprovals?: boolean;
 }
@@ -29,6 +32,7 @@ export async function openTools(
 ): Promise<OpenedTools> {
   const { data, policy } = house.config;
   const { isLasting = false, mayRemember = false, needsApprovals = false } = options;
+  const { hasOwnBus = false } = options;
   const reloading = isLasting ? house.reloading : undefined;
   const report = (event: string, fields: Record<string, unknown>): void => {
     house.log.warn(event, fields);
@@ -57,13 +61,15 @@ export async function openTools(
       ...(reloading === undefined ? {} : { reloading }),
     }),
   );
+  const bus = hasOwnBus ? undefined : lateBus(house, opened.offer);
+  if (bus !== undefined) opening.use(bus);
   const open = opening.move();
   return {
     offer: opened.offer,
     get approvals() {
       return approver.approvals;
     },
-    known: () => opened.known(),
+    known: () => opened.offer.known(),
     status: () => opened.status(),
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   };

@@ -22,9 +22,8 @@ export class Guests {
   /** Why the plugin may not register, if it may not. */
   register(connection: Connection, manifest: PluginManifest): string | undefined {
     const name = nameOf(connection);
-    if (connection.peer !== undefined && name !== manifest.id) {
-      return `the certificate is that of '${name}'`;
-    }
+    if (connection.peer === undefined) return "a plugin must show a certificate";
+    if (name !== manifest.id) return `the certificate is that of '${name}'`;
     this.#manifests.set(connection, manifest);
     this.#byId.set(manifest.id, manifest);
     return undefined;

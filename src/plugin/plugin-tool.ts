@@ -21,6 +21,7 @@ export function pluginTool(plugin: Plugin, tool: BusTool, name: string): Tool {
   const annotations = again ? { annotations: { idempotentHint: true } } : {};
   return {
     definition: { ...fromBusTool(tool), ...annotations, name },
+    bringer: plugin.id,
     async call(args, context) {
       const inPieces = () => callInPieces(plugin, tool.name, args, context);
       const atOnce = () => callAtOnce(plugin, tool.name, args, context, again);

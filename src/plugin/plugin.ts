@@ -103,8 +103,9 @@ export class Plugin {
 
   /** How to ask it something. Throws why that is not possible now. */
   get client(): BusClient {
-    if (this.#running === undefined) throw this.#down(STATES[this.#state]);
-    return this.#running.client;
+    if (this.#running !== undefined) return this.#running.client;
+    // Between its end and its next start it is still called up.
+    throw this.#down(this.#state === "up" ? "has just ended" : STATES[this.#state]);
   }
 
   status(): PluginStatus {
@@ -176,7 +177,11 @@ export class Plugin {
     const client = new BusClient({
       name: `Plugin '${this.id}'`,
       dial: (given) => this.#options.dial(address, `orchestrator-to-${this.id}`, given),
-      lost: (reason) => this.#log.warn("plugin.connection-lost", { reason: reason.message }),
+      lost: ({ message }) => {
+        // Of one that is asked to end, it is no news.
+        if (this.#running?.client !== client) return;
+        this.#log.warn("plugin.connection-lost", { reason: message });
+      },
     });
     try {
       this.#offer = await introduce(client, this.settings, this.#limits.handshake);

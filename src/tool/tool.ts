@@ -36,6 +36,8 @@ export interface Tool {
   readonly definition: ToolDefinition;
   /** Set on another server's tool, which is then held when it changes. */
   readonly source?: ToolSource;
+  /** Who brings it, for people to see. */
+  readonly bringer?: string;
   /** Whether it may, or must, go on as a task after its call has been answered. */
   readonly task?: "optional" | "required";
   /** Of one that goes on as a task: what it asks first is asked before, as part of the call. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
   chmodSync,
@@ -12,7 +12,9 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, describe, it } from "node:test";
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
+import { after, before, describe, it } from "node:test";
 
 import { PROGRAM } from "../../src/cli/commands.ts";
 import { parse } from "../../src/cli/parse.ts";
@@ -33,7 +35,39 @@ for (const file of [".trunkline.jsonc", "team.jsonc"]) {
 const program = join(home, "bin/trunkline");
 writeFileSync(program, `#!/bin/sh\nexec "${process.execPath}" "${ROOT}/dist/trunkline.js" "$@"\n`);
 chmodSync(program, 0o755);
-after(() => rmSync(home, { recursive: true }));
+
+const ENV = { PATH: `${join(home, "bin")}:${process.env.PATH ?? ""}`, HOME: home };
+
+/** A bus with a plugin, for the commands that look at one. */
+const bus = { port: await freePort(), plugin: join(project, "greet.mjs") };
+writeFileSync(
+  bus.plugin,
+  `import { definePlugin } from "${ROOT}/dist/plugin.js";
+  const input = { type: "object" };
+  const greet = { description: "Greets", input, call: () => "Hello" };
+  definePlugin({ id: "tools.greet", version: "1.0.0", tools: { greet } });`,
+);
+mkdirSync(join(home, ".config/trunkline"), { recursive: true });
+writeFileSync(
+  join(home, ".config/trunkline/config.jsonc"),
+  JSON.stringify({
+    bus: {
+      listen: `localhost:${bus.port}`,
+      plugins: { "tools.greet": { command: process.execPath, args: [bus.plugin] } },
+    },
+  }),
+);
+writeFileSync(join(project, "plugins.yaml"), "plugins: []\n");
+let orchestrator: ChildProcess | undefined;
+before(async () => {
+  orchestrator = spawn(program, ["orchestrator", "--json"], { env: ENV, cwd: project });
+  if (orchestrator.stdout !== null) await once(orchestrator.stdout, "data");
+});
+after(async () => {
+  orchestrator?.kill();
+  if (orchestrator !== undefined) await once(orchestrator, "exit");
+  rmSync(home, { recursive: true });
+});
 
 describe("every command in the documents", { timeout: 60_000 }, () => {
   const commands = [...new Set([...mentioned(), ...examples()])].filter(isComplete);
@@ -77,20 +111,27 @@ function isComplete(command: string): boolean {
 }
 
 async function run(command: string): Promise<{ code: unknown; err: string }> {
-  const env = {
-    PATH: `${join(home, "bin")}:${process.env.PATH ?? ""}`,
-    HOME: home,
-    TRUNKLINE_SERVER_PORT: "0",
-  };
+  // What serves does so beside the bus that is there, on ports of its own.
+  const isServing = /^(?:[A-Z_]+=\S+ )*trunkline (?:serve|orchestrator)\b/.test(command);
+  const ports = { TRUNKLINE_SERVER_PORT: "0", TRUNKLINE_BUS_LISTEN: "localhost:0" };
+  const env = isServing ? { ...ENV, ...ports } : ENV;
   const child = spawn("bash", ["-c", command], { env, cwd: project });
   let err = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => (err += text));
   // A gateway runs until it is stopped, and has said something by then.
   child.stdout.once("data", () => {
-    if (/\bserve\b/.test(command) && !command.includes("help")) child.kill("SIGINT");
+    if (isServing) child.kill("SIGINT");
   });
   child.stdout.resume();
   child.stdin.end();
   const [code] = (await once(child, "close")) as [unknown];
   return { code, err };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  return port;
 }

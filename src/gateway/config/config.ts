@@ -5,6 +5,7 @@ import type {
   AgentCommand,
   BusSettings,
   Decision,
+  IdentitySettings,
   McpServer,
   MessageLimit,
   PluginProgram,
@@ -26,6 +27,8 @@ export interface Config {
     PeerLimits & { readonly messages: Readonly<Record<string, MessageLimit>> };
   readonly mcpServers: Readonly<Record<string, McpServer>>;
   readonly agents: Readonly<Record<string, AgentCommand>>;
+  readonly identities: Readonly<Record<string, IdentitySettings>>;
+  readonly "x-juggler"?: Readonly<Record<string, unknown>>;
   readonly bus: Omit<BusSettings, "clientCertificate" | "plugins"> & {
     readonly clientCertificate: "require" | "request";
     readonly plugins: Readonly<Record<string, PluginProgram>>;

@@ -12,6 +12,7 @@ export function defaultConfig(data: string): Config {
     limits: { ...DEFAULT_CHANNEL_LIMITS, ...DEFAULT_PEER_LIMITS, messages: {} },
     mcpServers: {},
     agents: {},
+    identities: {},
     bus: { clientCertificate: "require", plugins: {} },
     policy: { tools: { default: "allow", rules: [], approve: "first-use" } },
   };

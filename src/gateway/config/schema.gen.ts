@@ -33,6 +33,14 @@ export interface ConfigFile {
   readonly agents?: {
     readonly [key: string]: AgentCommand;
   };
+  /** Git identities, by name; `trunkline identity add` writes one. */
+  readonly identities?: {
+    readonly [key: string]: IdentitySettings;
+  };
+  /** What RemoteJuggler's configuration held beside its identities, as imported. */
+  readonly "x-juggler"?: {
+    readonly [key: string]: unknown;
+  };
   readonly bus?: BusSettings;
   readonly policy?: {
     readonly tools?: ToolPolicy;
@@ -202,6 +210,74 @@ export interface AgentCommand {
   };
 }
 
+/** Who somebody is to git and to a forge. */
+export interface IdentitySettings {
+  /** What kind of forge it is for. */
+  readonly provider: "github" | "gitlab" | "bitbucket" | "other";
+  /** Its host; default that of the provider, such as `github.com`. */
+  readonly host?: string;
+  /** A name for the host that only ssh knows, and finds the right key by. */
+  readonly sshHost?: string;
+  /** Name of the account on the forge. */
+  readonly user?: string;
+  /** Address that commits bear. */
+  readonly email?: string;
+  /** Name that commits bear; default `user`. */
+  readonly displayName?: string;
+  /** File of the private key that ssh logs in with; absolute, or `~/…`. */
+  readonly sshKey?: string;
+  readonly signing?: SigningSettings;
+  readonly tokenSource?: TokenSource;
+  /** Owners of repositories that it is for, such as `acme` or `group/subgroup`. */
+  readonly organizations?: readonly string[];
+  /** Repositories that it is for; one rule has to fit. */
+  readonly match?: readonly MatchRule[];
+  /** What RemoteJuggler knew of it and Trunkline has no use for, as imported. */
+  readonly "x-juggler"?: {
+    readonly [key: string]: unknown;
+  };
+}
+
+/** How commits and tags are signed. */
+export interface SigningSettings {
+  /** By gpg, or by ssh. */
+  readonly format: "openpgp" | "ssh";
+  /**
+   * Of `openpgp` the id of a key, default the one for `email`; of `ssh` a file, default `sshKey`.
+   */
+  readonly key?: string;
+  /** Sign commits; it is so unless this is false. */
+  readonly signCommits?: boolean;
+  /** Sign tags; it is so only if this is true. */
+  readonly signTags?: boolean;
+  /** The key lives in a device. */
+  readonly hardware?: boolean;
+  /** When the device wants to be touched, such as `on`, `cached` or `off`. */
+  readonly touchPolicy?: string;
+}
+
+/** Where the token of an identity comes from; never the token itself. */
+export interface TokenSource {
+  /** The system's keychain, a variable, the forge's own program (`gh`, `glab`), or nowhere. */
+  readonly kind: "keychain" | "environment" | "command-line" | "none";
+  /** With `environment`: its name. */
+  readonly variable?: string;
+  /** With `keychain`: what it is kept under. */
+  readonly service?: string;
+}
+
+/** Repositories that fit all that it says. */
+export interface MatchRule {
+  /** Host of a remote; `*` stands for any text. */
+  readonly host?: string;
+  /** Owner of the repository there, groups below it included; likewise. */
+  readonly owner?: string;
+  /** Folder that it lies in; absolute, or `~/…`; likewise. */
+  readonly path?: string;
+  /** Address of a remote; likewise. */
+  readonly remote?: string;
+}
+
 /** Who may call which tool. */
 export interface ToolPolicy {
   /** What holds for a call that no rule speaks of. */
@@ -242,6 +318,10 @@ export type Decision = "allow" | "ask" | "deny";
 const pattern1 = new RegExp("^https?://", "u");
 const pattern2 = new RegExp("^[A-Za-z0-9_.-]+$", "u");
 const pattern3 = new RegExp("^[!#-[\\]-~]+$", "u");
+const pattern4 = new RegExp("^[A-Za-z0-9_][A-Za-z0-9_.-]*$", "u");
+const pattern5 = new RegExp("^[^\\s<>]+@[^\\s<>]+$", "u");
+const pattern6 = new RegExp("^[^<>\\r\\n]*[^<>\\s.,:;\"'][^<>\\r\\n]*$", "u");
+const pattern7 = new RegExp("^(?:/|~/|[A-Za-z]:[\\\\/])", "u");
 
 export const checkConfigFile: Check = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
@@ -255,11 +335,13 @@ export const checkConfigFile: Check = (value) => {
       case "limits":
       case "mcpServers":
       case "agents":
+      case "identities":
+      case "x-juggler":
       case "bus":
       case "policy":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["$schema", "server", "data", "log", "serve", "limits", "mcpServers", "agents", "bus", "policy"]) };
+        return { path: [key], says: unknownKey(key, ["$schema", "server", "data", "log", "serve", "limits", "mcpServers", "agents", "identities", "x-juggler", "bus", "policy"]) };
     }
   }
   const Schema: unknown = value.$schema;
@@ -352,26 +434,39 @@ export const checkConfigFile: Check = (value) => {
       if (problem4 !== undefined) return within(problem4, "agents", key5);
     }
   }
+  const identities: unknown = value.identities;
+  if (identities !== undefined) {
+    if (!isObject(identities)) return { path: ["identities"], says: "must be an object" };
+    for (const key6 in identities) {
+      const item3: unknown = identities[key6];
+      const problem5 = checkIdentitySettings(item3);
+      if (problem5 !== undefined) return within(problem5, "identities", key6);
+    }
+  }
+  const xJuggler: unknown = value["x-juggler"];
+  if (xJuggler !== undefined) {
+    if (!isObject(xJuggler)) return { path: ["x-juggler"], says: "must be an object" };
+  }
   const bus: unknown = value.bus;
   if (bus !== undefined) {
-    const problem5 = checkBusSettings(bus);
-    if (problem5 !== undefined) return within(problem5, "bus");
+    const problem6 = checkBusSettings(bus);
+    if (problem6 !== undefined) return within(problem6, "bus");
   }
   const policy: unknown = value.policy;
   if (policy !== undefined) {
     if (!isObject(policy)) return { path: ["policy"], says: "must be an object" };
-    for (const key6 in policy) {
-      switch (key6) {
+    for (const key7 in policy) {
+      switch (key7) {
         case "tools":
           continue;
         default:
-          return { path: ["policy", key6], says: unknownKey(key6, ["tools"]) };
+          return { path: ["policy", key7], says: unknownKey(key7, ["tools"]) };
       }
     }
     const tools: unknown = policy.tools;
     if (tools !== undefined) {
-      const problem6 = checkToolPolicy(tools);
-      if (problem6 !== undefined) return within(problem6, "policy", "tools");
+      const problem7 = checkToolPolicy(tools);
+      if (problem7 !== undefined) return within(problem7, "policy", "tools");
     }
   }
   return undefined;
@@ -880,6 +975,232 @@ export const checkAgentCommand: Check = (value) => {
       const item2: unknown = env[key2];
       if (typeof item2 !== "string") return { path: ["env", key2], says: "must be a string" };
     }
+  }
+  return undefined;
+};
+
+export const checkIdentitySettings: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "provider":
+      case "host":
+      case "sshHost":
+      case "user":
+      case "email":
+      case "displayName":
+      case "sshKey":
+      case "signing":
+      case "tokenSource":
+      case "organizations":
+      case "match":
+      case "x-juggler":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["provider", "host", "sshHost", "user", "email", "displayName", "sshKey", "signing", "tokenSource", "organizations", "match", "x-juggler"]) };
+    }
+  }
+  const provider: unknown = value.provider;
+  if (provider === undefined) return { path: ["provider"], says: "is missing" };
+  if (provider !== "github" && provider !== "gitlab" && provider !== "bitbucket" && provider !== "other") {
+    return { path: ["provider"], says: "must be one of: github, gitlab, bitbucket, other" };
+  }
+  const host: unknown = value.host;
+  if (host !== undefined) {
+    if (typeof host !== "string") return { path: ["host"], says: "must be a string" };
+    if (host === "") return { path: ["host"], says: "must not be empty" };
+  }
+  const sshHost: unknown = value.sshHost;
+  if (sshHost !== undefined) {
+    if (typeof sshHost !== "string") return { path: ["sshHost"], says: "must be a string" };
+    if (!pattern4.test(sshHost)) {
+      return { path: ["sshHost"], says: "must match the pattern ^[A-Za-z0-9_][A-Za-z0-9_.-]*$" };
+    }
+  }
+  const user: unknown = value.user;
+  if (user !== undefined) {
+    if (typeof user !== "string") return { path: ["user"], says: "must be a string" };
+    if (user === "") return { path: ["user"], says: "must not be empty" };
+  }
+  const email: unknown = value.email;
+  if (email !== undefined) {
+    if (typeof email !== "string") return { path: ["email"], says: "must be a string" };
+    if (!pattern5.test(email)) {
+      return { path: ["email"], says: "must match the pattern ^[^\\s<>]+@[^\\s<>]+$" };
+    }
+  }
+  const displayName: unknown = value.displayName;
+  if (displayName !== undefined) {
+    if (typeof displayName !== "string") {
+      return { path: ["displayName"], says: "must be a string" };
+    }
+    if (!pattern6.test(displayName)) {
+      return { path: ["displayName"], says: "must match the pattern ^[^<>\\r\\n]*[^<>\\s.,:;\"'][^<>\\r\\n]*$" };
+    }
+  }
+  const sshKey: unknown = value.sshKey;
+  if (sshKey !== undefined) {
+    if (typeof sshKey !== "string") return { path: ["sshKey"], says: "must be a string" };
+    if (!pattern7.test(sshKey)) {
+      return { path: ["sshKey"], says: "must match the pattern ^(?:/|~/|[A-Za-z]:[\\\\/])" };
+    }
+  }
+  const signing: unknown = value.signing;
+  if (signing !== undefined) {
+    const problem = checkSigningSettings(signing);
+    if (problem !== undefined) return within(problem, "signing");
+  }
+  const tokenSource: unknown = value.tokenSource;
+  if (tokenSource !== undefined) {
+    const problem2 = checkTokenSource(tokenSource);
+    if (problem2 !== undefined) return within(problem2, "tokenSource");
+  }
+  const organizations: unknown = value.organizations;
+  if (organizations !== undefined) {
+    if (!Array.isArray(organizations)) {
+      return { path: ["organizations"], says: "must be a list" };
+    }
+    for (let i = 0; i < organizations.length; i++) {
+      const item: unknown = organizations[i];
+      if (typeof item !== "string") {
+        return { path: ["organizations", i], says: "must be a string" };
+      }
+      if (item === "") return { path: ["organizations", i], says: "must not be empty" };
+    }
+  }
+  const match: unknown = value.match;
+  if (match !== undefined) {
+    if (!Array.isArray(match)) return { path: ["match"], says: "must be a list" };
+    for (let i2 = 0; i2 < match.length; i2++) {
+      const item2: unknown = match[i2];
+      const problem3 = checkMatchRule(item2);
+      if (problem3 !== undefined) return within(problem3, "match", i2);
+    }
+  }
+  const xJuggler: unknown = value["x-juggler"];
+  if (xJuggler !== undefined) {
+    if (!isObject(xJuggler)) return { path: ["x-juggler"], says: "must be an object" };
+  }
+  return undefined;
+};
+
+export const checkSigningSettings: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "format":
+      case "key":
+      case "signCommits":
+      case "signTags":
+      case "hardware":
+      case "touchPolicy":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["format", "key", "signCommits", "signTags", "hardware", "touchPolicy"]) };
+    }
+  }
+  const format: unknown = value.format;
+  if (format === undefined) return { path: ["format"], says: "is missing" };
+  if (format !== "openpgp" && format !== "ssh") {
+    return { path: ["format"], says: "must be one of: openpgp, ssh" };
+  }
+  const key2: unknown = value.key;
+  if (key2 !== undefined) {
+    if (typeof key2 !== "string") return { path: ["key"], says: "must be a string" };
+    if (key2 === "") return { path: ["key"], says: "must not be empty" };
+  }
+  const signCommits: unknown = value.signCommits;
+  if (signCommits !== undefined) {
+    if (typeof signCommits !== "boolean") {
+      return { path: ["signCommits"], says: "must be true or false" };
+    }
+  }
+  const signTags: unknown = value.signTags;
+  if (signTags !== undefined) {
+    if (typeof signTags !== "boolean") {
+      return { path: ["signTags"], says: "must be true or false" };
+    }
+  }
+  const hardware: unknown = value.hardware;
+  if (hardware !== undefined) {
+    if (typeof hardware !== "boolean") {
+      return { path: ["hardware"], says: "must be true or false" };
+    }
+  }
+  const touchPolicy: unknown = value.touchPolicy;
+  if (touchPolicy !== undefined) {
+    if (typeof touchPolicy !== "string") {
+      return { path: ["touchPolicy"], says: "must be a string" };
+    }
+    if (touchPolicy === "") return { path: ["touchPolicy"], says: "must not be empty" };
+  }
+  return undefined;
+};
+
+export const checkTokenSource: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "kind":
+      case "variable":
+      case "service":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["kind", "variable", "service"]) };
+    }
+  }
+  const kind: unknown = value.kind;
+  if (kind === undefined) return { path: ["kind"], says: "is missing" };
+  if (kind !== "keychain" && kind !== "environment" && kind !== "command-line" && kind !== "none") {
+    return { path: ["kind"], says: "must be one of: keychain, environment, command-line, none" };
+  }
+  const variable: unknown = value.variable;
+  if (variable !== undefined) {
+    if (typeof variable !== "string") return { path: ["variable"], says: "must be a string" };
+    if (variable === "") return { path: ["variable"], says: "must not be empty" };
+  }
+  const service: unknown = value.service;
+  if (service !== undefined) {
+    if (typeof service !== "string") return { path: ["service"], says: "must be a string" };
+    if (service === "") return { path: ["service"], says: "must not be empty" };
+  }
+  return undefined;
+};
+
+export const checkMatchRule: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "host":
+      case "owner":
+      case "path":
+      case "remote":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["host", "owner", "path", "remote"]) };
+    }
+  }
+  const host: unknown = value.host;
+  if (host !== undefined) {
+    if (typeof host !== "string") return { path: ["host"], says: "must be a string" };
+    if (host === "") return { path: ["host"], says: "must not be empty" };
+  }
+  const owner: unknown = value.owner;
+  if (owner !== undefined) {
+    if (typeof owner !== "string") return { path: ["owner"], says: "must be a string" };
+    if (owner === "") return { path: ["owner"], says: "must not be empty" };
+  }
+  const path: unknown = value.path;
+  if (path !== undefined) {
+    if (typeof path !== "string") return { path: ["path"], says: "must be a string" };
+    if (!pattern7.test(path)) {
+      return { path: ["path"], says: "must match the pattern ^(?:/|~/|[A-Za-z]:[\\\\/])" };
+    }
+  }
+  const remote: unknown = value.remote;
+  if (remote !== undefined) {
+    if (typeof remote !== "string") return { path: ["remote"], says: "must be a string" };
+    if (remote === "") return { path: ["remote"], says: "must not be empty" };
   }
   return undefined;
 };
