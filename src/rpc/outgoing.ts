@@ -14,8 +14,16 @@ export interface RequestOptions {
   readonly stop?: Stop;
   /** Milliseconds to wait for the answer; no limit when left out. */
   readonly timeout?: number;
+  /** Has its say before the promise has: what it returns or throws is what comes of the request. */
+  readonly settler?: Settler;
   /** The request of the other side that gave rise to this one, where there is one. */
   readonly topic?: Topic;
+}
+
+/** Makes of an answer what whoever asked wants, at less cost than a promise after the promise. */
+export interface Settler {
+  result(result: unknown): unknown;
+  error(error: Error): unknown;
 }
 
 /** One request until its answer. */
@@ -23,8 +31,9 @@ class Pending implements StopListener {
   readonly id: number;
   readonly method: Method<unknown, unknown>;
   readonly stop: Stop | undefined;
-  readonly resolve: (result: unknown) => void;
-  readonly reject: (error: Error) => void;
+  readonly #settler: Settler | undefined;
+  readonly #resolve: (result: unknown) => void;
+  readonly #reject: (error: unknown) => void;
   readonly #giveUp: (id: number, reason: Error) => void;
   deadline: Deadline | undefined;
   isSent = false;
@@ -33,19 +42,41 @@ class Pending implements StopListener {
     id: number,
     method: Method<unknown, unknown>,
     stop: Stop | undefined,
+    settler: Settler | undefined,
     { resolve, reject }: PromiseWithResolvers<unknown>,
     giveUp: (id: number, reason: Error) => void,
   ) {
     this.id = id;
     this.method = method;
     this.stop = stop;
-    this.resolve = resolve;
-    this.reject = reject;
+    this.#settler = settler;
+    this.#resolve = resolve;
+    this.#reject = reject;
     this.#giveUp = giveUp;
   }
 
   stopped(reason: Error): void {
     this.#giveUp(this.id, reason);
+  }
+
+  resolve(result: unknown): void {
+    try {
+      this.#resolve(this.#settler === undefined ? result : this.#settler.result(result));
+    } catch (error) {
+      this.#reject(error);
+    }
+  }
+
+  reject(error: Error): void {
+    if (this.#settler === undefined) {
+      this.#reject(error);
+      return;
+    }
+    try {
+      this.#resolve(this.#settler.error(error));
+    } catch (other) {
+      this.#reject(other);
+    }
   }
 }
 
@@ -78,13 +109,13 @@ export class Outgoing {
     params: unknown,
     options: RequestOptions,
   ): Promise<unknown> {
-    const { signal, timeout, stop = signal && new SignalStop(signal) } = options;
+    const { signal, timeout, settler, stop = signal && new SignalStop(signal) } = options;
     if (this.#over !== undefined) return Promise.reject(this.#over);
     const id = ++this.#lastId;
     // Before anything is remembered: it throws for parameters that JSON cannot hold.
     const text = JSON.stringify({ jsonrpc: "2.0", id, method: method.name, params });
     const answer = Promise.withResolvers<unknown>();
-    const pending = new Pending(id, method, stop, answer, this.#giveUp);
+    const pending = new Pending(id, method, stop, settler, answer, this.#giveUp);
     this.#pending.set(id, pending);
     if (timeout !== undefined) {
       pending.deadline = this.#link.deadlines.start(timeout, () => {

@@ -43,6 +43,7 @@ export class Peer<S = undefined> implements Sink<string> {
   readonly #ended = Promise.withResolvers<void>();
   #full: Promise<void> | undefined;
   #closing = false;
+  #hasEnded = false;
 
   constructor(channel: Channel<string>, state: S, options: PeerOptions<S>) {
     const resolved = resolvePeerOptions(options);
@@ -66,6 +67,11 @@ export class Peer<S = undefined> implements Sink<string> {
   /** Resolves when the other side has finished sending, or is gone. */
   get ended(): Promise<void> {
     return this.#ended.promise;
+  }
+
+  /** The same, known at once: before whoever waits for answers learns that none will come. */
+  get hasEnded(): boolean {
+    return this.#hasEnded;
   }
 
   /** Asks the other side and waits for its answer. Rejects with what it answered, as an `RpcError`. */
@@ -116,6 +122,7 @@ export class Peer<S = undefined> implements Sink<string> {
 
   /** Called by the channel. */
   end(error?: Error): void {
+    this.#hasEnded = true;
     const reason = new TrunklineError("closed", "The connection is closed", { cause: error });
     this.#outgoing.failAll(reason);
     if (error !== undefined) {

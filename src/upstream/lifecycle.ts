@@ -99,7 +99,7 @@ export class Lifecycle {
 
   /** Resolves when it is up again after it died. */
   restarted(): Promise<McpClient> {
-    if (this.client !== undefined) return Promise.resolve(this.client);
+    if (this.client?.hasEnded === false) return Promise.resolve(this.client);
     const late = sleep(this.#options.limits.start, undefined, { ref: false }).then(() => {
       throw this.down("did not come back in time");
     });

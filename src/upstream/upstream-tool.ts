@@ -14,11 +14,11 @@ export function upstreamTool(upstream: Upstream, entry: Entry, name: string): To
     source: { server: upstream.name, name: original },
     ...(task === undefined ? {} : { task }),
     call: (args, context) =>
-      upstream.use(
-        (client) =>
+      upstream.callTool(
+        (client, around) =>
           task === "required"
-            ? client.callToolAsTask(original, args, context)
-            : client.callTool(original, args, context),
+            ? client.callToolAsTask(original, args, context, around)
+            : client.callTool(original, args, context, around),
         harmless,
       ),
   };

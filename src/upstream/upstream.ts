@@ -2,10 +2,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import type { Log } from "../base/log.ts";
 import type { McpClientEvents } from "../protocol/mcp/client-events.ts";
+import type { Around } from "../protocol/mcp/client-requests.ts";
 import type { McpClient } from "../protocol/mcp/connect.ts";
 import { RpcError } from "../rpc/rpc-error.ts";
 import type { Notice } from "../tool/notices.ts";
-import { ToolFault } from "../tool/tool.ts";
+import { ToolFault, type ToolResult } from "../tool/tool.ts";
 import type { ChannelLimits } from "../wire/channel.ts";
 import { type Catalogue, CatalogueFile } from "./catalogue.ts";
 import { type CatalogueKind, CatalogueRefresh } from "./catalogue-refresh.ts";
@@ -70,6 +71,8 @@ export class Upstream {
   readonly #file: CatalogueFile;
   readonly #refresh: CatalogueRefresh;
   readonly #life: Lifecycle;
+  /** Around calls that are not made twice: the same for all. */
+  readonly #once = this.#around<ToolResult>(undefined);
   readonly #watched = new Set<string>();
   readonly #messages: Trickle;
 
@@ -161,34 +164,45 @@ export class Upstream {
    * Has something done. What it answers with as an error is a `ToolFault`. When it dies over the
    * work, that is done once more only if it is harmless (`again`), since nobody knows how far it got.
    */
-  use<T>(work: (client: McpClient) => Promise<T>, again = false): Promise<T> {
-    const life = this.#life;
-    const lost = (error: unknown): Promise<T> => {
-      if (!isLost(error)) throw this.#answered(error);
-      if (!again) throw life.down("ended before it had answered");
-      return life.restarted().then((client) =>
-        this.#do(client, work, (second) => {
-          throw isLost(second)
-            ? life.down("ended before it had answered, twice")
-            : this.#answered(second);
-        }),
-      );
-    };
-    // The usual case waits for nothing but the answer.
-    return life.client === undefined
-      ? life.ready().then((client) => this.#do(client, work, lost))
-      : this.#do(life.client, work, lost);
+  async use<T>(work: (client: McpClient) => Promise<T>, again = false): Promise<T> {
+    const retry = (client: McpClient): Promise<T> => work(client).catch(this.#twice);
+    const around = this.#around(again ? retry : undefined);
+    try {
+      const result = await work(await this.#life.ready());
+      around.answered();
+      return result;
+    } catch (error) {
+      return around.failed(error);
+    }
   }
 
-  #do<T>(
-    client: McpClient,
-    work: (client: McpClient) => Promise<T>,
-    failed: (error: unknown) => Promise<T>,
-  ): Promise<T> {
-    return work(client).then((result) => {
-      this.#life.backoff.succeeded();
-      return result;
-    }, failed);
+  /** The same for a tool, which is called far more often than anything else is done. */
+  callTool(
+    call: (client: McpClient, around?: Around<ToolResult>) => Promise<ToolResult>,
+    again: boolean,
+  ): Promise<ToolResult> {
+    const { client } = this.#life;
+    const around = again ? this.#around((next) => call(next).catch(this.#twice)) : this.#once;
+    if (client !== undefined) return call(client, around);
+    return this.#life.ready().then((ready) => call(ready, around));
+  }
+
+  readonly #twice = (error: unknown): never => {
+    throw isLost(error)
+      ? this.#life.down("ended before it had answered, twice")
+      : this.#answered(error);
+  };
+
+  /** Whether a call worked shows how it is; one that it died over is made once more if it may be. */
+  #around<T>(retry: ((client: McpClient) => Promise<T>) | undefined): Around<T> {
+    return {
+      answered: () => this.#life.backoff.succeeded(),
+      failed: (error) => {
+        if (!isLost(error)) throw this.#answered(error);
+        if (retry === undefined) throw this.#life.down("ended before it had answered");
+        return this.#life.restarted().then(retry);
+      },
+    };
   }
 
   watch(uri: string): void {

@@ -1,5 +1,6 @@
+import type { Stop } from "../../base/stop.ts";
 import { STANDARD } from "../../rpc/codes.ts";
-import type { RequestOptions } from "../../rpc/outgoing.ts";
+import type { RequestOptions, Settler } from "../../rpc/outgoing.ts";
 import type { Peer } from "../../rpc/peer.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import type { ToolContext } from "../../tool/tool.ts";
@@ -15,6 +16,61 @@ import type { ServerInfo } from "./result.ts";
 
 /** For what a server has at hand: lists, completions, subscriptions. */
 const QUICK = 30_000;
+
+/** Whoever has calls made hears of each how it ended, before the caller does. */
+export interface Around<R> {
+  answered(): void;
+  /** What comes of a call that failed: returns it, or throws. */
+  failed(error: unknown): R | Promise<R>;
+}
+
+/** A call on its way to a server. One object, since thousands may be on their way. */
+class Work<R> implements Settler, RequestOptions {
+  readonly name: string;
+  readonly params: JsonObject;
+  readonly context: ToolContext;
+  readonly token: number;
+  readonly plain: (result: JsonObject) => R;
+  readonly #requests: ClientRequests;
+  readonly #around: Around<R> | undefined;
+
+  constructor(
+    requests: ClientRequests,
+    name: string,
+    params: JsonObject,
+    context: ToolContext,
+    token: number,
+    plain: (result: JsonObject) => R,
+    around: Around<R> | undefined,
+  ) {
+    this.#requests = requests;
+    this.name = name;
+    this.params = params;
+    this.context = context;
+    this.token = token;
+    this.plain = plain;
+    this.#around = around;
+  }
+
+  get settler(): Settler {
+    return this;
+  }
+
+  get stop(): Stop {
+    return this.context.stop;
+  }
+
+  result(result: unknown): R | Promise<R> {
+    this.#around?.answered();
+    return this.#requests.done(this, result as JsonObject);
+  }
+
+  error(error: unknown): Promise<R> {
+    const failed = this.#requests.failed(this, error);
+    const around = this.#around;
+    return around === undefined ? failed : failed.catch((final: unknown) => around.failed(final));
+  }
+}
 
 /** What we ask of a server, in the words of its era. */
 export class ClientRequests {
@@ -51,32 +107,50 @@ export class ClientRequests {
     params: JsonObject,
     context: ToolContext,
     plain: (result: JsonObject) => R,
+    around?: Around<R>,
   ): Promise<R> {
     const token = this.#calls.begin(context);
-    return this.#ask(name, params, context, token).then(
-      (result) => {
-        if (this.#isTask(params, result)) {
-          return this.#finish(name, result, context, token).then(plain);
-        }
-        this.#calls.end(token);
-        return plain(result);
-      },
-      async (error: unknown) => {
-        try {
-          if (!(error instanceof RpcError)) throw error;
-          const isPage = error.code === URL_ELICITATION_REQUIRED;
-          if (isPage && (await visitPages(error, context))) {
-            const result = await this.#ask(name, params, context, token);
-            const isTask = this.#isTask(params, result);
-            return plain(isTask ? await this.#finish(name, result, context, token) : result);
-          }
-          if (isPage) this.#pages.required(error, context);
-          throw asCannotAsk(error) ?? error;
-        } finally {
-          this.#calls.end(token);
-        }
-      },
-    );
+    const work = new Work(this, name, params, context, token, plain, around);
+    if (this.isModern) {
+      const asked = this.#ask(name, params, context, token);
+      return asked.then(
+        (result) => work.result(result),
+        (error: unknown) => work.error(error),
+      );
+    }
+    const _meta = { ...passedOn(context.meta), progressToken: token };
+    // What comes of it is made of the answer right away, so there is nothing more to wait for.
+    return this.#peer.request(
+      anObject(name),
+      { ...params, _meta },
+      work,
+    ) as Promise<unknown> as Promise<R>;
+  }
+
+  /** For the work. */
+  done<R>(work: Work<R>, result: JsonObject): R | Promise<R> {
+    const { name, params, context, token, plain } = work;
+    if (this.#isTask(params, result)) return this.#finish(name, result, context, token).then(plain);
+    this.#calls.end(token);
+    return plain(result);
+  }
+
+  /** For the work. */
+  async failed<R>(work: Work<R>, error: unknown): Promise<R> {
+    const { name, params, context, token, plain } = work;
+    try {
+      if (!(error instanceof RpcError)) throw error;
+      const isPage = error.code === URL_ELICITATION_REQUIRED;
+      if (isPage && (await visitPages(error, context))) {
+        const result = await this.#ask(name, params, context, token);
+        const isTask = this.#isTask(params, result);
+        return plain(isTask ? await this.#finish(name, result, context, token) : result);
+      }
+      if (isPage) this.#pages.required(error, context);
+      throw asCannotAsk(error) ?? error;
+    } finally {
+      this.#calls.end(token);
+    }
   }
 
   #ask(

@@ -12,7 +12,7 @@ import { type Era, type Introduction, shakeHands } from "./client-handshake.ts";
 import { ClientListening } from "./client-listen.ts";
 import { allPages, type LeftOut, withReadableNames } from "./client-lists.ts";
 import { ClientPages } from "./client-pages.ts";
-import { ClientRequests } from "./client-requests.ts";
+import { type Around, ClientRequests } from "./client-requests.ts";
 import { clientRoutes } from "./client-routes.ts";
 import { mcpDialect } from "./dialect.ts";
 import type { ServerInfo } from "./result.ts";
@@ -128,6 +128,10 @@ export class McpClient {
     return this.#peer.ended;
   }
 
+  get hasEnded(): boolean {
+    return this.#peer.hasEnded;
+  }
+
   get callsInFlight(): number {
     return this.#calls.size;
   }
@@ -151,16 +155,26 @@ export class McpClient {
     return this.#list("resources", "resources/templates/list", "resourceTemplates");
   }
 
-  callTool(name: string, args: JsonObject, context: ToolContext): Promise<ToolResult> {
+  callTool(
+    name: string,
+    args: JsonObject,
+    context: ToolContext,
+    around?: Around<ToolResult>,
+  ): Promise<ToolResult> {
     const params = { name, arguments: args };
-    return this.#requests.call("tools/call", params, context, plainToolResult);
+    return this.#requests.call("tools/call", params, context, plainToolResult, around);
   }
 
   /** Calls a tool that only works as a task (2025-11-25), and waits for its end. */
-  callToolAsTask(name: string, args: JsonObject, context: ToolContext): Promise<ToolResult> {
-    if (this.isModern) return this.callTool(name, args, context);
+  callToolAsTask(
+    name: string,
+    args: JsonObject,
+    context: ToolContext,
+    around?: Around<ToolResult>,
+  ): Promise<ToolResult> {
+    if (this.isModern) return this.callTool(name, args, context, around);
     const params = { name, arguments: args, task: {} };
-    return this.#requests.call("tools/call", params, context, plainToolResult);
+    return this.#requests.call("tools/call", params, context, plainToolResult, around);
   }
 
   readResource(uri: string, context: ToolContext): Promise<JsonObject> {

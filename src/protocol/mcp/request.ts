@@ -27,6 +27,8 @@ export interface McpRequest<P> {
 export interface ServeOptions {
   /** Which revisions have the method; all when left out. */
   readonly eras?: "legacy" | "modern";
+  /** A promise that the handler returns rejects as this protocol has it. */
+  readonly mapsErrors?: boolean;
   /** What a client of 2026-07-28 may keep. */
   readonly caching?: Caching;
 }
@@ -61,7 +63,10 @@ export class McpRoutes {
         shapeResult(client, body, this.#server, options.caching);
       try {
         const body = handle({ client, params, call });
-        return body instanceof Promise ? body.then(shape, rethrow) : shape(body);
+        if (!(body instanceof Promise)) return shape(body);
+        // Before 2026-07-28 a body is the whole result.
+        const isDone = options.mapsErrors === true && !isModern(client);
+        return isDone ? body : body.then(shape, rethrow);
       } catch (error) {
         return rethrow(error);
       }
@@ -70,7 +75,7 @@ export class McpRoutes {
 }
 
 /** What the waist throws, as this protocol says it. */
-function rethrow(error: unknown): never {
+export function rethrow(error: unknown): never {
   if (error instanceof CannotAsk) throw missingCapability(neededFor(error.question));
   if (error instanceof ToolFault) throw new RpcError(error.code, error.message, error.data);
   throw error;

@@ -9,7 +9,7 @@ import { METHODS } from "./methods.ts";
 import type { Asking } from "./input-required.ts";
 import { META, TASKS_EXTENSION } from "./names.ts";
 import { pageOf } from "./page.ts";
-import type { McpRequest } from "./request.ts";
+import { type McpRequest, rethrow } from "./request.ts";
 import { UNCACHED } from "./result.ts";
 import type { CallToolParams } from "./schema.gen.ts";
 import { Rounds, turn } from "./rounds.ts";
@@ -35,7 +35,7 @@ export function serveTools(door: McpDoor): Route<Connection>[] {
       },
       { caching: UNCACHED },
     ),
-    routes.serve(METHODS.callTool, (request) => callTool(door, request)),
+    routes.serve(METHODS.callTool, (request) => callTool(door, request), { mapsErrors: true }),
   ];
 }
 
@@ -146,7 +146,7 @@ function run(
 
 function tellTheModel(error: unknown): JsonObject {
   if (error instanceof CannotAsk) return { ...errorResult(error.message) };
-  throw error;
+  return rethrow(error);
 }
 
 /** For tasks/result: the answer of a task says whose it is. */

@@ -5,7 +5,7 @@ import { BUS_ALPN, type ConnectOptions, resolveConnectionLimits } from "./connec
 import { ConnectionError } from "./connection-error.ts";
 import { PooledSocket } from "./pooled-socket.ts";
 import { TlsConnection } from "./tls-connection.ts";
-import { tlsTrouble } from "./tls-trouble.ts";
+import { tlsTrouble, withCertificates } from "./tls-trouble.ts";
 
 /** Connects over TLS 1.3, for networks that let no UDP through. */
 export async function connectTls(
@@ -26,7 +26,7 @@ async function dialOne(
 ): Promise<PooledSocket> {
   const { handshakeTimeout, keepAlive } = resolveConnectionLimits(options.limits);
   const text = formatAddress(address);
-  const socket = connect(settings(address, options));
+  const socket = withCertificates(`connect to ${text}`, () => connect(settings(address, options)));
   socket.setNoDelay(true).setKeepAlive(true, keepAlive);
   const late = setTimeout(() => {
     const detail = "the handshake took too long";

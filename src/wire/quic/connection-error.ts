@@ -22,7 +22,7 @@ const ADVICE: Partial<Record<Trouble, string>> = {
   "wrong-alpn": "The other side is no plugin bus, or speaks another version of it.",
   refused: "Check the address, and that the other side runs.",
   timeout: "Check the address; where UDP is blocked, use tls:// on both sides.",
-  engine: "It is started anew with the next connection.",
+  engine: "It is started anew with the next connection; where it cannot run, use tls://.",
 };
 
 /** A connection or a stream that failed, and why by a stable name. */

@@ -48,6 +48,8 @@ export interface Connection extends AsyncDisposable {
   /** How many exchanges run. */
   readonly openStreams: number;
   readonly isClosed: boolean;
+  /** How many exchanges it has had, those that broke counting manifold: each costs something. */
+  readonly wear?: number;
   /** Resolves with the reason when the connection is over. */
   readonly closed: Promise<ConnectionError>;
   /** Opens an exchange. It waits, if the other side has as many as it allows. */

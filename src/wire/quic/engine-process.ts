@@ -6,6 +6,7 @@ import { HEADER, readFrames, type TakeFrame, writeHeader } from "./control-frame
 declare const __TRUNKLINE_QUIC_ENGINE__: string | undefined;
 
 const SLAB = 64 * 1024;
+const MOST_COMPLAINTS = 20;
 /** Larger payloads are passed on as they are, smaller ones gathered into one write. */
 const LARGE = 16 * 1024;
 
@@ -21,7 +22,7 @@ export function engineEntry(): string {
  */
 export class EngineProcess {
   readonly #child: OwnedChild;
-  readonly #complaints: string[] = [];
+  readonly #complaints: readonly string[];
   #slab = Buffer.allocUnsafeSlow(SLAB);
   #from = 0;
   #to = 0;
@@ -29,7 +30,7 @@ export class EngineProcess {
   #isScheduled = false;
   #rest: Buffer | undefined;
 
-  private constructor(child: OwnedChild, complaints: string[]) {
+  private constructor(child: OwnedChild, complaints: readonly string[]) {
     this.#child = child;
     this.#complaints = complaints;
   }
@@ -41,7 +42,7 @@ export class EngineProcess {
       args: ["--experimental-ffi", "--no-warnings", engineEntry()],
       env: {},
       stderr: (line) => {
-        if (complaints.push(line) > 5) complaints.shift();
+        if (complaints.length < MOST_COMPLAINTS) complaints.push(line);
       },
     });
     return new EngineProcess(child, complaints);
@@ -61,7 +62,8 @@ export class EngineProcess {
     this.#child.stdout.on("error", () => {});
     void this.#child.exit.then((exit) => {
       const how = typeof exit === "number" ? `exit code ${exit}` : exit;
-      gone([how, ...this.#complaints].join("; "));
+      const why = this.#complaints.find((line) => line.includes("Error")) ?? this.#complaints[0];
+      gone(why === undefined ? how : `${how}: ${why}`);
     });
   }
 

@@ -164,9 +164,16 @@ function handshakes(scheme: Scheme): void {
     const { client, server } = await testCredentials();
     const stream = (): void => {};
     const broken = { ...server, cert: "not a certificate" };
-    await assert.rejects(listen(`${scheme}://127.0.0.1:0`, { credentials: broken, stream }));
-    const mixed = { ...server, key: client.key };
-    await assert.rejects(listen(`${scheme}://127.0.0.1:0`, { credentials: mixed, stream }));
+    const mixed = { ...client, key: server.key };
+    const unusable = { code: "config", trouble: "unusable" };
+    await using pair = await TestPair.open({ scheme });
+    for (const credentials of [broken, mixed]) {
+      const address = `${scheme}://127.0.0.1:0`;
+      await assert.rejects(listen(address, { credentials, stream }), unusable);
+      await assert.rejects(pair.connect({ credentials }), unusable);
+      await assert.rejects(pair.listener.renew(credentials), unusable);
+    }
+    assert.deepEqual(await ask(await pair.connect(), HELLO), HELLO);
   });
 
   test("cannot listen where somebody does", async () => {

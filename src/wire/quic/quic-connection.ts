@@ -6,6 +6,12 @@ import { readPeerCertificate } from "./peer-certificate.ts";
 import { QuicStream } from "./quic-stream.ts";
 import type { Connected, Ending } from "./settings.ts";
 
+/**
+ * A stream that breaks while the peer sends takes some of the connection's room with it for good,
+ * as OpenSSL counts.
+ */
+const BROKEN_WEAR = 250;
+
 /** A connection whose native half is in the engine. */
 export class QuicConnection implements Connection {
   readonly id: number;
@@ -20,6 +26,7 @@ export class QuicConnection implements Connection {
   #certificate: Buffer | undefined;
   #peer: PeerCertificate | undefined;
   #isDraining = false;
+  #wear = 0;
   #state: "opening" | "open" | "closing" | "over" = "opening";
 
   constructor(session: EngineSession, id: number, address: string, limits: ConnectionLimits) {
@@ -40,6 +47,10 @@ export class QuicConnection implements Connection {
     return this.#streams.size;
   }
 
+  get wear(): number {
+    return this.#wear;
+  }
+
   get isClosed(): boolean {
     return this.#isDraining || this.#state === "closing" || this.#state === "over";
   }
@@ -49,6 +60,7 @@ export class QuicConnection implements Connection {
   }
 
   openStream(): QuicStream {
+    this.#wear += 1;
     const stream = this.#add(this.#session.nextId(), false);
     if (this.isClosed) {
       stream.fail(this.#trouble("open a stream", { trouble: "closed", detail: "" }));
@@ -104,7 +116,8 @@ export class QuicConnection implements Connection {
     this.#closed.resolve(error);
   }
 
-  forget(stream: QuicStream): void {
+  forget(stream: QuicStream, isBroken: boolean): void {
+    if (isBroken) this.#wear += BROKEN_WEAR;
     this.#streams.delete(stream.id);
     this.#session.streams.delete(stream.id);
     if (this.#isDraining && this.#streams.size === 0) void this.close();

@@ -10,6 +10,7 @@ import type { DialSettings, ListenSettings } from "./settings.ts";
  */
 export class QuicEngine {
   #starting: Promise<EngineSession> | undefined;
+  #current: EngineSession | undefined;
 
   /** The process that runs native code, if there is one. */
   async pid(): Promise<number | undefined> {
@@ -39,16 +40,17 @@ export class QuicEngine {
       const starting = (this.#starting ??= this.#start());
       const session = await starting;
       if (!session.isOver) return session;
-      if (this.#starting === starting) this.#starting = undefined;
+      if (this.#starting === starting) this.#starting = this.#current = undefined;
     }
   }
 
   async #start(): Promise<EngineSession> {
     try {
-      return new EngineSession(await EngineProcess.start(), (session) => {
-        this.#starting = undefined;
+      this.#current = new EngineSession(await EngineProcess.start(), (session) => {
+        if (this.#current === session) this.#starting = this.#current = undefined;
         void session.end();
       });
+      return this.#current;
     } catch (error) {
       this.#starting = undefined;
       throw error;

@@ -72,11 +72,13 @@ export class QuicListener implements Listener, ListenerEvents {
   }
 
   async renew(credentials: Credentials): Promise<void> {
-    this.#credentials = credentials;
     await this.#listening.promise;
-    this.#renewing = Promise.withResolvers();
+    await this.#renewing?.promise.catch(() => {});
+    this.#renewing = newPromise();
     this.#session?.renew(this.#id, { ...credentials, alpn: this.#options.alpn ?? BUS_ALPN });
     await this.#renewing.promise;
+    // For when it has to listen anew.
+    this.#credentials = credentials;
   }
 
   async close(): Promise<void> {

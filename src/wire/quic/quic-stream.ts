@@ -85,7 +85,7 @@ export class QuicStream implements BidiStream {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#error = error;
-    this.#connection.forget(this);
+    this.#connection.forget(this, true);
     this.#incoming.fail(error);
     this.#outgoing.fail(error);
     this.#abort?.abort(error);
@@ -119,6 +119,6 @@ export class QuicStream implements BidiStream {
   #settle(): void {
     if (this.#isOver || !this.#incoming.isEnded || !this.#outgoing.isDone) return;
     this.#isOver = true;
-    this.#connection.forget(this);
+    this.#connection.forget(this, false);
   }
 }

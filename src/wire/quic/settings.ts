@@ -61,7 +61,7 @@ export interface Ending {
 
 export interface Connected {
   /** The listener that took it. */
-  readonly listener?: number;
+  readonly listener?: number | undefined;
   /** The peer's certificate, DER in base64. */
-  readonly certificate?: string;
+  readonly certificate?: string | undefined;
 }

@@ -11,7 +11,7 @@ import {
 } from "./connection.ts";
 import { ConnectionError } from "./connection-error.ts";
 import { TlsServerConnection } from "./tls-server-connection.ts";
-import { tlsTrouble } from "./tls-trouble.ts";
+import { tlsTrouble, withCertificates } from "./tls-trouble.ts";
 
 /** Takes connections over TLS 1.3, for networks that let no UDP through. */
 export class TlsListener implements Listener {
@@ -47,7 +47,8 @@ export class TlsListener implements Listener {
   }
 
   static async open(host: string, port: number, options: ListenOptions): Promise<TlsListener> {
-    const listener = new TlsListener(host, options);
+    const where = formatAddress({ scheme: "tls", host, port });
+    const listener = withCertificates(`listen on ${where}`, () => new TlsListener(host, options));
     const listening = Promise.withResolvers<void>();
     const server = listener.#server;
     server.once("error", listening.reject).listen(port, host, listening.resolve);
@@ -55,7 +56,6 @@ export class TlsListener implements Listener {
       await listening.promise;
     } catch (error) {
       clearInterval(listener.#sweep);
-      const where = formatAddress({ scheme: "tls", host, port });
       const why = (error as Error).message;
       throw new ConnectionError("unusable", `Cannot listen on ${where}: ${why}.`);
     }
@@ -73,7 +73,9 @@ export class TlsListener implements Listener {
   }
 
   async renew(credentials: Credentials): Promise<void> {
-    this.#server.setSecureContext(context(credentials));
+    withCertificates(`renew the certificates of ${this.address}`, () =>
+      this.#server.setSecureContext(context(credentials)),
+    );
   }
 
   async close(): Promise<void> {

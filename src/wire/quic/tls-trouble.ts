@@ -1,3 +1,4 @@
+import { ConnectionError } from "./connection-error.ts";
 import type { Trouble } from "./settings.ts";
 
 /** What Node calls the ways in which TLS and TCP fail, by a part of its name. */
@@ -18,4 +19,14 @@ export function tlsTrouble(error: Error): Trouble {
   const { code = "", reason = "" } = error as Error & { code?: string; reason?: string };
   const text = `${code} ${reason} ${error.message}`;
   return NAMES.find(([pattern]) => pattern.test(text))?.[1] ?? "protocol";
+}
+
+/** Does something with certificates; if they are of no use, says so. */
+export function withCertificates<T>(what: string, act: () => T): T {
+  try {
+    return act();
+  } catch (error) {
+    const detail = (error as Error).message;
+    throw ConnectionError.of(`Cannot ${what}`, { trouble: "unusable", detail });
+  }
 }

@@ -56,7 +56,7 @@ export abstract class Endpoint {
       if (this.root === NULL) return;
       native.SSL_handle_events(this.root);
       this.#tidy();
-      this.engine.hasRead = false;
+      this.engine.needsTurn = false;
       this.pollSet.settle();
       for (const connection of this.#unsettled) {
         connection.advance();
@@ -64,8 +64,8 @@ export abstract class Endpoint {
       }
       turns += 1;
       // Reading made room, of which the peer has to be told; and more may have come meanwhile.
-    } while (this.engine.hasRead && turns < MOST_TURNS);
-    if (this.engine.hasRead) this.engine.touch(this);
+    } while (this.engine.needsTurn && turns < MOST_TURNS);
+    if (this.engine.needsTurn) this.engine.touch(this);
     this.#updateDeadline();
   }
 
@@ -177,6 +177,8 @@ export class ListenerEndpoint extends Endpoint implements Waiting {
   }
 
   renew(settings: TlsSettings): void {
+    // Tried first: half of it taken over would leave a listener that cannot let anybody in.
+    TlsContext.forClient(settings)[Symbol.dispose]();
     this.#context.load(settings);
   }
 

@@ -26,8 +26,8 @@ export class Engine {
   readonly doomed = new Set<NativeConnection>();
   /** The time of this turn, in milliseconds. */
   now = performance.now();
-  /** Something was read in this turn of an endpoint. */
-  hasRead = false;
+  /** Something was done in this turn of an endpoint that takes another one. */
+  needsTurn = false;
   readonly #endpoints: Endpoint[] = [];
   readonly #listeners = new Map<number, ListenerEndpoint>();
   readonly #touched = new Set<Endpoint>();

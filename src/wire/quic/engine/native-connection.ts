@@ -4,18 +4,11 @@ import type { Endpoint } from "./endpoint.ts";
 import type { Engine } from "./engine.ts";
 import { DiscardedStream } from "./discarded-stream.ts";
 import { endingOf } from "./ending.ts";
-import {
-  addressOf,
-  fixedBuffer,
-  fixedText,
-  internals,
-  lend,
-  native,
-  NULL,
-  pinnedBuffer,
-  type Pointer,
-} from "./native.ts";
+import { Farewell } from "./farewell.ts";
+import { CHECKS, Liveness } from "./liveness.ts";
+import { internals, native, NULL, type Pointer } from "./native.ts";
 import { NativeStream } from "./native-stream.ts";
+import { peerCertificate } from "./peer-der.ts";
 import { SpentStreams } from "./spent-streams.ts";
 import { type PollSet, WAIT, type Waiting } from "./poll-set.ts";
 
@@ -28,9 +21,6 @@ const NO_BLOCK = 1n;
 const STREAM_NO_BLOCK = 2n;
 const POLICY_ACCEPT = 1;
 const POLICY_REJECT = 2;
-const SHUTDOWN_RAPID = 1n;
-const SHUTDOWN_NO_FLUSH = 2n;
-const SHUTDOWN_NO_BLOCK = 4n;
 const OVER = WAIT.failed | WAIT.connectionOver;
 
 /** How long what was written may take to arrive before a connection that closes is cut. */
@@ -39,8 +29,6 @@ const FLUSH_TIME = 2_000;
 const DISCARD_TIME = 30_000;
 /** OpenSSL keeps something of each stream that broke off as long as its connection. */
 const MOST_BROKEN = 10_000;
-/** How often in a keep-alive interval a connection is looked at, and how often in vain. */
-const CHECKS = 3;
 
 export interface NativeConnectionOptions {
   readonly id: number;
@@ -71,10 +59,8 @@ export class NativeConnection implements Waiting {
   #broken = 0;
   #state: "handshake" | "open" | "closing" | "over" = "handshake";
   #cutAt: number;
-  #closing: Buffer | undefined;
-  #acks = 0;
-  #silentChecks = 0;
-  #lastPing = 0;
+  #farewell: Farewell | undefined;
+  readonly #liveness: Liveness;
 
   constructor(engine: Engine, endpoint: Endpoint, options: NativeConnectionOptions) {
     this.engine = engine;
@@ -83,6 +69,7 @@ export class NativeConnection implements Waiting {
     this.id = options.id;
     this.ssl = options.ssl;
     this.spent = new SpentStreams(options.ssl);
+    this.#liveness = new Liveness(options.ssl, options.keepAlive);
     this.#cutAt = engine.now + options.handshakeTimeout;
     this.nextCheck = this.#cutAt;
     native.SSL_set_blocking_mode(this.ssl, 0);
@@ -176,7 +163,7 @@ export class NativeConnection implements Waiting {
   /** Closes once what was written has arrived, within a bounded time. */
   close(code: number, reason: string): void {
     if (this.#state === "over" || this.#state === "closing") return;
-    this.#closing = closeArguments(code, reason);
+    this.#farewell = new Farewell(code, reason);
     this.#state = "closing";
     this.endpoint.unsettle(this);
     this.#cutAt = this.engine.now + FLUSH_TIME;
@@ -223,8 +210,8 @@ export class NativeConnection implements Waiting {
     this.#state = "open";
     this.#checkAt(this.engine.now + this.#options.keepAlive / CHECKS);
     this.engine.eventJson(EVENT.connected, this.id, {
-      ...(this.#options.listener === undefined ? {} : { listener: this.#options.listener }),
-      ...peerCertificate(this.ssl),
+      listener: this.#options.listener,
+      certificate: peerCertificate(this.ssl)?.toString("base64"),
     } satisfies Connected);
     this.#openWaiting();
     this.#await();
@@ -237,11 +224,8 @@ export class NativeConnection implements Waiting {
 
   #isConfirmed(): boolean {
     if (internals === undefined) return true;
-    return internals.ossl_quic_channel_is_handshake_confirmed(this.#channel(internals)) === 1;
-  }
-
-  #channel(functions: NonNullable<typeof internals>): Pointer {
-    return functions.ossl_quic_conn_get_channel(this.ssl);
+    const channel = internals.ossl_quic_conn_get_channel(this.ssl);
+    return internals.ossl_quic_channel_is_handshake_confirmed(channel) === 1;
   }
 
   #acceptStreams(): void {
@@ -288,45 +272,34 @@ export class NativeConnection implements Waiting {
   #checkAlive(now: number): void {
     const { keepAlive } = this.#options;
     this.nextCheck = now + keepAlive / CHECKS;
-    if (internals === undefined) return;
-    const channel = this.#channel(internals);
-    const acks = internals.ossl_quic_channel_get_diag_num_rx_ack(channel);
-    if (acks !== this.#acks) this.#silentChecks = 0;
-    else if (this.#lastPing > 0) this.#silentChecks += 1;
-    this.#acks = acks;
-    if (this.#silentChecks > CHECKS) {
-      this.#cut({ trouble: "silent", detail: `nothing was heard for ${keepAlive} ms` });
-      return;
-    }
-    const isDue = this.#streams.size > 0 || now - this.#lastPing >= keepAlive;
-    if (!isDue && this.#silentChecks === 0) return;
-    this.#lastPing = now;
-    internals.ossl_quic_channel_ping(channel);
-    this.engine.touch(this.endpoint);
+    if (this.#liveness.check(now, this.#streams.size > 0)) this.engine.touch(this.endpoint);
+    if (!this.#liveness.isSilent) return;
+    this.#cut({ trouble: "silent", detail: `nothing was heard for ${keepAlive} ms` });
   }
 
   #close(): void {
-    if (this.#closing === undefined) return;
+    if (this.#isSaid()) {
+      this.#end({ trouble: "closed", detail: "" });
+      return;
+    }
     this.spent.release();
     // Who answered has our request; what we answered may still be on its way.
     const mayBeUnderWay = this.#options.listener !== undefined && !this.spent.isEmpty;
-    const flush = mayBeUnderWay ? 0n : SHUTDOWN_NO_FLUSH;
-    const isDone = this.#shutDown(SHUTDOWN_RAPID | SHUTDOWN_NO_BLOCK | flush);
-    if (isDone) this.#end({ trouble: "closed", detail: "" });
+    this.#farewell?.say(this.ssl, mayBeUnderWay);
+    if (this.#isSaid()) this.engine.needsTurn = true;
   }
 
   #cut(ending: Ending): void {
-    this.#closing ??= closeArguments(0, ending.detail);
-    this.#shutDown(SHUTDOWN_RAPID | SHUTDOWN_NO_FLUSH | SHUTDOWN_NO_BLOCK);
+    this.#farewell ??= new Farewell(0, ending.detail);
+    this.#farewell.say(this.ssl, false);
+    native.SSL_handle_events(this.ssl);
+    // That may have taken in what is for others on the same socket.
+    this.engine.touch(this.endpoint);
     this.#end(ending);
   }
 
-  #shutDown(flags: bigint): boolean {
-    const closing = this.#closing ?? closeArguments(0, "");
-    native.ERR_clear_error();
-    lend(closing, (address) => native.SSL_shutdown_ex(this.ssl, flags, address, 16n));
-    native.SSL_handle_events(this.ssl);
-    // It need not wait for the peer to have heard: once it was said, it is done.
+  /** That it closes has been put into words; the next turn sends them. */
+  #isSaid(): boolean {
     return endingOf(this.ssl, true) !== undefined;
   }
 
@@ -348,34 +321,5 @@ export class NativeConnection implements Waiting {
       this.engine.eventJson(EVENT.closed, this.id, ending);
     }
     this.endpoint.drop(this);
-  }
-}
-
-/** A code, and the address of the reason, which is kept beside them. */
-function closeArguments(code: number, reason: string): Buffer {
-  const words = fixedText(reason);
-  const both = fixedBuffer(16 + words.length);
-  words.copy(both, 16);
-  both.writeBigUInt64LE(BigInt(code), 0);
-  both.writeBigUInt64LE(addressOf(both) + 16n, 8);
-  return both;
-}
-
-const derOut = pinnedBuffer(8);
-const derOutAddress = addressOf(derOut);
-
-function peerCertificate(ssl: Pointer): Pick<Connected, "certificate"> {
-  const certificate = native.SSL_get1_peer_certificate(ssl);
-  if (certificate === NULL) return {};
-  try {
-    const der = fixedBuffer(native.i2d_X509(certificate, NULL));
-    // It moves the address it is given on to the end.
-    lend(der, (address) => {
-      derOut.writeBigUInt64LE(address);
-      native.i2d_X509(certificate, derOutAddress);
-    });
-    return { certificate: der.toString("base64") };
-  } finally {
-    native.X509_free(certificate);
   }
 }

@@ -1,0 +1,30 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { formatAddress, parseAddress, resolveHost } from "./address.ts";
+
+test("parseAddress() reads a host and a port, with and without a scheme", () => {
+  const cases: [string, string][] = [
+    ["localhost:50100", "quic://localhost:50100"],
+    ["quic://127.0.0.1:1", "quic://127.0.0.1:1"],
+    ["tls://bus.example:443", "tls://bus.example:443"],
+    ["[::1]:9100", "quic://[::1]:9100"],
+    ["tls://[fe80::1]:0", "tls://[fe80::1]:0"],
+  ];
+  for (const [text, expected] of cases) assert.equal(formatAddress(parseAddress(text)), expected);
+});
+
+test("parseAddress() says what an address looks like when it cannot read one", () => {
+  const wrong = ["", "localhost", ":50100", "http://localhost:1", "::1:9100", "a:99999", "a:1/x"];
+  for (const text of wrong) {
+    assert.throws(() => parseAddress(text), { code: "usage", message: /quic:\/\/HOST:PORT/ });
+  }
+});
+
+test("resolveHost() tries IPv4 first, and names a host that does not exist", async () => {
+  assert.deepEqual(await resolveHost("::1"), ["::1"]);
+  assert.equal((await resolveHost("localhost"))[0], "127.0.0.1");
+  await assert.rejects(resolveHost("no-such-host.invalid"), {
+    trouble: "refused",
+    message: /'no-such-host\.invalid'/,
+  });
+});

@@ -1,0 +1,38 @@
+import { internals, type Pointer } from "./native.ts";
+
+/** How often in a keep-alive interval a connection is looked at, and how often in vain. */
+export const CHECKS = 3;
+
+/** Pings a peer now and then, and knows when it has not answered for a keep-alive interval. */
+export class Liveness {
+  readonly #connection: Pointer;
+  readonly #keepAlive: number;
+  #acks = 0;
+  #silentChecks = 0;
+  #lastPing = 0;
+
+  constructor(connection: Pointer, keepAlive: number) {
+    this.#connection = connection;
+    this.#keepAlive = keepAlive;
+  }
+
+  get isSilent(): boolean {
+    return this.#silentChecks > CHECKS;
+  }
+
+  /** True when a ping is to be sent. One who waits for an answer is looked after more closely. */
+  check(now: number, isWaiting: boolean): boolean {
+    // OpenSSL then pings by itself, if less often, and its idle timeout is what finds the dead.
+    if (internals === undefined) return false;
+    const channel = internals.ossl_quic_conn_get_channel(this.#connection);
+    const acks = internals.ossl_quic_channel_get_diag_num_rx_ack(channel);
+    if (acks !== this.#acks) this.#silentChecks = 0;
+    else if (this.#lastPing > 0) this.#silentChecks += 1;
+    this.#acks = acks;
+    const isDue = isWaiting || now - this.#lastPing >= this.#keepAlive;
+    if (!isDue && this.#silentChecks === 0) return false;
+    this.#lastPing = now;
+    internals.ossl_quic_channel_ping(channel);
+    return true;
+  }
+}
