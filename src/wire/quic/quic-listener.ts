@@ -86,6 +86,8 @@ export class QuicListener implements Listener, ListenerEvents {
       this.#isClosing = true;
       clearInterval(this.#sweep);
       clearTimeout(this.#retry);
+      // What was answered last is still to arrive.
+      await Promise.all([...this.#connections].map((connection) => connection.close()));
       // While it waits to listen anew there is nothing to close.
       if (this.#session === undefined) this.#closed.resolve();
       this.#session?.sendClose(this.#id, 0, "");

@@ -10,7 +10,7 @@ const length = pinnedBuffer(8);
 const lengthAddress = addressOf(length);
 
 /**
- * A stream of the peer's that was broken off here while it still sends. To free it at once would
+ * A stream that was broken off here while the peer still sends. To free it at once would
  * take what still comes from the room of the whole connection for good, since OpenSSL counts it and
  * never gives it back; so it is read to its end and thrown away.
  */

@@ -3,13 +3,12 @@ import type { DialSettings, Ending, ListenSettings, TlsSettings } from "../setti
 import { ControlPipe } from "./control-pipe.ts";
 import { ClientEndpoint, type Endpoint, ListenerEndpoint } from "./endpoint.ts";
 import { EngineError } from "./engine-error.ts";
-import { addressOf, fixedBuffer, native } from "./native.ts";
 import type { NativeConnection } from "./native-connection.ts";
 import type { NativeStream } from "./native-stream.ts";
+import { PollList } from "./poll-list.ts";
 
 const POLL_IN = 1;
 const POLL_OUT = 4;
-const POLL_ITEM = 8;
 const DOOM: Ending = { trouble: "limit", detail: "too many exchanges were broken off" };
 /** Those two come first among what is polled. */
 const PIPES = 2;
@@ -32,7 +31,7 @@ export class Engine {
   readonly #listeners = new Map<number, ListenerEndpoint>();
   readonly #touched = new Set<Endpoint>();
   readonly #starved = new Set<Endpoint>();
-  #polled = fixedBuffer(POLL_ITEM * (PIPES + 16));
+  readonly #polled = new PollList();
   #nextCheck = Infinity;
   #lastId = 1;
 
@@ -42,11 +41,12 @@ export class Engine {
       this.#wait();
       this.now = performance.now();
       // First, since commands change which endpoints there are.
-      for (const [index, endpoint] of this.#endpoints.entries()) {
-        const hasInput = this.#happened(PIPES + index) !== 0;
+      for (let index = 0; index < this.#endpoints.length; index++) {
+        const endpoint = this.#endpoints[index] as Endpoint;
+        const hasInput = this.#polled.happened(PIPES + index);
         if (hasInput || endpoint.deadline <= this.now) this.#touched.add(endpoint);
       }
-      if (this.#happened(0) !== 0 && !this.pipe.read(this.#command)) break;
+      if (this.#polled.happened(0) && !this.pipe.read(this.#command)) break;
       if (this.now >= this.#nextCheck) this.#check();
       this.#serve();
       for (const connection of this.doomed) connection.abandon(DOOM);
@@ -99,28 +99,17 @@ export class Engine {
   }
 
   #wait(): void {
-    const count = PIPES + this.#endpoints.length;
-    if (this.#polled.length < count * POLL_ITEM) this.#polled = fixedBuffer(count * 2 * POLL_ITEM);
     let deadline = this.#nextCheck;
-    this.#poll(0, this.pipe.inputFd, POLL_IN);
-    this.#poll(1, this.pipe.hasOutput ? this.pipe.outputFd : -1, POLL_OUT);
-    for (const [index, endpoint] of this.#endpoints.entries()) {
-      this.#poll(PIPES + index, endpoint.fd, POLL_IN);
+    this.#polled.set(0, this.pipe.inputFd, POLL_IN);
+    this.#polled.set(1, this.pipe.hasOutput ? this.pipe.outputFd : -1, POLL_OUT);
+    for (let index = 0; index < this.#endpoints.length; index++) {
+      const endpoint = this.#endpoints[index] as Endpoint;
+      this.#polled.set(PIPES + index, endpoint.fd, POLL_IN);
       if (endpoint.deadline < deadline) deadline = endpoint.deadline;
     }
     const wait = this.#touched.size > 0 ? 0 : Math.ceil(deadline - performance.now());
     const milliseconds = wait === Infinity ? -1 : Math.max(0, wait);
-    native.poll(addressOf(this.#polled), BigInt(count), milliseconds);
-  }
-
-  #poll(index: number, fd: number, events: number): void {
-    const at = index * POLL_ITEM;
-    this.#polled.writeInt32LE(fd, at);
-    this.#polled.writeUInt32LE(events, at + 4);
-  }
-
-  #happened(index: number): number {
-    return this.#polled.readUInt16LE(index * POLL_ITEM + 6);
+    this.#polled.wait(PIPES + this.#endpoints.length, milliseconds);
   }
 
   #serve(): void {

@@ -215,6 +215,8 @@ export class NativeConnection implements Waiting {
     } satisfies Connected);
     this.#openWaiting();
     this.#await();
+    // The first request may have come with the end of the handshake, and nothing else may follow.
+    this.engine.needsTurn = true;
   }
 
   #checkAt(time: number): void {

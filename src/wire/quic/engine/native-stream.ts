@@ -30,6 +30,8 @@ export class NativeStream implements Waiting {
   #isWritten = false;
   #isRead = false;
   #isReset = false;
+  /** Something came. */
+  #isHeard = false;
   #isAnnounced: boolean;
   #credit = READ_WINDOW;
   /** Bytes taken that the program was not told of. */
@@ -96,6 +98,8 @@ export class NativeStream implements Waiting {
       native.SSL_stream_reset(this.#ssl, resetAddress, 8n);
       this.#isReset = true;
     }
+    // A peer that has not answered yet is told that it need not, by the stream being freed.
+    this.#isReset ||= this.#isHeard;
     this.#connection.forget(this);
   }
 
@@ -140,6 +144,7 @@ export class NativeStream implements Waiting {
         this.#isRead = true;
       }
       this.#credit -= got;
+      this.#isHeard = true;
       // The end mostly follows at once, and then travels with the last bytes.
       if (isRead && got < wanted && this.#isAtEnd(target + BigInt(got))) this.#isRead = true;
       if (!this.#isAnnounced) pipe.lead(this.#connection.id);
