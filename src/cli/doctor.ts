@@ -1,6 +1,7 @@
 import type { ConfigFlags, LoadedConfig } from "../gateway/config/config.ts";
 import type { Invocation } from "./command.ts";
 import { checkAccess } from "./doctor/access.ts";
+import { checkBus } from "./doctor/bus.ts";
 import { checkConfig } from "./doctor/config.ts";
 import { checkData } from "./doctor/data.ts";
 import type { Finding } from "./doctor/finding.ts";
@@ -36,13 +37,15 @@ async function* examine(invocation: Invocation): AsyncGenerator<Finding> {
 
 async function* examineHouse(
   invocation: Invocation,
-  { config }: LoadedConfig,
+  loaded: LoadedConfig,
 ): AsyncGenerator<Finding> {
+  const { config } = loaded;
   yield* await checkData(config.data);
   yield* await checkStart(invocation);
   yield await checkPort(config);
   yield* await checkAccess(config);
   yield* await checkServers(invocation);
+  yield* await checkBus(invocation, loaded);
 }
 
 const COLORS = { ok: 32, warn: 33, fail: 31 };

@@ -1,0 +1,167 @@
+import assert from "node:assert/strict";
+import { mkdtempDisposable } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { Log } from "../base/log.ts";
+import { answerOf } from "../protocol/bus/answer.ts";
+import { BusClient } from "../protocol/bus/connect.ts";
+import { Offer } from "../tool/offer.ts";
+import { Policy } from "../tool/policy.ts";
+import { sampleTool } from "../tool/sample-context.ts";
+import { textResult } from "../tool/tool.ts";
+import { connect } from "../wire/quic/connect.ts";
+import { listen } from "../wire/quic/listen.ts";
+import { BusCertificates } from "./bus-certificates.ts";
+import { Orchestrator } from "./orchestrator.ts";
+
+/** A bus without plugins, with tools of the house, over real QUIC. */
+class Bus implements AsyncDisposable {
+  readonly offer = new Offer({
+    policy: new Policy({ default: "allow", rules: [{ tool: "secret", decision: "deny" }] }),
+  });
+  readonly logged: string[] = [];
+  readonly #stack: AsyncDisposableStack;
+  readonly #certificates: BusCertificates;
+  #orchestrator: Orchestrator | undefined;
+
+  private constructor(stack: AsyncDisposableStack, folder: string) {
+    this.#stack = stack;
+    this.#certificates = new BusCertificates(folder, assert.fail);
+    for (const name of ["clock", "files", "secret"]) {
+      this.offer.tools.add(
+        sampleTool(name, (args) => textResult(`${name} ${JSON.stringify(args)}`)),
+      );
+    }
+  }
+
+  static async open(): Promise<Bus> {
+    const stack = new AsyncDisposableStack();
+    const folder = stack.use(await mkdtempDisposable(join(tmpdir(), "trunkline-bus-")));
+    const bus = new Bus(stack, folder.path);
+    bus.#orchestrator = stack.use(
+      await Orchestrator.open({
+        listen: "localhost:0",
+        certsDir: folder.path,
+        clientCertificate: "require",
+        offer: bus.offer,
+        storage: {},
+        transport: { listen, connect },
+        log: new Log("info", (line) => bus.logged.push(line)),
+      }),
+    );
+    return bus;
+  }
+
+  /** Somebody with a certificate of that name. */
+  guest(name: string): BusClient {
+    return this.#stack.use(
+      new BusClient({
+        name: "The bus",
+        dial: async () =>
+          connect(this.#orchestrator?.address ?? "", {
+            credentials: await this.#certificates.of(name),
+          }),
+      }),
+    );
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#stack.disposeAsync();
+  }
+}
+
+async function register(client: BusClient, id: string, needsTools: string[]) {
+  const answer = await client.ask({ case: "register", value: { id, needsTools } });
+  return answerOf("It", answer, "register");
+}
+
+async function call(client: BusClient, toolName: string) {
+  const answer = await client.ask({ case: "toolCall", value: { toolName, arguments: { n: 1 } } });
+  return answerOf("It", answer, "toolCall");
+}
+
+async function toolsOf(client: BusClient): Promise<string[]> {
+  const answer = await client.ask({ case: "listTools", value: {} });
+  return answerOf("It", answer, "listTools").tools.map(({ name }) => name);
+}
+
+describe("Orchestrator", { timeout: 60_000 }, () => {
+  it("lets a plugin call the tools that it said it needs, and no others of the house", async () => {
+    await using bus = await Bus.open();
+    const plugin = bus.guest("notes-client");
+    assert.equal((await register(plugin, "notes", ["clock"])).accepted, true);
+    assert.deepEqual(await toolsOf(plugin), ["clock"]);
+    assert.equal((await call(plugin, "clock")).result?.text, 'clock {"n":1}');
+    const { success, errorCode, errorMessage } = await call(plugin, "files");
+    assert.deepEqual([success, errorCode], [false, "untrusted"]);
+    assert.match(errorMessage, /needs_tools/);
+  });
+
+  it("lets whoever is no plugin call all that the policy allows", async () => {
+    await using bus = await Bus.open();
+    const guest = bus.guest("transport.stdio-client");
+    assert.deepEqual(await toolsOf(guest), ["clock", "files", "secret"]);
+    assert.equal((await call(guest, "files")).success, true);
+    const { success, errorMessage } = await call(guest, "secret");
+    assert.equal(success, false);
+    assert.match(errorMessage, /policy does not let transport.stdio call 'secret'/);
+    assert.equal((await call(guest, "nothing")).errorCode, "tool_not_found");
+  });
+
+  it("lets nobody register under the name of another", async () => {
+    await using bus = await Bus.open();
+    const { accepted, rejectReason } = await register(bus.guest("mallory-client"), "notes", ["*"]);
+    assert.deepEqual([accepted, rejectReason], [false, "the certificate is that of 'mallory'"]);
+  });
+
+  it("brings events to a guest on the stream that it asked on, under the true name of their source", async () => {
+    await using bus = await Bus.open();
+    const [reader, writer] = [bus.guest("reader-client"), bus.guest("writer-client")];
+    const value = { subscriptionId: "s", topic: "notes", filters: { kind: "new" } };
+    const events = reader.askForMany({ case: "subscribe", value });
+    const first = (await events.next()).value;
+    assert.equal(first?.response.case, "eventDelivery");
+    for (const kind of ["old", "new"]) {
+      const payload = { kind };
+      const published = {
+        topic: "notes",
+        eventType: "saved",
+        payload,
+        sourcePlugin: "somebody else",
+      };
+      await writer.ask({ case: "publish", value: published });
+    }
+    const { response } = (await events.next()).value ?? assert.fail("no event");
+    assert.equal(response.case, "eventDelivery");
+    const { payload, sourcePlugin, eventType } = response.value as Record<string, unknown>;
+    assert.deepEqual(
+      { payload, sourcePlugin, eventType },
+      {
+        ...{ payload: { kind: "new" }, sourcePlugin: "writer", eventType: "saved" },
+      },
+    );
+    await events.return();
+  });
+
+  it("answers in one piece for a tool that knows of none", async () => {
+    await using bus = await Bus.open();
+    const value = { streamId: "one", toolName: "clock", arguments: { n: 2 } };
+    const answers = bus.guest("a-client").askForMany({ case: "streamStart", value });
+    const kinds: unknown[] = [];
+    for await (const { response } of answers) {
+      if (response.case === "streamChunk") kinds.push(Buffer.from(response.value.data).toString());
+      if (response.case === "streamEnd") kinds.push(response.value.totalChunks);
+    }
+    assert.deepEqual(kinds, ['clock {"n":2}', 1n]);
+  });
+
+  it("keeps the tools of `trunkline plugin` from everybody else", async () => {
+    await using bus = await Bus.open();
+    const tool = "trunkline.plugins.list";
+    const { success, errorCode } = await call(bus.guest("mallory-client"), tool);
+    assert.deepEqual([success, errorCode], [false, "untrusted"]);
+    assert.deepEqual((await call(bus.guest("trunkline-control"), tool)).result, { plugins: [] });
+  });
+});
