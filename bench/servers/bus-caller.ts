@@ -74,7 +74,9 @@ if (make === undefined) throw new Error(`No such caller: ${kind}`);
 const calls = await Promise.all((addresses.length > 0 ? addresses : [""]).map(make));
 const text = "x".repeat(1_000);
 
-process.on("message", async ({ count, atOnce }: { count: number; atOnce: number }) => {
+process.on("message", ({ count, atOnce }: Load) => void load(count, atOnce));
+
+async function load(count: number, atOnce: number): Promise<void> {
   let begun = 0;
   const times: number[] = [];
   const work = async (): Promise<void> => {
@@ -88,6 +90,12 @@ process.on("message", async ({ count, atOnce }: { count: number; atOnce: number 
   };
   await Promise.all(Array.from({ length: atOnce }, work));
   process.send?.({ p50: times.toSorted((a, b) => a - b)[times.length >> 1] });
-});
+}
+
+interface Load {
+  readonly count: number;
+  readonly atOnce: number;
+}
+
 process.on("disconnect", () => process.exit());
 process.send?.("ready");

@@ -12,7 +12,7 @@ const certificates = new BusCertificates(folder, console.error);
 const service: BusService = {
   handlers: {
     toolCall: ({ arguments: args }) => {
-      const result = { text: String(args?.text) };
+      const result = { text: args?.text ?? "" };
       return { case: "toolCall", value: { success: true, result } };
     },
   },

@@ -25,7 +25,7 @@ export function lateBus({ config, log }: House, offer: Offer): AsyncDisposable |
       });
     return opening;
   };
-  const timer = setTimeout(open, SOON).unref();
+  const timer = setTimeout(() => void open(), SOON).unref();
   offer.waitFor(() => open().then((bus) => bus?.orchestrator.known()));
   return {
     async [Symbol.asyncDispose]() {

@@ -65,10 +65,13 @@ class Work<R> implements Settler, RequestOptions {
     return this.#requests.done(this, result as JsonObject);
   }
 
-  error(error: unknown): Promise<R> {
-    const failed = this.#requests.failed(this, error);
-    const around = this.#around;
-    return around === undefined ? failed : failed.catch((final: unknown) => around.failed(final));
+  async error(error: unknown): Promise<R> {
+    try {
+      return await this.#requests.failed(this, error);
+    } catch (final) {
+      if (this.#around === undefined) throw final;
+      return await this.#around.failed(final);
+    }
   }
 }
 
