@@ -1,3 +1,4 @@
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
@@ -32,10 +33,16 @@ export class BusStorage implements AsyncDisposable {
     (await this.#sqlite?.catch(() => undefined))?.[Symbol.dispose]();
   }
 
+  /** The folder is made when something is first stored in it, or looked for. */
+  async #workspace(): Promise<Storage> {
+    await mkdir(this.#options.workspace, { recursive: true, mode: 0o700 });
+    return this.#markdown;
+  }
+
   #storageFor(type: string): Storage | Promise<Storage> {
     switch (type) {
       case "markdown":
-        return this.#markdown;
+        return this.#workspace();
       case "sqlite":
         return (this.#sqlite ??= SqliteStorage.open(join(this.#options.data, "documents.sqlite")));
       default: {

@@ -10,6 +10,7 @@ import type {
   Listener,
   ListenOptions,
 } from "../wire/quic/connection.ts";
+import { boundedReport } from "./bounded-report.ts";
 import { BusCertificates } from "./bus-certificates.ts";
 import { Events } from "./events.ts";
 import { Guests } from "./guests.ts";
@@ -50,6 +51,7 @@ const FIRST_LIST = 5_000;
 export class Orchestrator implements AsyncDisposable {
   readonly #options: OrchestratorOptions;
   readonly #log: Log;
+  readonly #report: BusService["report"];
   readonly #certificates: BusCertificates;
   readonly #events: Events;
   readonly #guests = new Guests();
@@ -62,7 +64,8 @@ export class Orchestrator implements AsyncDisposable {
     const { offer, log } = options;
     this.#options = options;
     this.#log = log;
-    this.#events = new Events({ report: (event, fields) => log.warn(event, fields) });
+    this.#report = boundedReport((event, fields) => log.warn(event, fields));
+    this.#events = new Events({ report: this.#report });
     this.#certificates = new BusCertificates(options.certsDir, (message) => {
       log.warn("bus.certificates", { message });
     });
@@ -152,7 +155,7 @@ export class Orchestrator implements AsyncDisposable {
         credentials: followed.credentials,
         clientCertificate,
         stream: (stream, connection) => void serveExchange(stream, connection, service),
-        refused: (reason) => this.#log.warn("bus.refused", { reason: reason.message }),
+        refused: (reason) => this.#report("bus.refused", { reason: reason.message }),
         lost: (reason) => this.#log.error("bus.listener-lost", { reason: reason.message }),
       }),
     );
@@ -179,8 +182,7 @@ export class Orchestrator implements AsyncDisposable {
       }),
       ...routeStorage(providerOf, storage),
     };
-    const report: BusService["report"] = (event, fields) => this.#log.warn(event, fields);
-    return { handlers: serveControl(this, this.#guests, handlers), report };
+    return { handlers: serveControl(this, this.#guests, handlers), report: this.#report };
   }
 
   #make(settings: PluginSettings): Plugin {

@@ -1,5 +1,6 @@
 import { OwnedChild } from "../base/child-process.ts";
 import { TrunklineError } from "../base/errors.ts";
+import { maskText } from "../base/mask.ts";
 import { usualVariables } from "../base/usual-variables.ts";
 import type { PluginSettings } from "./settings.ts";
 
@@ -21,6 +22,9 @@ export interface PluginStart {
   readonly said: (line: string) => void;
 }
 
+/** So much of a plugin's last words is told with the reason of its end. */
+export const LONGEST_WORDS = 200;
+
 const READY = /^READY\s+(\S+)\s*$/;
 
 /** Starts a plugin and waits until it says where it serves. When it does not, it is ended. */
@@ -29,6 +33,7 @@ export async function startPlugin(start: PluginStart): Promise<PluginProcess> {
   signal.throwIfAborted();
   const ready = Promise.withResolvers<string>();
   ready.promise.catch(() => {});
+  let last = "";
   const child = await OwnedChild.start({
     command: settings.binary,
     args: [
@@ -40,8 +45,12 @@ export async function startPlugin(start: PluginStart): Promise<PluginProcess> {
     env: { ...usualVariables(), ...settings.env },
     stderr: (line) => {
       const address = READY.exec(line)?.[1];
-      if (address === undefined) said(line);
-      else ready.resolve(address);
+      if (address !== undefined) {
+        ready.resolve(address);
+        return;
+      }
+      last = line;
+      said(line);
     },
   });
   // Nobody reads what it prints there, and a full pipe would hold it.
@@ -51,7 +60,10 @@ export async function startPlugin(start: PluginStart): Promise<PluginProcess> {
   }, timeout);
   const stop = (): void => ready.reject(signal.reason as Error);
   signal.addEventListener("abort", stop, { once: true });
-  void child.exit.then((exit) => ready.reject(fault(`ended (${exit}) before it was READY`)));
+  void child.exit.then((exit) => {
+    const words = last === "" ? "" : `, after saying: ${maskText(last).slice(0, LONGEST_WORDS)}`;
+    ready.reject(fault(`ended (${exit}) before it was READY${words}`));
+  });
   try {
     return { child, address: await ready.promise };
   } catch (error) {

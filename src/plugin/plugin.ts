@@ -7,7 +7,7 @@ import { BusClient } from "../protocol/bus/connect.ts";
 import type { Connection } from "../wire/quic/connection.ts";
 import { HealthCheck } from "./health-check.ts";
 import { introduce, type PluginOffer } from "./introduce.ts";
-import { startPlugin } from "./plugin-process.ts";
+import { LONGEST_WORDS, startPlugin } from "./plugin-process.ts";
 import { DEFAULT_PLUGIN_LIMITS, type PluginLimits, type PluginSettings } from "./settings.ts";
 
 /**
@@ -211,7 +211,7 @@ export class Plugin {
       health.stop();
       await client[Symbol.asyncDispose]();
       const how = typeof exit === "number" ? `exited with code ${exit}` : `was ended by ${exit}`;
-      const last = this.#sayings.tail.at(-1);
+      const last = this.#sayings.tail.at(-1)?.slice(0, LONGEST_WORDS);
       this.#failed(`It ${how}${last === undefined ? "" : `, after saying: ${last}`}`);
     });
   }

@@ -7,8 +7,6 @@ import { type Arguments, errorResult, type ToolContext, type ToolResult } from "
 import { Pieces } from "./pieces.ts";
 import type { Plugin } from "./plugin.ts";
 
-const CANCEL_TIMEOUT = 2_000;
-
 /**
  * Calls a plugin's tool that answers in pieces. They go to whoever wants them as they come, else they
  * are put together. Undefined where the plugin has no such tool that answers so.
@@ -28,29 +26,20 @@ export async function callInPieces(
     callerPlugin: context.caller.name,
   };
   // Plugins do not notice that a stream was broken off: they are told.
-  const cancel = {
-    stopped: () => {
-      const request = { case: "streamCancel", value: { streamId } } as const;
-      client.ask(request, { timeout: CANCEL_TIMEOUT }).catch(() => {});
-    },
-  };
-  context.stop.add(cancel);
-  try {
-    const pieces = new Pieces();
-    const answers = client.askForMany({ case: "streamStart", value }, { stop: context.stop });
-    for await (const { response } of answers) {
-      if (response.case === "streamChunk") {
-        const { data, contentType } = response.value;
-        if (context.piece === undefined) pieces.add(data, contentType);
-        else await context.piece(data, contentType);
-      } else if (response.case === "streamEnd") {
-        return isUnknown(response.value.errorCode) ? undefined : ended(response.value, pieces);
-      } else if (response.case === "toolCall") {
-        return isUnknown(response.value.errorCode) ? undefined : fromToolResponse(response.value);
-      }
+  const cancel = { case: "streamCancel", value: { streamId } } as const;
+  const asking = { stop: context.stop, cancel };
+  const pieces = new Pieces();
+  const answers = client.askForMany({ case: "streamStart", value }, asking);
+  for await (const { response } of answers) {
+    if (response.case === "streamChunk") {
+      const { data, contentType } = response.value;
+      if (context.piece === undefined) pieces.add(data, contentType);
+      else await context.piece(data, contentType);
+    } else if (response.case === "streamEnd") {
+      return isUnknown(response.value.errorCode) ? undefined : ended(response.value, pieces);
+    } else if (response.case === "toolCall") {
+      return isUnknown(response.value.errorCode) ? undefined : fromToolResponse(response.value);
     }
-  } finally {
-    context.stop.remove(cancel);
   }
   throw new TrunklineError("unavailable", `Plugin '${plugin.id}' broke off its answer`);
 }

@@ -35,6 +35,8 @@ export interface Reply {
   readonly error?: { readonly code: number; readonly message: string };
 }
 
+/** Milliseconds for anything that is waited for; then the test fails with what was said. */
+const LONGEST_WAIT = 30_000;
 const PLUGIN = join(import.meta.dirname, "bus-plugin.ts");
 
 /** A folder with the certificates, the state and the plugins of one bus, and who runs on it. */
@@ -124,7 +126,9 @@ export class OrchestratorProgram implements AsyncDisposable {
         .slice(0, -1)
         .filter((line) => line.includes(`"event":"${event}"`))
         .map((line) => JSON.parse(line) as Record<string, unknown>);
+    const late = setTimeout(() => this.program.child.kill("SIGTERM"), LONGEST_WAIT);
     await this.program.until(() => found().length >= count);
+    clearTimeout(late);
     return found()[count - 1] ?? {};
   }
 

@@ -30,7 +30,10 @@ if (BUS_TROUBLE === "exit") {
   process.stderr.write("the disk is on fire\n");
   process.exit(9);
 }
-if (BUS_TROUBLE === "no-ready") await NEVER.finally(() => setInterval(() => {}, 1_000));
+if (BUS_TROUBLE === "no-ready") {
+  setInterval(() => {}, 1_000);
+  await NEVER;
+}
 
 const names = { type: "object", properties: { name: { type: "string" } } } as const;
 
@@ -68,7 +71,10 @@ definePlugin({
       call: ({ bytes = 0 }) => "x".repeat(bytes),
     },
     hang: { description: "Never answers", call: () => NEVER },
-    die: { description: "Ends the process", call: () => process.kill(process.pid, "SIGKILL") },
+    perish: {
+      description: "Ends the process",
+      call: () => void process.kill(process.pid, "SIGKILL"),
+    },
     count: {
       description: "Answers in pieces",
       input: { type: "object", properties: { pieces: { type: "number" } } },
@@ -76,11 +82,44 @@ definePlugin({
         for (let piece = 0; piece < pieces; piece++) yield `${piece}\n`;
       },
     },
-    flood: {
+    remember: {
+      description: "Writes a document twice, and a third time from what is no longer there",
+      call: async (_, { storage }) => {
+        const first = await storage.write("test/note.md", "first", { version: 0 });
+        const second = await storage.write("test/note.md", "second", { version: first });
+        const stale = await storage.write("test/note.md", "stale", { version: first }).then(
+          () => "written",
+          (error: Error) => error.message,
+        );
+        const { text } = (await storage.read("test/note.md")) ?? {};
+        await storage.delete("test/note.md");
+        return { first, second, stale, read: text };
+      },
+    },
+    announce: {
+      description: "Publishes an event",
+      input: { type: "object", properties: { kind: { type: "string" } } },
+      call: ({ kind = "" }, { publish }) => publish("test.news", "test", { kind }),
+    },
+    ask_other: {
+      description: "Calls a tool of another plugin",
+      input: { type: "object", properties: { tool: { type: "string" } }, required: ["tool"] },
+      call: async ({ tool }, { callTool }) => (await callTool(tool, { text: "asked" })).text,
+    },
+    chatter: {
       description: "Writes so much to stderr that nobody can read it",
       call: () => {
         for (let line = 0; line < 20_000; line++) process.stderr.write(`${"noise ".repeat(100)}\n`);
         return "done";
+      },
+    },
+  },
+  events: {
+    "test.news": {
+      filters: { kind: "wanted" },
+      handle: ({ type, payload }) => {
+        if (BUS_RECORD !== undefined)
+          appendFileSync(BUS_RECORD, `${type} ${String(payload.kind)}\n`);
       },
     },
   },

@@ -2,10 +2,11 @@ import { TrunklineError } from "../../base/errors.ts";
 import type { Stop, StopListener } from "../../base/stop.ts";
 import { MAX_FRAME } from "../../wire/framing/length-prefixed.ts";
 import type { BidiStream } from "../../wire/quic/connection.ts";
+import { ConnectionError } from "../../wire/quic/connection-error.ts";
+import { answersOn } from "./answer-stream.ts";
 import { bodyOf, decodeResponse, encodeRequest, type RequestInit } from "./codec.ts";
 import type { PluginResponse } from "./plugin.gen.ts";
 import { Redial, type RedialOptions } from "./redial.ts";
-import { readResponses } from "./response-stream.ts";
 
 /** What is asked, by the name of its kind. */
 export type Asked = NonNullable<RequestInit["request"]>;
@@ -19,6 +20,16 @@ export interface AskOptions {
   readonly again?: boolean;
 }
 
+export interface AskForManyOptions {
+  readonly stop?: Stop;
+  /** What tells the other side that no more is wanted. Without it, the stream is broken off. */
+  readonly cancel?: Asked;
+}
+
+/** Milliseconds that the other side may take to hear that no more is wanted. */
+const CANCELLING = 2_000;
+/** Milliseconds that a request which may be asked twice waits for a lost connection. */
+const PATIENCE = 5_000;
 /** The largest frame and its length. */
 const MOST_BYTES = MAX_FRAME + 4;
 const CANCELLED = 1;
@@ -49,26 +60,26 @@ export class BusClient implements AsyncDisposable {
       return await this.#once(request, options);
     } catch (error) {
       if (!(error instanceof LostError) || options.again !== true) throw error;
+      await this.#back(error, options.stop);
       return await this.#once(request, options);
     }
   }
 
-  /** Asks for what comes in pieces. Whoever stops reading early breaks the stream off. */
+  /** Asks for what comes in pieces, until whoever reads them has enough or it is called off. */
   async *askForMany(
     request: Asked,
-    { stop }: Pick<AskOptions, "stop"> = {},
+    options: AskForManyOptions = {},
   ): AsyncGenerator<PluginResponse, void, void> {
-    const connection = await this.#redial.get();
-    const stream = connection.openStream();
-    const breakOff = { stopped: () => stream.reset(CANCELLED) };
-    stop?.add(breakOff);
-    try {
-      await stream.end(this.#frameOf(request));
-      yield* readResponses(stream);
-    } finally {
-      stop?.remove(breakOff);
-      stream.reset(CANCELLED);
-    }
+    const { stop, cancel } = options;
+    const frame = encodeRequest({ requestId: this.#nextId(), request });
+    const stream = await this.#open();
+    const sent = stream.end(frame);
+    // That it could not be sent shows where the answers are read.
+    sent.catch(() => {});
+    const tell = (): void => {
+      if (cancel !== undefined) this.ask(cancel, { timeout: CANCELLING }).catch(() => {});
+    };
+    yield* answersOn(stream, { stop, cancel: cancel === undefined ? undefined : tell });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -76,9 +87,9 @@ export class BusClient implements AsyncDisposable {
   }
 
   async #once(request: Asked, options: AskOptions): Promise<PluginResponse> {
-    const frame = this.#frameOf(request);
-    const connection = await this.#redial.get();
-    const stream = connection.openStream();
+    const requestId = this.#nextId();
+    const frame = encodeRequest({ requestId, request });
+    const stream = await this.#open();
     using limit = new Limit(stream, options, `${this.#name} to answer '${request.case}'`);
     let bytes: Uint8Array;
     try {
@@ -88,19 +99,60 @@ export class BusClient implements AsyncDisposable {
     } catch (error) {
       throw limit.reason ?? this.#lost(error);
     }
-    return decodeResponse(bodyOf(bytes));
+    return this.#read(bytes, requestId);
   }
 
-  #frameOf(request: Asked): Buffer {
-    return encodeRequest({ requestId: `trunkline-${++this.#lastId}`, request });
+  #read(bytes: Uint8Array, requestId: string): PluginResponse {
+    let response: PluginResponse;
+    try {
+      response = decodeResponse(bodyOf(bytes));
+    } catch (error) {
+      throw this.#unreadable(error as TrunklineError);
+    }
+    // Not all programs repeat it; one that gives another has mixed up its answers.
+    if (response.requestId === "" || response.requestId === requestId) return response;
+    const why = `${this.#name} gave the answer to '${response.requestId}', not to '${requestId}'`;
+    throw new TrunklineError("unavailable", why);
+  }
+
+  /** At once where there is a connection: a moment later it may be one that takes nothing new. */
+  #open(): BidiStream | Promise<BidiStream> {
+    const connection = this.#redial.get();
+    if (!(connection instanceof Promise)) return connection.openStream();
+    return connection.then((dialled) => dialled.openStream());
+  }
+
+  /** Waits for the connection to come back; where it does not, that it was lost is what counts. */
+  async #back(lost: LostError, stop: Stop | undefined): Promise<void> {
+    const called = Promise.withResolvers<never>();
+    const off = { stopped: called.reject };
+    stop?.add(off);
+    try {
+      await Promise.race([
+        this.#redial.back(PATIENCE).catch(() => Promise.reject(lost)),
+        called.promise,
+      ]);
+    } finally {
+      stop?.remove(off);
+    }
+  }
+
+  #nextId(): string {
+    return `trunkline-${++this.#lastId}`;
   }
 
   #lost(error: unknown): Error {
-    if (error instanceof TrunklineError && error.code === "limit") return error;
+    if (error instanceof TrunklineError && error.code === "limit") return this.#unreadable(error);
+    const isBrokenOff = error instanceof ConnectionError && error.trouble === "reset";
+    const what = isBrokenOff ? "broke off" : "was lost";
     const why = error instanceof Error ? error.message : String(error);
     return new LostError(
-      `${this.#name} was lost before it had answered: what was asked may have been done or not. ${why}`,
+      `${this.#name} ${what} before it had answered: what was asked may have been done or not. ${why}`,
     );
+  }
+
+  #unreadable({ code, message }: TrunklineError): TrunklineError {
+    return new TrunklineError(code, `${this.#name} gave no answer that can be read. ${message}`);
   }
 }
 

@@ -60,7 +60,8 @@ function redialling(options: { mostExchanges?: number; failures?: number } = {})
     connected: () => told.push("connected"),
     lost: ({ message }) => told.push(`lost: ${message}`),
   });
-  return { redial, dialled, told };
+  const fail = (times: number): void => void (failures = times);
+  return { redial, dialled, told, fail };
 }
 
 describe("Redial", () => {
@@ -99,6 +100,23 @@ describe("Redial", () => {
     await redial[Symbol.asyncDispose]();
   });
 
+  it("dials anew at once when the connection was good, and lets callers wait for it", async (t) => {
+    t.mock.timers.enable({ apis: ["Date"] });
+    const { redial, dialled, fail } = redialling();
+    const first = (await redial.get()) as FakeConnection;
+    t.mock.timers.tick(1_000);
+    first.lose("cable pulled");
+    const second = (await redial.get()) as FakeConnection;
+    assert.deepEqual([second, dialled.length], [dialled[1], 2]);
+    fail(1);
+    t.mock.timers.tick(1_000);
+    second.lose("pulled again");
+    await assert.rejects(async () => redial.get(), {
+      message: "The other side is not reachable, and is tried again. Nobody is there",
+    });
+    await redial[Symbol.asyncDispose]();
+  });
+
   it("changes a connection that grew old for a new one, and closes it after its last exchange", async () => {
     const { redial, dialled } = redialling({ mostExchanges: 3 });
     const first = (await redial.get()) as FakeConnection;
@@ -112,6 +130,25 @@ describe("Redial", () => {
     await turn();
     assert.deepEqual([first.isClosed, second.isClosed], [true, false]);
     await redial[Symbol.asyncDispose]();
+  });
+
+  it("tells those who wait for it that it is back, or why it is not", async () => {
+    const { redial, dialled } = redialling({ failures: 1 });
+    await assert.rejects(redial.back(0), /is not reachable/);
+    await redial.back(10_000);
+    const [first] = dialled;
+    first?.lose("cable pulled");
+    await redial.back(10_000);
+    assert.equal(await redial.get(), dialled[1]);
+    await redial[Symbol.asyncDispose]();
+    await assert.rejects(redial.back(10_000), /no longer wanted/);
+  });
+
+  it("keeps nobody waiting once it is over", async () => {
+    const { redial } = redialling({ failures: Infinity });
+    const waiting = assert.rejects(redial.back(10_000), /no longer wanted/);
+    await redial[Symbol.asyncDispose]();
+    await waiting;
   });
 
   it("dials no more once it is over", async () => {

@@ -13,6 +13,8 @@ export interface RedialOptions {
 }
 
 const MOST_EXCHANGES = 5_000;
+/** Milliseconds after which a connection that is lost was good, and is dialled again at once. */
+const GOOD = 1_000;
 /** Milliseconds; it is never left alone for good. */
 const BACKOFF = { firstWait: 100, longestWait: 5_000, mostFailures: Infinity, rest: 5_000 };
 
@@ -26,8 +28,13 @@ export class Redial implements AsyncDisposable {
   readonly #backoff = new Backoff(BACKOFF);
   readonly #stopping = new AbortController();
   readonly #draining = new Set<Connection>();
+  /** Those who wait for it to come back. */
+  readonly #waiting = new Set<PromiseWithResolvers<void>>();
   #current: Connection | undefined;
+  #wasUp = false;
   #exchanges = 0;
+  /** Wear of the present connection that did not get us a new one. */
+  #forgiven = 0;
   #dialling: Promise<Connection> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #failure: Error | undefined;
@@ -51,12 +58,35 @@ export class Redial implements AsyncDisposable {
       return this.#dial();
     }
     // The old one serves until the new one is there.
-    if (++this.#exchanges >= this.#mostExchanges) this.#dial().catch(() => {});
+    this.#exchanges++;
+    const wear = Math.max(this.#exchanges, (current.wear ?? 0) - this.#forgiven);
+    if (wear >= this.#mostExchanges) this.#dial().catch(() => {});
     return current;
   }
 
+  /** Waits until it is there again, for so many milliseconds; rejects with why it is not. */
+  async back(patience: number): Promise<void> {
+    this.#stopping.signal.throwIfAborted();
+    if (this.isUp) return;
+    const waiting = Promise.withResolvers<void>();
+    const late = setTimeout(() => {
+      waiting.reject(this.#failure ?? this.#down("is not reachable"));
+    }, patience);
+    this.#waiting.add(waiting);
+    // It is tried with the backoff, or at once where nobody has noticed yet that it is gone.
+    if (this.#timer === undefined) this.#dial().catch(() => {});
+    try {
+      await waiting.promise;
+    } finally {
+      clearTimeout(late);
+      this.#waiting.delete(waiting);
+    }
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#stopping.abort(this.#down("is no longer wanted"));
+    const over = this.#down("is no longer wanted");
+    this.#stopping.abort(over);
+    for (const { reject } of this.#waiting) reject(over);
     clearTimeout(this.#timer);
     await this.#dialling?.catch(() => {});
     const all = [...this.#draining, ...(this.#current === undefined ? [] : [this.#current])];
@@ -86,17 +116,22 @@ export class Redial implements AsyncDisposable {
       return connection;
     } catch (error) {
       this.#failed(error instanceof Error ? error : new Error(String(error)));
-      throw error;
+      // To whoever has used it, it is not news that it can be reached, but that it cannot.
+      throw this.#wasUp ? (this.#failure ?? error) : error;
     }
   }
 
   #use(connection: Connection): void {
     const before = this.#current;
+    const since = Date.now();
     this.#current = connection;
+    this.#wasUp = true;
     this.#exchanges = 0;
+    this.#forgiven = 0;
     this.#backoff.succeeded();
     this.#failure = undefined;
     this.#options.connected?.(connection);
+    for (const { resolve } of this.#waiting) resolve();
     if (before !== undefined && !before.isClosed) {
       this.#draining.add(before);
       void before.drain().then(() => this.#draining.delete(before));
@@ -105,7 +140,8 @@ export class Redial implements AsyncDisposable {
       if (this.#current !== connection || this.#stopping.signal.aborted) return;
       this.#current = undefined;
       this.#options.lost?.(reason);
-      this.#failed(reason);
+      if (Date.now() - since < GOOD) this.#failed(reason);
+      else this.#dial().catch(() => {});
     });
   }
 
@@ -114,6 +150,7 @@ export class Redial implements AsyncDisposable {
     // A connection that is only to be changed for a new one still serves.
     if (this.isUp) {
       this.#exchanges = 0;
+      this.#forgiven = this.#current?.wear ?? 0;
       return;
     }
     const wait = this.#backoff.failed();

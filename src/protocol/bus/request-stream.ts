@@ -18,7 +18,14 @@ export async function readFrames(stream: BidiStream, taker: FrameTaker): Promise
   let frames = 0;
   let problem: string | undefined;
   const decoder = new LengthPrefixedDecoder(MAX_FRAME, {
-    frame: (body) => (frames++ === 0 ? taker.first(body) : taker.further(body)),
+    frame: (body) => {
+      if (frames++ > 0) {
+        taker.further(body);
+        return;
+      }
+      stream.patient?.();
+      taker.first(body);
+    },
     fault: () => {
       problem = `it has over ${MAX_FRAME} bytes`;
     },

@@ -1,5 +1,6 @@
 import { type Stop, Stopper } from "../../base/stop.ts";
 import type { BidiStream, Connection } from "../../wire/quic/connection.ts";
+import { ConnectionError } from "../../wire/quic/connection-error.ts";
 import { decodeRequest, encodeResponse, type ResponseInit } from "./codec.ts";
 import { FAILURE, failure, failureOf } from "./failure.ts";
 import type { PluginRequest } from "./plugin.gen.ts";
@@ -44,8 +45,11 @@ export async function serveExchange(
   try {
     await readFrames(stream, exchange);
   } catch (error) {
-    // Whoever has asked may go as it likes; its answer learns of it.
-    if (!exchange.isAsked) await exchange.unread(error as Error);
+    // Whoever has asked may go as it likes: its answer learns of it. One that goes before has
+    // asked nothing.
+    if (!exchange.isAsked && !(error instanceof ConnectionError)) {
+      await exchange.unread(error as Error);
+    }
   }
   await exchange.answered;
 }

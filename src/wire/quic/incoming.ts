@@ -1,6 +1,8 @@
 import { ConnectionError } from "./connection-error.ts";
 import type { HeldBytes, Holder } from "./held-bytes.ts";
 
+/** Intervals in which nothing comes from one that is silent. */
+const SILENT = 2;
 /** Room is given back in steps: a message for each small piece would cost more than the piece. */
 const STEP = 128 * 1024;
 
@@ -29,6 +31,7 @@ export class Incoming implements Holder {
   #next: PromiseWithResolvers<void> | undefined;
   /** Something came since this was last set to false. */
   wasHeard = true;
+  #silent = 0;
 
   constructor(owner: IncomingOwner) {
     this.#owner = owner;
@@ -36,6 +39,16 @@ export class Incoming implements Holder {
 
   get isEnded(): boolean {
     return this.#isEnded;
+  }
+
+  /**
+   * Whether it has not ended and nothing came for two intervals. Called once in each: one alone says
+   * nothing where the whole program stood still meanwhile.
+   */
+  isSilent(): boolean {
+    this.#silent = this.wasHeard ? 0 : this.#silent + 1;
+    this.wasHeard = false;
+    return !this.#isEnded && this.#silent >= SILENT;
   }
 
   /** The bytes are lent. */

@@ -91,12 +91,11 @@ export class QuicStream implements BidiStream {
     this.#abort?.abort(error);
   }
 
-  /** Whether nothing of an unfinished request came since the last time. */
+  /** Whether nothing of an unfinished request came for a while. Called at intervals. */
   isStale(): boolean {
-    const isAwaited = this.#isPatient && !this.#outgoing.isDone;
-    const isStale = !isAwaited && !this.#incoming.isEnded && !this.#incoming.wasHeard;
-    this.#incoming.wasHeard = false;
-    return isStale;
+    // Until it is answered, it is not the peer that has something to say.
+    if (this.#isPatient && !this.#outgoing.isDone) this.#incoming.wasHeard = true;
+    return this.#incoming.isSilent();
   }
 
   giveUp(error: ConnectionError): void {

@@ -106,11 +106,9 @@ export class TlsStream implements BidiStream {
     this.#host.done(this, true);
   }
 
-  /** Whether nothing of an unfinished request came since the last time. */
+  /** Whether nothing of an unfinished request came for a while. Called at intervals. */
   isStale(): boolean {
-    const isStale = !this.#incoming.isEnded && !this.#incoming.wasHeard;
-    this.#incoming.wasHeard = false;
-    return isStale;
+    return this.#incoming.isSilent();
   }
 
   #breakOff(error: ConnectionError): void {

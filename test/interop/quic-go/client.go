@@ -218,7 +218,6 @@ func (c *client) storage(ctx context.Context) error {
 // requests sends what stdin says, a request in each line, one after the other.
 func (c *client) requests(ctx context.Context) error {
 	lines := bufio.NewReaderSize(os.Stdin, 1<<20)
-	go c.serveEvents(ctx, nil)
 	for {
 		line, err := lines.ReadString('\n')
 		if strings.TrimSpace(line) != "" {
@@ -226,7 +225,7 @@ func (c *client) requests(ctx context.Context) error {
 			if problem := protojson.Unmarshal([]byte(line), request); problem != nil {
 				return usageError{fmt.Sprintf("no PluginRequest: %v", problem)}
 			}
-			if _, problem := c.ask(ctx, request); problem != nil {
+			if problem := c.send(ctx, request); problem != nil {
 				failed := describe(problem)
 				failed["requestId"] = request.RequestId
 				report(failed)
@@ -236,4 +235,13 @@ func (c *client) requests(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+func (c *client) send(ctx context.Context, request *pb.PluginRequest) error {
+	if subscribe := request.GetSubscribe(); subscribe != nil {
+		_, err := c.subscribe(ctx, subscribe)
+		return err
+	}
+	_, err := c.ask(ctx, request)
+	return err
 }

@@ -8,29 +8,83 @@ import (
 	"strings"
 
 	"github.com/quic-go/quic-go"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "quicpeer/pluginv1"
 )
 
-// A subscription is delivered to a plugin's server, or on the connection it was made on.
+// A subscription is delivered to a plugin's server, or on the stream it was made on.
 type subscription struct {
 	topic   string
 	filters map[string]string
 	conn    quic.Connection
+	// Of one who is no plugin:
+	events chan *pb.Publish
 }
 
-func (o *orchestrator) subscribe(from *caller, request *pb.Subscribe) *pb.PluginResponse {
+// The events that may wait for one subscriber; it loses those that come after them.
+const mostWaiting = 1000
+
+// subscribe answers, or serves the stream until the subscription or its connection ends.
+func (o *orchestrator) subscribe(
+	ctx context.Context, from *caller, requestID string, request *pb.Subscribe,
+) (*pb.PluginResponse, error) {
 	id := request.SubscriptionId
 	if id == "" {
 		id = rand.Text()
 	}
 	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.subscriptions[id] = subscription{request.Topic, request.Filters, o.deliverTo(from.conn)}
-	return subscribeAnswer(id, request.Topic)
+	s := subscription{topic: request.Topic, filters: request.Filters, conn: o.pluginOf(from.conn)}
+	if s.conn == nil {
+		s.conn, s.events = from.conn, make(chan *pb.Publish, mostWaiting)
+	}
+	o.end(id)
+	o.subscriptions[id] = s
+	o.mu.Unlock()
+	confirmation := subscribeAnswer(id, request.Topic)
+	if s.events == nil {
+		return confirmation, nil
+	}
+	confirmation.RequestId = requestID
+	if err := from.stream.writeMessage(confirmation); err != nil {
+		return nil, err
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, nil
+		case event, open := <-s.events:
+			if !open {
+				return nil, nil
+			}
+			if err := from.stream.writeMessage(deliveryOf(requestID, id, event)); err != nil {
+				return nil, err
+			}
+		}
+	}
 }
 
-func (o *orchestrator) deliverTo(conn quic.Connection) quic.Connection {
+// end drops a subscription, and with it the stream it is served on. The lock is held.
+func (o *orchestrator) end(id string) {
+	if s := o.subscriptions[id]; s.events != nil {
+		close(s.events)
+	}
+	delete(o.subscriptions, id)
+}
+
+func deliveryOf(requestID, id string, event *pb.Publish) *pb.PluginResponse {
+	delivery := &pb.EventDelivery{
+		SubscriptionId: id, Topic: event.Topic, EventType: event.EventType, Payload: event.Payload,
+		SourcePlugin: event.SourcePlugin, Timestamp: timestamppb.Now(),
+	}
+	return &pb.PluginResponse{
+		RequestId: requestID,
+		Response:  &pb.PluginResponse_EventDelivery{EventDelivery: delivery},
+	}
+}
+
+// pluginOf is the connection to the server of the plugin that dialled, if it is one.
+func (o *orchestrator) pluginOf(conn quic.Connection) quic.Connection {
 	id := o.registered[conn]
 	if id == "" {
 		id = strings.TrimSuffix(peerName(conn), "-client")
@@ -40,23 +94,29 @@ func (o *orchestrator) deliverTo(conn quic.Connection) quic.Connection {
 			return plugin.conn
 		}
 	}
-	return conn
+	return nil
 }
 
 func (o *orchestrator) publish(ctx context.Context, event *pb.Publish) {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
 	for _, s := range o.subscriptions {
-		if !s.matches(event) {
-			continue
-		}
-		go func() {
-			ctx, cancel := withTimeout(context.WithoutCancel(ctx))
-			defer cancel()
-			if _, err := call(ctx, s.conn, publishRequest(event)); err != nil {
-				fmt.Fprintf(os.Stderr, "cannot deliver an event: %v\n", err)
+		switch {
+		case !s.matches(event):
+		case s.events != nil:
+			select {
+			case s.events <- event:
+			default:
 			}
-		}()
+		default:
+			go func() {
+				ctx, cancel := withTimeout(context.WithoutCancel(ctx))
+				defer cancel()
+				if _, err := call(ctx, s.conn, publishRequest(event)); err != nil {
+					fmt.Fprintf(os.Stderr, "cannot deliver an event: %v\n", err)
+				}
+			}()
+		}
 	}
 }
 
@@ -79,7 +139,7 @@ func (o *orchestrator) forget(conn quic.Connection) {
 	delete(o.registered, conn)
 	for id, s := range o.subscriptions {
 		if s.conn == conn {
-			delete(o.subscriptions, id)
+			o.end(id)
 		}
 	}
 }

@@ -165,11 +165,12 @@ func (o *orchestrator) answer(
 	case *pb.PluginRequest_StorageList:
 		return o.route(ctx, o.storage, storageType(r.StorageList.StorageType), request), nil
 	case *pb.PluginRequest_Subscribe:
-		return o.subscribe(from, r.Subscribe), nil
+		context.AfterFunc(from.conn.Context(), func() { o.forget(from.conn) })
+		return o.subscribe(ctx, from, request.RequestId, r.Subscribe)
 	case *pb.PluginRequest_Unsubscribe:
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		delete(o.subscriptions, r.Unsubscribe.SubscriptionId)
+		o.end(r.Unsubscribe.SubscriptionId)
 		return &pb.PluginResponse{}, nil
 	case *pb.PluginRequest_Publish:
 		o.publish(ctx, r.Publish)

@@ -1,0 +1,24 @@
+import { RateLimiter } from "../base/rate-limiter.ts";
+
+type Report = (event: string, fields: Record<string, unknown>) => void;
+
+/** Reports of one kind that are passed on in a stretch of time. */
+const RATE = { limit: 20, windowMs: 10_000 };
+
+/**
+ * Reports what others do wrong, so much of it that a person can read it: who does it ten thousand
+ * times must not fill the log. How many were left out is said with the next one.
+ */
+export function boundedReport(report: Report, now?: () => number): Report {
+  const passes = new RateLimiter(RATE, now);
+  const leftOut = new Map<string, number>();
+  return (event, fields) => {
+    const before = leftOut.get(event) ?? 0;
+    if (passes.take(event) > 0) {
+      leftOut.set(event, before + 1);
+      return;
+    }
+    leftOut.delete(event);
+    report(event, before === 0 ? fields : { ...fields, leftOut: before });
+  };
+}

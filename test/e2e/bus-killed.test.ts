@@ -1,0 +1,167 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { describe, it } from "node:test";
+import { setTimeout as wait } from "node:timers/promises";
+
+import { type Bridge, BusHome, type Reply } from "../support/bus-home.ts";
+
+/** Processes by what they were started with: those that a program started, and they in turn. */
+function processes(isWanted: (command: string, parent: number) => boolean): number[] {
+  return readdirSync("/proc")
+    .map(Number)
+    .filter((pid) => {
+      try {
+        const command = readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ");
+        const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+        const [state, parent] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+        return state !== "Z" && isWanted(command, Number(parent));
+      } catch {
+        return false;
+      }
+    });
+}
+
+function engineOf(pid: number | undefined): number {
+  const [engine] = processes(
+    (command, parent) => parent === pid && /quic-engine|engine-main/.test(command),
+  );
+  assert.ok(engine, "no QUIC engine runs");
+  return engine;
+}
+
+const textOf = ({ result }: Reply): string => result?.content?.[0]?.text ?? "";
+
+/** An answer that is a result, or says honestly that there is none. */
+function isHonest({ result, error }: Reply): boolean {
+  if (error !== undefined) return error.code === -32603 && /orchestrator at/.test(error.message);
+  return result?.isError !== true || /lost|not reachable|down|ended/.test(JSON.stringify(result));
+}
+
+interface Load {
+  readonly replies: readonly Reply[];
+  /** Waits until so many more calls were answered with a result. */
+  more(count: number): Promise<void>;
+  /** Ends it, when every call has been answered. */
+  stop(): Promise<void>;
+}
+
+const isDone = ({ error, result }: Reply): boolean =>
+  error === undefined && result?.isError !== true;
+
+/** Eight callers, each with its next call as soon as the last one was answered. */
+function load(bridge: Bridge, name: string): Load {
+  const replies: Reply[] = [];
+  const over = new AbortController();
+  const caller = async (_: unknown, number: number): Promise<void> => {
+    for (let call = 0; !over.signal.aborted; call++) {
+      const reply = await bridge.call("note", {
+        message: `${name} ${number} ${call}`,
+        ms: call % 5,
+      });
+      replies.push(reply);
+      if (!isDone(reply)) await wait(20);
+    }
+  };
+  const callers = Array.from({ length: 8 }, caller);
+  return {
+    replies,
+    async more(count) {
+      const wanted = replies.filter(isDone).length + count;
+      while (replies.filter(isDone).length < wanted) await wait(10);
+    },
+    async stop() {
+      over.abort();
+      await Promise.all(callers);
+    },
+  };
+}
+
+describe("an orchestrator that is killed", { timeout: 60_000 }, () => {
+  it("is told of to whoever waits on the bridge, which comes back with it", async () => {
+    await using home = new BusHome();
+    const first = await home.orchestrator([home.testPlugin()]);
+    await first.logged("plugin.up");
+    await using bridge = home.bridge(first.addr);
+    const slow = bridge.call("note", { message: "interrupted", ms: 60_000 });
+    while (!home.recorded().includes("note interrupted")) await wait(10);
+    await first.kill();
+
+    const { error } = await slow;
+    assert.equal(error?.code, -32603);
+    assert.match(error.message, new RegExp(`^The orchestrator at ${first.addr} was lost`));
+    assert.match(error.message, /may have been done or not/);
+    const { error: down } = await bridge.call("note", { message: "never sent" });
+    assert.equal(down?.code, -32603);
+    assert.match(down.message, /is not reachable, and is tried again/);
+    assert.deepEqual((await bridge.ask("ping")).result, {});
+
+    const second = await home.orchestrator([home.testPlugin()], first.addr);
+    await bridge.connected(2);
+    assert.equal(textOf(await bridge.call("echo", { text: "back" })), "back");
+    assert.equal(second.addr, first.addr);
+    assert.deepEqual(home.recorded(), ["note interrupted"]);
+  });
+
+  it("leaves no process behind", async () => {
+    await using home = new BusHome();
+    const env = { BUS_TROUBLE: "ignore-sigterm" };
+    const plugins = [home.testPlugin("one"), home.testPlugin("stubborn", env)];
+    const orchestrator = await home.orchestrator(plugins);
+    await orchestrator.logged("plugin.up", 2);
+    const { pid } = orchestrator.program.child;
+    const children = processes((_, parent) => parent === pid);
+    const all = [...children, ...processes((_, parent) => children.includes(parent))];
+    // Two plugins with an engine each, the orchestrator's own engine, and what watches them all.
+    assert.ok(all.length >= 5, `${all.length} processes`);
+    await orchestrator.kill();
+    while (processes(() => true).some((one) => all.includes(one))) await wait(50);
+  });
+});
+
+describe("a QUIC engine that is killed", { timeout: 60_000 }, () => {
+  it("costs calls an honest error, or only time where they may be repeated", async () => {
+    await using home = new BusHome();
+    const orchestrator = await home.orchestrator([home.testPlugin()]);
+    await orchestrator.logged("plugin.up");
+    await using bridge = home.bridge(orchestrator.addr);
+    await bridge.ask("tools/list");
+    const note = bridge.call("note", { message: "once", ms: 700 });
+    const look = bridge.call("look", { message: "twice", ms: 700 });
+    while (home.recorded().length < 2) await wait(10);
+    process.kill(engineOf(bridge.program.child.pid), "SIGKILL");
+
+    const { error } = await note;
+    assert.equal(error?.code, -32603);
+    assert.match(error.message, /may have been done or not/);
+    assert.match(textOf(await look), / twice$/);
+    assert.deepEqual(home.recorded().toSorted(), ["look twice", "look twice", "note once"]);
+  });
+
+  for (const who of ["bridge", "plugin", "orchestrator"] as const) {
+    it(`leaves no call unanswered under load, and everybody finds back (${who})`, async () => {
+      await using home = new BusHome();
+      const orchestrator = await home.orchestrator([home.testPlugin()]);
+      const up = await orchestrator.logged("plugin.up");
+      await using bridge = home.bridge(orchestrator.addr);
+      const { pid: orchestratorPid } = orchestrator.program.child;
+      const pids = {
+        bridge: bridge.program.child.pid,
+        plugin: Number(up.pid),
+        orchestrator: orchestratorPid,
+      };
+      const calls = load(bridge, who);
+      await calls.more(100);
+      process.kill(engineOf(pids[who]), "SIGKILL");
+      while (calls.replies.every(isDone)) await wait(10);
+      await calls.more(100);
+      await calls.stop();
+
+      for (const reply of calls.replies) assert.ok(isHonest(reply), JSON.stringify(reply));
+      // No call was made twice, and the plugin is the one that it was.
+      assert.equal(new Set(home.recorded()).size, home.recorded().length);
+      const { out } = await orchestrator.plugin("list", "--json");
+      const [plugin] = (JSON.parse(out) as { plugins: Record<string, unknown>[] }).plugins;
+      assert.deepEqual([plugin?.state, plugin?.pid, plugin?.restarts], ["up", up.pid, 0]);
+    });
+  }
+});

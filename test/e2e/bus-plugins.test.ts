@@ -1,0 +1,145 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { Stopper } from "../../src/base/stop.ts";
+import type { PluginLimits } from "../../src/plugin/settings.ts";
+import { BusHome } from "../support/bus-home.ts";
+import { BusInProcess, wordsOf } from "../support/bus-in-process.ts";
+
+function isAlive(pid: number | undefined): boolean {
+  try {
+    return process.kill(pid ?? 0, 0);
+  } catch {
+    return false;
+  }
+}
+
+/** A bus with a plugin that is well, and one that has something. Their tools have other names. */
+async function withTrouble(
+  home: BusHome,
+  trouble: string,
+  limits: Partial<PluginLimits> = {},
+): Promise<BusInProcess> {
+  const plugins = [home.testPlugin("well"), home.testPlugin("ill", { BUS_TROUBLE: trouble })];
+  const bus = await BusInProcess.open(home, plugins, limits);
+  await bus.until("well", ({ state }) => state === "up");
+  return bus;
+}
+
+describe("a plugin that does not get up", { timeout: 60_000 }, () => {
+  const causes: Readonly<Record<string, readonly [Partial<PluginLimits>, RegExp]>> = {
+    exit: [{}, /^It ended \(9\) before it was READY, after saying: the disk is on fire$/],
+    "no-ready": [{ ready: 1_500 }, /^It did not say READY within 1500 ms$/],
+    "boot-error": [{}, /^It could not boot: it is Sunday$/],
+    "hang-boot": [{ handshake: 1_500 }, /^Waited 1500 ms for Plugin 'ill' to answer 'boot'$/],
+  };
+  for (const [trouble, [limits, expected]] of Object.entries(causes)) {
+    it(`is tried again, and says why (${trouble}); the other serves`, async () => {
+      await using home = new BusHome();
+      await using bus = await withTrouble(home, trouble, limits);
+      const { lastError } = await bus.until("ill", (status) => status.restarts > 0);
+      assert.match(lastError ?? "", expected);
+      assert.equal(wordsOf(await bus.call("echo", { text: "well" })), "well");
+      await assert.rejects(bus.orchestrator.plugin("ill").start(), /could not be started/);
+    });
+  }
+
+  it("keeps those down that need it, which say so", async () => {
+    await using home = new BusHome();
+    const plugins = [
+      { ...home.testPlugin("needy"), depends_on: ["ill"] },
+      home.testPlugin("ill", { BUS_TROUBLE: "boot-error" }),
+    ];
+    await using bus = await BusInProcess.open(home, plugins);
+    const { lastError } = await bus.until("needy", (status) => status.lastError !== undefined);
+    assert.match(lastError ?? "", /^Plugin 'ill' could not be started\. It could not boot/);
+  });
+});
+
+describe("a plugin that is up and then is not", { timeout: 60_000 }, () => {
+  it("is told of to whoever called it when it dies, and started again", async () => {
+    await using home = new BusHome();
+    await using bus = await BusInProcess.open(home, [home.testPlugin()]);
+    await bus.until("tools.test", ({ state }) => state === "up");
+    const slow = bus.call("note", { message: "slow", ms: 60_000 });
+    while (home.recorded().length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+    const died = await bus.call("perish");
+    for (const result of [died, await slow]) {
+      assert.equal(result.isError, true);
+      assert.match(wordsOf(result), /^Plugin 'tools\.test' was lost before it had answered/);
+      assert.match(wordsOf(result), /may have been done or not/);
+    }
+    const { lastError } = await bus.until("tools.test", ({ restarts, state }) => {
+      return restarts === 1 && state === "up";
+    });
+    assert.match(lastError ?? "", /^It was ended by SIGKILL/);
+    assert.equal(wordsOf(await bus.call("echo", { text: "again" })), "again");
+    assert.deepEqual(home.recorded(), ["note slow"]);
+  });
+
+  it("is told of at once to whoever calls it while it is down", async () => {
+    await using home = new BusHome();
+    const limits = { firstWait: 60_000, longestWait: 60_000 };
+    await using bus = await BusInProcess.open(home, [home.testPlugin()], limits);
+    await bus.until("tools.test", ({ state }) => state === "up");
+    await bus.call("perish");
+    const result = await bus.call("echo", { text: "anybody?" });
+    assert.equal(result.isError, true);
+    assert.match(wordsOf(result), /^Plugin 'tools\.test' (is down|has just ended)/);
+    await bus.until("tools.test", ({ state }) => state === "waiting");
+    await bus.orchestrator.plugin("tools.test").restart();
+    assert.equal(wordsOf(await bus.call("echo", { text: "back" })), "back");
+  });
+
+  for (const [trouble, expected] of [
+    ["hang-health", /It does not answer: Waited 300 ms/],
+    ["unhealthy", /It says that it is not well: a fever/],
+  ] as const) {
+    it(`is started again (${trouble})`, async () => {
+      await using home = new BusHome();
+      const limits = { healthEvery: 100, health: 300, mostUnhealthy: 2 };
+      await using bus = await withTrouble(home, trouble, limits);
+      const first = await bus.until("ill", ({ state }) => state === "up");
+      await bus.until("ill", ({ restarts, state }) => restarts > 0 && state === "up");
+      assert.ok(bus.lines.some((line) => line.includes("plugin.unhealthy") && expected.test(line)));
+      assert.equal(isAlive(first.pid), false);
+      assert.equal(wordsOf(await bus.call("echo", { text: "well" })), "well");
+    });
+  }
+
+  it("does not hold whoever no longer wants to wait for it", async () => {
+    await using home = new BusHome();
+    await using bus = await BusInProcess.open(home, [home.testPlugin()]);
+    await bus.until("tools.test", ({ state }) => state === "up");
+    const stop = new Stopper();
+    const hanging = bus.call("hang", {}, stop);
+    assert.equal(wordsOf(await bus.call("echo", { text: "others" })), "others");
+    stop.stop(new Error("never mind"));
+    const result = await hanging;
+    assert.equal(result.isError, true);
+    assert.match(wordsOf(result), /'hang' was cancelled/);
+  });
+
+  it("may say more than anybody can read", async () => {
+    await using home = new BusHome();
+    await using bus = await BusInProcess.open(home, [home.testPlugin()]);
+    await bus.until("tools.test", ({ state }) => state === "up");
+    assert.equal(wordsOf(await bus.call("chatter")), "done");
+    assert.ok(bus.lines.length < 500, `${bus.lines.length} lines`);
+    assert.ok(bus.orchestrator.plugin("tools.test").said.length <= 40);
+  });
+});
+
+describe("a plugin that does not want to end", { timeout: 60_000 }, () => {
+  for (const trouble of ["hang-shutdown", "ignore-sigterm"]) {
+    it(`is ended (${trouble})`, async () => {
+      await using home = new BusHome();
+      const plugins = [home.testPlugin("ill", { BUS_TROUBLE: trouble })];
+      const bus = await BusInProcess.open(home, plugins, { shutdown: 500 });
+      const { pid } = await bus.until("ill", ({ state }) => state === "up");
+      assert.equal(isAlive(pid), true);
+      await bus[Symbol.asyncDispose]();
+      assert.equal(isAlive(pid), false);
+    });
+  }
+});

@@ -1,0 +1,243 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+
+import { BusHome, type OrchestratorProgram, type Reply } from "../support/bus-home.ts";
+
+const M = "io.modelcontextprotocol/";
+const LATEST = { [`${M}protocolVersion`]: "2026-07-28", [`${M}clientCapabilities`]: {} };
+const SESSIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+const CLIENT = { name: "stranger", version: "1" };
+const CREATE = { name: "create_project", arguments: { name: "My App" } };
+const CREATED = { type: "text", text: "Created project: My App (slug: my-app)" };
+
+/** What the bridge's document shows, line for line: what is sent, and what is answered. */
+const EXCHANGES: readonly (readonly [sent: string, answered?: string])[] = [
+  [
+    '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2024-11-05"}}',
+    '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2024-11-05","capabilities":{"tools":{}},"serverInfo":{"name":"orchestra","version":"1.0.0"}}}',
+  ],
+  [
+    '{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"create_project","arguments":{"name":"My App"}}}',
+    '{"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":"Created project: My App (slug: my-app)"}]}}',
+  ],
+  [
+    '{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"fail","arguments":{}}}',
+    '{"jsonrpc":"2.0","id":4,"result":{"content":[{"type":"text","text":"tool error: validation_error"}],"isError":true}}',
+  ],
+  ['{"jsonrpc":"2.0","method":"notifications/initialized"}'],
+  ['{"jsonrpc":"2.0","method":"notifications/of/whatever/kind","params":{"a":1}}'],
+  ['{"jsonrpc":"2.0","id":1,"method":"ping"}', '{"jsonrpc":"2.0","id":1,"result":{}}'],
+  [
+    '{"jsonrpc":"2.0","id":1,"method":"some/unknown"}',
+    '{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"method not found: some/unknown"}}',
+  ],
+];
+
+describe("trunkline mcp --orchestrator-addr", { timeout: 60_000 }, () => {
+  let home: BusHome;
+  let orchestrator: OrchestratorProgram;
+  before(async () => {
+    home = new BusHome();
+    orchestrator = await home.orchestrator([home.testPlugin()]);
+    await orchestrator.logged("plugin.up");
+  });
+  after(() => home[Symbol.asyncDispose]());
+
+  it("says to whom it is connected, on stderr alone", async () => {
+    await using bridge = home.bridge(orchestrator.addr);
+    await bridge.connected();
+    assert.equal(
+      bridge.program.stderr,
+      `trunkline: connected to orchestrator at ${orchestrator.addr}\n`,
+    );
+    assert.equal(await bridge.end(), 0);
+    assert.deepEqual(bridge.program.lines, []);
+  });
+
+  it("answers what its document shows as the document shows it", async () => {
+    await using bridge = home.bridge(orchestrator.addr);
+    let answers = 0;
+    for (const [sent, answered] of EXCHANGES) {
+      bridge.program.write(sent);
+      if (answered === undefined) continue;
+      await bridge.program.answers(++answers);
+      assert.equal(bridge.program.lines.at(-1), answered);
+    }
+    assert.equal(bridge.program.lines.length, answers);
+  });
+
+  it("lists tools with their names, descriptions and schemas", async () => {
+    await using bridge = home.bridge(orchestrator.addr);
+    const { result } = await bridge.ask("tools/list");
+    assert.deepEqual(result?.tools?.[0], {
+      name: "create_project",
+      description: "Create a new project workspace",
+      inputSchema: {
+        type: "object",
+        properties: { name: { type: "string" } },
+        required: ["name"],
+      },
+    });
+  });
+
+  it("answers what is no request with the codes of its document, and goes on", async () => {
+    await using bridge = home.bridge(orchestrator.addr);
+    bridge.program.write('{"jsonrpc":"2.0","id":1,"meth');
+    bridge.program.write(
+      { jsonrpc: "2.0", id: 2 },
+      { jsonrpc: "2.0", id: 3, method: "tools/call" },
+    );
+    const answers = (await bridge.program.answers(3)) as readonly unknown[] as readonly Reply[];
+    assert.deepEqual(
+      answers.map(({ id, error }) => [id, error?.code]),
+      [
+        [null, -32700],
+        [2, -32600],
+        [3, -32602],
+      ],
+    );
+    assert.deepEqual((await bridge.ask("ping")).result, {});
+  });
+
+  it("passes values on as they are, and makes a text of them unless they have one", async () => {
+    await using bridge = home.bridge(orchestrator.addr);
+    const value = {
+      numbers: [0, -1.5, 1e300, 9007199254740991],
+      nothing: null,
+      deep: { list: [[], {}, [null, true]], "": "empty" },
+      unicode: 'héllo \u2603 \u{1F600} "quoted" \u0000',
+    };
+    const { result } = await bridge.call("echo", value);
+    assert.deepEqual(JSON.parse(result?.content?.[0]?.text ?? ""), value);
+    const texts = await bridge.call("echo", { text: "only this", beside: 1 });
+    assert.equal(texts.result?.content?.[0]?.text, "only this");
+  });
+
+  it("gives the pieces of a tool that answers in pieces as one text", async () => {
+    await using bridge = home.bridge(orchestrator.addr);
+    const { result } = await bridge.call("count", { pieces: 4 });
+    assert.deepEqual(result?.content, [{ type: "text", text: "0\n1\n2\n3\n" }]);
+  });
+
+  for (const revision of SESSIONS) {
+    it(`serves a client of ${revision}`, async () => {
+      await using bridge = home.bridge(orchestrator.addr);
+      const params = { protocolVersion: revision, capabilities: {}, clientInfo: CLIENT };
+      const { result } = await bridge.ask("initialize", params);
+      assert.equal(result?.protocolVersion, revision);
+      assert.deepEqual(result?.serverInfo, { name: "orchestra", version: "1.0.0" });
+      bridge.program.write({ jsonrpc: "2.0", method: "notifications/initialized" });
+      const { result: list } = await bridge.ask("tools/list");
+      assert.ok(list?.tools?.some(({ name }) => name === "create_project"));
+      const { result: called } = await bridge.ask("tools/call", CREATE);
+      assert.deepEqual(called?.content, [CREATED]);
+    });
+  }
+
+  it("serves a client of 2026-07-28", async () => {
+    await using bridge = home.bridge(orchestrator.addr);
+    const found = await bridge.ask("server/discover", { _meta: LATEST });
+    assert.match(JSON.stringify(found.result?.supportedVersions), /"2026-07-28"/);
+    const { result: list } = await bridge.ask("tools/list", { _meta: LATEST });
+    assert.ok(list?.tools?.some(({ name }) => name === "create_project"));
+    const { result } = await bridge.ask("tools/call", { ...CREATE, _meta: LATEST });
+    assert.deepEqual(result?.content, [CREATED]);
+  });
+
+  it("takes a line of 10 MB, refuses a longer one, and answers the next", async () => {
+    await using bridge = home.bridge(orchestrator.addr);
+    const room = 10 * 1024 * 1024 - 200;
+    const { result } = await bridge.call("echo", { text: "x".repeat(room) });
+    assert.equal(result?.content?.[0]?.text.length, room);
+    const { error } = await bridge.call("echo", { text: "x".repeat(room + 400) });
+    assert.equal(error?.code, -32600);
+    assert.deepEqual((await bridge.ask("tools/call", CREATE)).result?.content, [CREATED]);
+  });
+
+  it("does not hold a quick call for a slow one", async () => {
+    await using bridge = home.bridge(orchestrator.addr);
+    const slow = bridge.call("note", { message: "slow", ms: 1_000 });
+    const quick = bridge.call("note", { message: "quick" });
+    assert.equal(await Promise.race([slow.then(() => "slow"), quick.then(() => "quick")]), "quick");
+    assert.match((await slow).result?.content?.[0]?.text ?? "", /slow$/);
+  });
+
+  it("gives the answer to what was asked before its input ended", async () => {
+    await using bridge = home.bridge(orchestrator.addr);
+    const asked = bridge.call("note", { message: "last words", ms: 300 });
+    bridge.program.child.stdin.end();
+    assert.match((await asked).result?.content?.[0]?.text ?? "", /last words$/);
+    assert.equal(await bridge.program.exit, 0);
+  });
+
+  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+    it(`ends at once with ${signal}, and answers what is in flight`, async () => {
+      await using bridge = home.bridge(orchestrator.addr);
+      const asked = bridge.call("hang");
+      await bridge.connected();
+      await bridge.ask("ping");
+      const before = performance.now();
+      bridge.program.child.kill(signal);
+      const { error, result } = await asked;
+      assert.ok(error !== undefined || result?.isError === true);
+      assert.equal(await bridge.program.exit, 0);
+      // The grace is below a second; what is left is for a busy machine.
+      assert.ok(performance.now() - before < 5_000);
+    });
+  }
+
+  it("says what is wrong with its command line", async () => {
+    for (const [args, expected] of [
+      [["--certs-dir", home.certs], /give '--orchestrator-addr' too/],
+      [["--orchestrator-addr", "nonsense"], /Cannot read the address 'nonsense'/],
+    ] as const) {
+      const { code, err } = await home.run("mcp", ...args);
+      assert.equal(code, 2, err);
+      assert.match(err, expected);
+    }
+  });
+});
+
+describe("trunkline plugin", { timeout: 60_000 }, () => {
+  it("lists, calls, restarts and tells what was said", async () => {
+    await using home = new BusHome();
+    const orchestrator = await home.orchestrator([home.testPlugin()]);
+    const up = await orchestrator.logged("plugin.up");
+    const listed = await orchestrator.plugin("list", "--json");
+    const [plugin] = (JSON.parse(listed.out) as { plugins: Record<string, unknown>[] }).plugins;
+    assert.deepEqual([plugin?.id, plugin?.state, plugin?.pid], ["tools.test", "up", up.pid]);
+
+    const called = await orchestrator.plugin("call", "create_project", "--args", '{"name":"A b"}');
+    assert.deepEqual([called.code, called.out], [0, "Created project: A b (slug: a-b)"]);
+    const failed = await orchestrator.plugin("call", "fail");
+    assert.deepEqual([failed.code, failed.out + failed.err], [1, "tool error: validation_error\n"]);
+    const { out: logs } = await orchestrator.plugin("logs", "tools.test");
+    assert.match(logs, /^booted with \{"greeting":"hi"\}$/m);
+
+    const restarted = await orchestrator.plugin("restart", "tools.test", "--json");
+    const { plugin: again } = JSON.parse(restarted.out) as { plugin: Record<string, unknown> };
+    assert.deepEqual([again.state, again.restarts], ["up", 1]);
+    assert.notEqual(again.pid, up.pid);
+  });
+
+  it("says what is wrong: a plugin, a tool or an orchestrator that is not there", async () => {
+    await using home = new BusHome();
+    const orchestrator = await home.orchestrator([home.testPlugin()]);
+    await orchestrator.logged("plugin.up");
+    for (const [args, expected] of [
+      [["restart", "tools.tset"], /There is no plugin 'tools\.tset'\. Is it 'tools\.test'\?/],
+      [["logs", "x"], /There is no plugin 'x'\. There are: tools\.test/],
+      [["call", "no_such_tool"], /no_such_tool/],
+      [["call", "create_project", "--args", "{}"], /'name' is missing|name/],
+    ] as const) {
+      const [command, ...rest] = args;
+      const { code, out, err } = await orchestrator.plugin(command, ...rest);
+      assert.equal(code, 1, args.join(" "));
+      assert.match(out + err, expected);
+    }
+    await orchestrator.stop();
+    const { code, err } = await orchestrator.plugin("list");
+    assert.equal(code, 1);
+    assert.match(err, /Run `trunkline orchestrator`, or give --orchestrator-addr/);
+  });
+});

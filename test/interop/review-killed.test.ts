@@ -1,0 +1,100 @@
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, readdirSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+
+import { readWhileKilled, ReviewHome } from "../e2e/review-server.ts";
+
+const WRITERS = ["a", "b", "c", "d", "e"];
+const COUNT = 200;
+
+function checkOrder(got: readonly string[]): void {
+  assert.equal(got.length, WRITERS.length * COUNT);
+  for (const file of WRITERS) {
+    const own = got.filter((line) => line.startsWith(`${file} `));
+    assert.deepEqual(
+      own,
+      Array.from({ length: COUNT }, (_, n) => `${file} ${n}`),
+    );
+  }
+}
+
+function homeWithFiles(): ReviewHome {
+  const home = new ReviewHome();
+  for (const file of WRITERS) home.write(file, "one\ntwo\nthree\nfour\nfive\n");
+  return home;
+}
+
+describe(
+  "a thousand comments, through a server that is killed at random",
+  { timeout: 900_000 },
+  () => {
+    it("all arrive once and in order that five command lines write at once", async (test) => {
+      using home = homeWithFiles();
+      const writing = Promise.all(
+        WRITERS.map(async (file) => {
+          for (let n = 0; n < COUNT; n++) await home.add(`${n}`, file);
+        }),
+      );
+      const { got, kills } = await readWhileKilled(home, writing, 1500);
+      await writing;
+      test.diagnostic(`the server was killed ${kills} times`);
+      assert.ok(kills > 5);
+      checkOrder(got);
+    });
+
+    it("all arrive once and in order that five programs drop in the inbox", async (test) => {
+      using home = homeWithFiles();
+      const inbox = join(home.data, "review-inbox");
+      mkdirSync(inbox, { recursive: true });
+      const writing = Promise.all(
+        WRITERS.map(async (file) => {
+          for (let n = 0; n < COUNT; n++) {
+            const record = { file, comment: `${n}`, project_root: home.repository, time: n };
+            const name = join(inbox, `${file}-${String(n).padStart(4, "0")}.json`);
+            writeFileSync(`${name}.part`, JSON.stringify(record));
+            renameSync(`${name}.part`, name);
+            await delay(Math.random() * 20);
+          }
+        }),
+      );
+      const { got, kills } = await readWhileKilled(home, writing, 1500, () => isEmpty(inbox));
+      test.diagnostic(`the server was killed ${kills} times`);
+      checkOrder(got);
+    });
+
+    it("all arrive that five programs drop in the one file, each when it is free", async (test) => {
+      using home = homeWithFiles();
+      const folder = join(home.path, ".config/jesseduffield/lazygit");
+      mkdirSync(folder, { recursive: true });
+      const file = join(folder, "mcp-messages.json");
+      const writing = Promise.all(
+        WRITERS.map(async (name) => {
+          for (let n = 0; n < COUNT; n++) {
+            const record = { file: name, comment: `${n}`, project_root: home.repository, time: n };
+            while (!wrote(file, JSON.stringify(record))) await delay(1 + Math.random() * 5);
+          }
+        }),
+      );
+      const { got, kills } = await readWhileKilled(home, writing, 1500, () => isEmpty(folder));
+      test.diagnostic(`the server was killed ${kills} times`);
+      checkOrder(got);
+    });
+  },
+);
+
+/** Whether the file was not there, and has this text now. */
+function wrote(file: string, text: string): boolean {
+  if (existsSync(file)) return false;
+  try {
+    writeFileSync(file, text, { flag: "wx" });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function isEmpty(folder: string): boolean {
+  return readdirSync(folder).length === 0;
+}

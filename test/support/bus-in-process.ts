@@ -1,0 +1,95 @@
+import { Log } from "../../src/base/log.ts";
+import { Stopper } from "../../src/base/stop.ts";
+import { BusContext } from "../../src/plugin/bus-context.ts";
+import { Orchestrator } from "../../src/plugin/orchestrator.ts";
+import type { PluginStatus } from "../../src/plugin/plugin.ts";
+import type { PluginLimits, PluginSettings } from "../../src/plugin/settings.ts";
+import { Offer } from "../../src/tool/offer.ts";
+import type { ToolResult } from "../../src/tool/tool.ts";
+import { connect } from "../../src/wire/quic/connect.ts";
+import { listen } from "../../src/wire/quic/listen.ts";
+import type { BusHome, PluginEntry } from "./bus-home.ts";
+
+/** Short, so that a test sees in a second what takes a minute otherwise. */
+const LIMITS: Partial<PluginLimits> = {
+  firstWait: 50,
+  longestWait: 50,
+  mostFailures: 1_000,
+  shutdown: 500,
+};
+
+/** An orchestrator in this process, so that its limits can be set. */
+export class BusInProcess implements AsyncDisposable {
+  readonly offer = new Offer();
+  readonly orchestrator: Orchestrator;
+  /** Lines of its log. */
+  readonly lines: string[];
+
+  private constructor(orchestrator: Orchestrator, offer: Offer, lines: string[]) {
+    this.orchestrator = orchestrator;
+    this.offer = offer;
+    this.lines = lines;
+  }
+
+  static async open(
+    home: BusHome,
+    plugins: readonly PluginEntry[],
+    limits: Partial<PluginLimits> = {},
+  ): Promise<BusInProcess> {
+    const offer = new Offer();
+    const lines: string[] = [];
+    const orchestrator = await Orchestrator.open({
+      listen: "localhost:0",
+      certsDir: home.certs,
+      clientCertificate: "require",
+      offer,
+      storage: {},
+      transport: { listen, connect },
+      log: new Log("info", (line) => void lines.push(line)),
+      limits: { ...LIMITS, ...limits },
+    });
+    await orchestrator.configure(plugins.map(settingsOf));
+    return new BusInProcess(orchestrator, offer, lines);
+  }
+
+  status(id: string): PluginStatus {
+    return this.orchestrator.plugin(id).status();
+  }
+
+  /** Waits until a plugin is as wanted. */
+  async until(id: string, isWanted: (status: PluginStatus) => boolean): Promise<PluginStatus> {
+    for (;;) {
+      const status = this.status(id);
+      if (isWanted(status)) return status;
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  }
+
+  async call(name: string, args: object = {}, stop = new Stopper()): Promise<ToolResult> {
+    const log = new Log("error", () => {});
+    const context = new BusContext({ name }, { name: "tester", stop, log });
+    return this.offer.tools.call(name, { ...args }, context);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.orchestrator[Symbol.asyncDispose]();
+  }
+}
+
+function settingsOf(entry: PluginEntry): PluginSettings {
+  return {
+    id: entry.id,
+    binary: entry.binary,
+    args: entry.args ?? [],
+    env: entry.env ?? {},
+    config: entry.config ?? {},
+    providesStorage: entry.provides_storage ?? [],
+    providesAi: [],
+    dependsOn: entry.depends_on ?? [],
+  };
+}
+
+/** What a person reads of a result. */
+export function wordsOf({ content }: ToolResult): string {
+  return content.map(({ text }) => (typeof text === "string" ? text : "")).join("\n");
+}
