@@ -1,0 +1,117 @@
+import type { Identities } from "../gateway/identities.ts";
+import type { Invocation } from "./command.ts";
+import { openDesk } from "./identity-desk.ts";
+import { openIdentities } from "./identity-open.ts";
+import { columns } from "./layout.ts";
+import { printable } from "./printable.ts";
+
+type Identity = Identities["list"][number];
+type Status = Awaited<ReturnType<Identities["status"]>>;
+type Printing = { readonly json?: boolean };
+type InRepository = Printing & { readonly repo?: string };
+
+/** `trunkline identity list` */
+export async function list(
+  invocation: Invocation<Printing & { readonly provider: string }>,
+): Promise<number> {
+  const { values, out, err } = invocation;
+  const all = (await openIdentities(invocation)).list;
+  const shown = all.filter(({ provider }) => [provider, "all"].includes(values.provider));
+  if (values.json) out(toJson({ identities: shown.map(factsOf) }));
+  else if (shown.length > 0) out(table(shown));
+  else if (all.length > 0) err(`There are no identities for ${values.provider}.\n`);
+  else err("There are no identities. `trunkline identity add NAME` makes one.\n");
+  return 0;
+}
+
+/** `trunkline identity detect` */
+export async function detect(invocation: Invocation<InRepository>): Promise<number> {
+  const { values, out, err } = invocation;
+  const identities = await openIdentities(invocation);
+  const detection = await identities.detect(values.repo ?? ".");
+  if (values.json) out(toJson(detection));
+  else {
+    const { identity, confidence, explanation, notes } = detection;
+    if (identity !== undefined) out(`${printable(identity)}\n`);
+    const sure = identity === undefined ? "" : ` Confidence: ${confidence}.`;
+    err(`${printable(explanation)}${sure}\n`);
+    for (const note of notes) err(`${printable(note)}\n`);
+  }
+  return detection.identity === undefined ? 1 : 0;
+}
+
+/** `trunkline identity status` */
+export async function status(invocation: Invocation<InRepository>): Promise<number> {
+  const { values, out } = invocation;
+  const identities = await openIdentities(invocation);
+  const found = await identities.status(values.repo ?? ".");
+  if (values.json) out(toJson(found));
+  else out(statusLines(found, invocation.width));
+  return 0;
+}
+
+/** `trunkline identity env NAME` */
+export async function env(invocation: Invocation<Printing>): Promise<number> {
+  const { values, positionals, out } = invocation;
+  await using desk = await openDesk(invocation);
+  const { set, unset } = desk.environmentPlan(positionals[0] ?? "", invocation.env);
+  if (values.json) {
+    out(toJson({ set, unset }));
+    return 0;
+  }
+  for (const variable of unset) out(`unset ${variable}\n`);
+  for (const [variable, value] of Object.entries(set)) {
+    out(`export ${variable}='${value.replaceAll("'", String.raw`'\''`)}'\n`);
+  }
+  return 0;
+}
+
+/** What may be shown of an identity: all but what we only keep for another program. */
+export function factsOf(identity: Identity): object {
+  const { settings: _, ...facts } = identity;
+  return facts;
+}
+
+function table(identities: readonly Identity[]): string {
+  const rows = [
+    ["NAME", "PROVIDER", "HOST", "USER", "EMAIL", "SIGNS"],
+    ...identities.map(({ name, provider, host, user, email, signing }) => {
+      const signs = signing === undefined ? "no" : signing.format;
+      return [name, provider, host ?? "", user ?? "", email ?? "", signs].map(printable);
+    }),
+  ];
+  const widths = rows[0]?.map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
+  const lines = rows.map((row) => row.map((cell, at) => cell.padEnd(widths?.[at] ?? 0)).join("  "));
+  return lines.map((line) => `${line.trimEnd()}\n`).join("");
+}
+
+function statusLines(status: Status, width: number): string {
+  const { author, signing, sshCommand, switched, current, detected, worktree } = status;
+  const name = author.name ?? "(no name)";
+  const rows: (readonly [string, string])[] = [
+    ["Repository", worktree ?? "none here"],
+    ["Author", `${name} <${author.email ?? "no address"}>`],
+    ["Identity", current ?? "none that is configured"],
+    ["Switched to", switched === undefined ? "none" : `${switched.identity} (${switched.scope})`],
+    ["Detected", detectedWords(status)],
+    ["Signing", signing.commits ? `${signing.format}, ${signing.key ?? "default key"}` : "no"],
+    ["ssh", sshCommand ?? "as it comes"],
+    ...detected.notes.map((note) => ["Note", note] as const),
+  ];
+  return columns(rows, width)
+    .map((line) => `${printable(line)}\n`)
+    .join("");
+}
+
+function detectedWords({ detected, isRight, current }: Status): string {
+  const { identity, confidence, explanation } = detected;
+  if (identity === undefined) return explanation;
+  const verdict = isRight
+    ? "as it is"
+    : `not ${current ?? "what it is"}: \`trunkline identity switch ${identity}\` changes that`;
+  return `${identity}, ${verdict}. ${explanation} Confidence: ${confidence}.`;
+}
+
+export function toJson(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}

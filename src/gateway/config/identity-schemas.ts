@@ -1,0 +1,130 @@
+/** Identities as they are written in a configuration file. */
+export const IDENTITY_SCHEMAS = {
+  IdentitySettings: {
+    description: "Who somebody is to git and to a forge.",
+    type: "object",
+    additionalProperties: false,
+    required: ["provider"],
+    properties: {
+      provider: {
+        enum: ["github", "gitlab", "bitbucket", "other"],
+        description: "What kind of forge it is for.",
+      },
+      host: {
+        type: "string",
+        minLength: 1,
+        description: "Its host; default that of the provider, such as `github.com`.",
+      },
+      sshHost: {
+        type: "string",
+        pattern: "^[A-Za-z0-9_][A-Za-z0-9_.-]*$",
+        description: "A name for the host that only ssh knows, and finds the right key by.",
+      },
+      user: { type: "string", minLength: 1, description: "Name of the account on the forge." },
+      email: {
+        type: "string",
+        pattern: "^[^\\s<>]+@[^\\s<>]+$",
+        description: "Address that commits bear.",
+      },
+      displayName: {
+        type: "string",
+        pattern: "^[^<>\\r\\n]*[^<>\\s.,:;\"'][^<>\\r\\n]*$",
+        description: "Name that commits bear; default `user`.",
+      },
+      sshKey: {
+        type: "string",
+        pattern: "^(?:/|~/|[A-Za-z]:[\\\\/])",
+        description: "File of the private key that ssh logs in with; absolute, or `~/…`.",
+      },
+      signing: { $ref: "#SigningSettings" },
+      tokenSource: { $ref: "#TokenSource" },
+      organizations: {
+        type: "array",
+        items: { type: "string", minLength: 1 },
+        description: "Owners of repositories that it is for, such as `acme` or `group/subgroup`.",
+      },
+      match: {
+        type: "array",
+        items: { $ref: "#MatchRule" },
+        description: "Repositories that it is for; one rule has to fit.",
+      },
+      "x-juggler": {
+        type: "object",
+        description: "What RemoteJuggler knew of it and Trunkline has no use for, as imported.",
+      },
+    },
+  },
+
+  SigningSettings: {
+    description: "How commits and tags are signed.",
+    type: "object",
+    additionalProperties: false,
+    required: ["format"],
+    properties: {
+      format: { enum: ["openpgp", "ssh"], description: "By gpg, or by ssh." },
+      key: {
+        type: "string",
+        minLength: 1,
+        description:
+          "Of `openpgp` the id of a key, default the one for `email`; of `ssh` a file, default " +
+          "`sshKey`.",
+      },
+      signCommits: { type: "boolean", description: "Sign commits; it is so unless this is false." },
+      signTags: { type: "boolean", description: "Sign tags; it is so only if this is true." },
+      hardware: { type: "boolean", description: "The key lives in a device." },
+      touchPolicy: {
+        type: "string",
+        minLength: 1,
+        description: "When the device wants to be touched, such as `on`, `cached` or `off`.",
+      },
+    },
+  },
+
+  TokenSource: {
+    description: "Where the token of an identity comes from; never the token itself.",
+    type: "object",
+    additionalProperties: false,
+    required: ["kind"],
+    properties: {
+      kind: {
+        enum: ["keychain", "environment", "command-line", "none"],
+        description:
+          "The system's keychain, a variable, the forge's own program (`gh`, `glab`), or nowhere.",
+      },
+      variable: { type: "string", minLength: 1, description: "With `environment`: its name." },
+      service: {
+        type: "string",
+        minLength: 1,
+        description: "With `keychain`: what it is kept under.",
+      },
+    },
+  },
+
+  MatchRule: {
+    description: "Repositories that fit all that it says.",
+    type: "object",
+    additionalProperties: false,
+    properties: {
+      host: {
+        type: "string",
+        minLength: 1,
+        description: "Host of a remote; `*` stands for any text.",
+      },
+      owner: {
+        type: "string",
+        minLength: 1,
+        description: "Owner of the repository there, groups below it included; likewise.",
+      },
+      path: {
+        type: "string",
+        pattern: "^(?:/|~/|[A-Za-z]:[\\\\/])",
+        description: "Folder that it lies in; absolute, or `~/…`; likewise.",
+      },
+      remote: {
+        type: "string",
+        minLength: 1,
+        description: "Address of a remote; likewise.",
+      },
+    },
+  },
+} as const;

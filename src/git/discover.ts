@@ -1,0 +1,76 @@
+import { readFileSync, realpathSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+
+import type { Git } from "./git.ts";
+import { GitConfig } from "./git-config.ts";
+import { findRepository, type Repository } from "./repository.ts";
+
+/** A folder's repository, and what git is configured to there. */
+export interface Discovered {
+  readonly repository: Repository | undefined;
+  readonly config: GitConfig;
+}
+
+/**
+ * Finds out both with one call of git where the repository is an ordinary one: it is looked for as
+ * git does, and git confirms it by naming the file that it read. In all other cases git is asked.
+ */
+export async function discover(git: Git): Promise<Discovered> {
+  const likely = git.env.GIT_CEILING_DIRECTORIES === undefined ? lookFor(git.folder) : undefined;
+  if (likely === undefined) {
+    const [repository, config] = await Promise.all([findRepository(git), GitConfig.read(git)]);
+    return { repository, config };
+  }
+  const config = await GitConfig.read(git);
+  const repository = isConfirmed(likely, config) ? likely : await findRepository(git);
+  return { repository, config };
+}
+
+/** The nearest folder with a `.git`, upwards. */
+function lookFor(folder: string): Repository | undefined {
+  let at: string;
+  try {
+    at = realpathSync(folder);
+  } catch {
+    return undefined;
+  }
+  for (; ; at = dirname(at)) {
+    const stats = statSync(join(at, ".git"), { throwIfNoEntry: false });
+    if (stats !== undefined) return describe(at, stats.isDirectory());
+    // A folder that may be a repository itself is for git to judge.
+    if (exists(join(at, "HEAD")) && exists(join(at, "objects"))) return undefined;
+    if (at === dirname(at)) return undefined;
+  }
+}
+
+function describe(worktree: string, isFolder: boolean): Repository | undefined {
+  const file = join(worktree, ".git");
+  try {
+    const link = isFolder ? undefined : /^gitdir: (.+?)\r?\n*$/.exec(readFileSync(file, "utf8"));
+    const gitDir = isFolder ? realpathSync(file) : realpathSync(resolve(worktree, link?.[1] ?? ""));
+    if (!exists(join(gitDir, "HEAD"))) return undefined;
+    const pointer = join(gitDir, "commondir");
+    const common = exists(pointer) ? readFileSync(pointer, "utf8").replace(/\r?\n$/, "") : ".";
+    const commonDir = realpathSync(resolve(gitDir, common));
+    return { worktree, gitDir, commonDir, isBare: false };
+  } catch {
+    return undefined;
+  }
+}
+
+function isConfirmed({ worktree = "", commonDir }: Repository, config: GitConfig): boolean {
+  if (config.isTrue("core.bare") || config.get("core.worktree") !== undefined) return false;
+  // The first is never from a file that is included.
+  const local = config.entries.find(({ scope }) => scope === "local");
+  if (local === undefined || !local.origin.startsWith("file:")) return false;
+  const read = resolve(worktree, local.origin.slice("file:".length));
+  try {
+    return realpathSync(read) === join(commonDir, "config");
+  } catch {
+    return false;
+  }
+}
+
+function exists(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false }) !== undefined;
+}

@@ -1,0 +1,23 @@
+/** Of our own environment, what git, ssh and gpg need to find a person's files and agents. */
+const PASSED = [
+  /^(?:PATH|HOME|USER|LOGNAME|SHELL|TERM|LANG|LANGUAGE|TZ|TMPDIR|TMP|TEMP|DISPLAY)$/,
+  /^(?:LC_|XDG_)/,
+  /^(?:https?_proxy|no_proxy|all_proxy|SSL_CERT_(?:FILE|DIR))$/i,
+  /^(?:SSH_AUTH_SOCK|SSH_AGENT_PID|GNUPGHOME|GPG_TTY)$/,
+  // Not `GIT_DIR` and its like: a folder is asked what it is, not the hook that we were started by.
+  /^GIT_CONFIG_(?:NOSYSTEM|SYSTEM|GLOBAL|PARAMETERS|COUNT|KEY_\d+|VALUE_\d+)$/,
+  /^GIT_(?:CEILING_DIRECTORIES|DISCOVERY_ACROSS_FILESYSTEM|EXEC_PATH|SSL_NO_VERIFY|SSL_CAINFO)$/,
+];
+
+/** The environment that git runs in: it asks nobody, pages nothing, and speaks plain English. */
+export function gitEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const passed = Object.entries(env).filter(([name]) => PASSED.some((each) => each.test(name)));
+  return {
+    ...Object.fromEntries(passed),
+    LC_ALL: "C",
+    LANGUAGE: "",
+    GIT_TERMINAL_PROMPT: "0",
+    GIT_PAGER: "cat",
+    PAGER: "cat",
+  };
+}

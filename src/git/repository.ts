@@ -1,0 +1,124 @@
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+
+import { parseConfigList } from "./config-list.ts";
+import { type Git, gitFailure } from "./git.ts";
+
+/** A repository as seen from a folder in it. All paths are absolute. */
+export interface Repository {
+  /** The top folder of the work tree, if there is one here. */
+  readonly worktree: string | undefined;
+  /** Of this work tree alone. */
+  readonly gitDir: string;
+  /** Shared by all work trees. */
+  readonly commonDir: string;
+  readonly isBare: boolean;
+}
+
+const QUESTIONS = ["--is-bare-repository", "--git-dir", "--git-common-dir", "--show-toplevel"];
+
+/** The repository that the folder lies in, however deep; nothing where there is none. */
+export async function findRepository(git: Git): Promise<Repository | undefined> {
+  const args = ["rev-parse", "--path-format=absolute", ...QUESTIONS];
+  const { code, stdout, stderr } = await git.run(args, { accepts: [0, 128] });
+  const lines = stdout.toString("utf8").split("\n").slice(0, -1);
+  const [bare, gitDir, commonDir, worktree] = lines;
+  if (gitDir === undefined || commonDir === undefined) {
+    if (/not a git repository/.test(stderr)) return undefined;
+    throw gitFailure(args, { code, stdout, stderr }, git.folder);
+  }
+  // A path that holds a line end makes more lines than there are questions.
+  if (lines.length > QUESTIONS.length) return await askOneByOne(git, bare === "true");
+  return { isBare: bare === "true", gitDir, commonDir, worktree };
+}
+
+/** Throws "not-found" where there is no repository. */
+export async function openRepository(git: Git): Promise<Repository> {
+  const found = await findRepository(git);
+  if (found !== undefined) return found;
+  const stderr = "fatal: not a git repository";
+  throw gitFailure(["rev-parse"], { code: 128, stdout: Buffer.alloc(0), stderr }, git.folder);
+}
+
+async function askOneByOne(git: Git, isBare: boolean): Promise<Repository> {
+  const ask = async (question: string): Promise<string> => {
+    return await git.text(["rev-parse", "--path-format=absolute", question], { accepts: [0, 128] });
+  };
+  const [gitDir, commonDir, worktree] = await Promise.all([
+    ask("--git-dir"),
+    ask("--git-common-dir"),
+    ask("--show-toplevel"),
+  ]);
+  return { isBare, gitDir, commonDir, worktree: worktree === "" ? undefined : worktree };
+}
+
+/** Whether there are work trees besides the main one. */
+export function hasLinkedWorktrees({ commonDir }: Repository): boolean {
+  try {
+    return readdirSync(join(commonDir, "worktrees")).length > 0;
+  } catch {
+    return false;
+  }
+}
+
+export interface Worktree {
+  readonly path: string;
+  readonly head: string | undefined;
+  /** Without `refs/heads/`; nothing where the head is detached. */
+  readonly branch: string | undefined;
+  readonly isBare: boolean;
+  /** Its folder is gone. */
+  readonly isPrunable: boolean;
+}
+
+/** All work trees, the main one first. */
+export async function listWorktrees(git: Git): Promise<Worktree[]> {
+  const { stdout } = await git.run(["worktree", "list", "--porcelain", "-z"]);
+  const records = stdout.toString("utf8").split("\0\0");
+  return records.filter((record) => record !== "").map(worktreeOf);
+}
+
+function worktreeOf(record: string): Worktree {
+  const facts = new Map<string, string>();
+  for (const line of record.split("\0")) {
+    const space = line.indexOf(" ");
+    facts.set(space < 0 ? line : line.slice(0, space), space < 0 ? "" : line.slice(space + 1));
+  }
+  return {
+    path: facts.get("worktree") ?? "",
+    head: facts.get("HEAD"),
+    branch: facts.get("branch")?.replace(/^refs\/heads\//, ""),
+    isBare: facts.has("bare"),
+    isPrunable: facts.has("prunable"),
+  };
+}
+
+export interface Submodule {
+  readonly name: string;
+  readonly path: string;
+  /** As `.gitmodules` has it; it may be relative to the remote of the repository. */
+  readonly url: string | undefined;
+  readonly isCheckedOut: boolean;
+}
+
+/** The submodules that `.gitmodules` of a work tree names. */
+export async function listSubmodules(git: Git, worktree: string): Promise<Submodule[]> {
+  const file = join(worktree, ".gitmodules");
+  if (!existsSync(file)) return [];
+  const { stdout } = await git.run(["config", "--file", file, "-z", "--list"]);
+  const modules = new Map<string, { path?: string; url?: string }>();
+  for (const { key, value } of parseConfigList(stdout.toString("utf8"))) {
+    const [, name = "", field = ""] = /^submodule\.(.*)\.(path|url)$/s.exec(key) ?? [];
+    if (field !== "") modules.set(name, { ...modules.get(name), [field]: value });
+  }
+  return [...modules].flatMap(([name, { path, url }]) => {
+    if (path === undefined) return [];
+    return [{ name, path, url, isCheckedOut: existsSync(join(worktree, path, ".git")) }];
+  });
+}
+
+/** The work tree that has this one as a submodule. */
+export async function superproject(git: Git): Promise<string | undefined> {
+  const found = await git.text(["rev-parse", "--show-superproject-working-tree"]);
+  return found === "" ? undefined : found;
+}

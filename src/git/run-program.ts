@@ -1,0 +1,134 @@
+import type { ChildProcess } from "node:child_process";
+import type { Readable } from "node:stream";
+
+import { TrunklineError } from "../base/errors.ts";
+import { killGroup, watchGroup } from "../base/watchdog.ts";
+
+export interface ProgramRun {
+  readonly command: string;
+  readonly args: readonly string[];
+  /** The whole environment. */
+  readonly env: NodeJS.ProcessEnv;
+  readonly cwd?: string;
+  /** What it reads; nothing when left out. */
+  readonly input?: string | Buffer;
+  /** Milliseconds after which it is killed with all that it started. */
+  readonly timeout: number;
+  /** Bytes it may write to stdout. */
+  readonly maxOutput: number;
+}
+
+/** How a program ended that was run to its end. */
+export interface ProgramEnd {
+  readonly code: number | NodeJS.Signals;
+  readonly stdout: Buffer;
+  /** The beginning of what it complained of. */
+  readonly stderr: string;
+}
+
+const MAX_STDERR = 16 * 1024;
+/** What takes longer is watched, so that it ends when we are killed; starting the watch costs more
+ * than most programs take. */
+const BRIEF = 250;
+/** What a program left running may keep its streams open for good. */
+const STREAMS_GRACE = 200;
+
+const running = new Set<number>();
+let isMindingExit = false;
+
+/** Runs a program in a process group of its own. Throws when it cannot start or breaks a limit. */
+export async function runProgram(run: ProgramRun): Promise<ProgramEnd> {
+  // Loaded with the first program: a start that needs none does not wait for it.
+  const { spawn } = process.getBuiltinModule("node:child_process");
+  const child = spawn(run.command, [...run.args], {
+    stdio: [run.input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
+    detached: true,
+    env: run.env,
+    ...(run.cwd === undefined ? {} : { cwd: run.cwd }),
+  });
+  const { pid } = child;
+  if (pid === undefined) {
+    const error = await new Promise<Error>((resolve) => child.on("error", resolve));
+    throw new TrunklineError("unavailable", `Cannot start '${run.command}': ${error.message}`, {
+      cause: error,
+    });
+  }
+  return await finish(child, pid, run);
+}
+
+async function finish(child: ChildProcess, pid: number, run: ProgramRun): Promise<ProgramEnd> {
+  let failure: TrunklineError | undefined;
+  const giveUp = (error: TrunklineError): void => {
+    failure ??= error;
+    killGroup(pid, "SIGKILL");
+  };
+  const called = [run.command, ...run.args.slice(0, 2)].join(" ");
+  const stdout = collect(child.stdout, run.maxOutput, () => {
+    const says = `'${called}' wrote more than the ${run.maxOutput} bytes that are expected of it`;
+    giveUp(new TrunklineError("limit", says));
+  });
+  const stderr = collect(child.stderr, MAX_STDERR, () => {});
+  const timer = setTimeout(() => {
+    giveUp(new TrunklineError("timeout", `'${called}' was not done after ${run.timeout} ms`));
+  }, run.timeout);
+  const letGo = own(pid);
+  // That it does not read to the end is told by how it ends.
+  child.stdin?.on("error", () => {});
+  child.stdin?.end(run.input);
+  try {
+    const code = await ended(child);
+    if (failure !== undefined) throw failure;
+    return { code, stdout: Buffer.concat(stdout), stderr: Buffer.concat(stderr).toString("utf8") };
+  } finally {
+    clearTimeout(timer);
+    letGo();
+  }
+}
+
+function collect(stream: Readable | null, most: number, tooMuch: () => void): Buffer[] {
+  const chunks: Buffer[] = [];
+  let left = most;
+  stream?.on("data", (chunk: Buffer) => {
+    if (left > 0) chunks.push(chunk.subarray(0, left));
+    if (chunk.length > left) tooMuch();
+    left = Math.max(0, left - chunk.length);
+  });
+  stream?.on("error", () => {});
+  return chunks;
+}
+
+function ended(child: ChildProcess): Promise<number | NodeJS.Signals> {
+  return new Promise((resolve) => {
+    let grace: NodeJS.Timeout | undefined;
+    child.on("exit", () => {
+      grace = setTimeout(() => {
+        child.stdout?.destroy();
+        child.stderr?.destroy();
+      }, STREAMS_GRACE);
+    });
+    child.on("close", (code, signal) => {
+      clearTimeout(grace);
+      resolve(code ?? signal ?? 0);
+    });
+  });
+}
+
+/** Sees to it that the group ends with us. Returns how to let go of it. */
+function own(pid: number): () => void {
+  running.add(pid);
+  if (!isMindingExit) {
+    isMindingExit = true;
+    process.on("exit", () => {
+      for (const group of running) killGroup(group, "SIGKILL");
+    });
+  }
+  let release: (() => void) | undefined;
+  const timer = setTimeout(() => {
+    release = watchGroup(pid);
+  }, BRIEF);
+  return () => {
+    clearTimeout(timer);
+    running.delete(pid);
+    release?.();
+  };
+}

@@ -1,0 +1,162 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { Git } from "../../git/git.ts";
+import { SampleFolder } from "../../store/sample-folder.ts";
+import { type IdentitySettings, resolveIdentities } from "../identity.ts";
+import { lookAround } from "../surroundings.ts";
+import { Tokens } from "../tokens/tokens.ts";
+import { answerCredential, hearCredential } from "./credential-helper.ts";
+import { parseCredential } from "./credential-text.ts";
+
+const TOKEN = "ghp_0123456789abcdefghijABCDEFGHIJ456789";
+const SETTINGS: Readonly<Record<string, IdentitySettings>> = {
+  work: { provider: "github", user: "ada", email: "ada@acme.test", organizations: ["acme"] },
+  home: { provider: "github", user: "countess", email: "ada@home.test" },
+};
+
+class Desk implements AsyncDisposable {
+  readonly #folder: SampleFolder;
+  readonly tokens: Tokens;
+  readonly repository: string;
+  readonly env: NodeJS.ProcessEnv;
+  identities = resolveIdentities(SETTINGS);
+
+  constructor(folder: SampleFolder) {
+    this.#folder = folder;
+    const env = { TRUNKLINE_TOKEN_STORE: "file", TRUNKLINE_TOKEN_KEY: "words" };
+    this.tokens = new Tokens({ data: folder.path, configFolder: folder.path, env });
+    this.repository = join(folder.path, "app");
+    mkdirSync(this.repository, { recursive: true });
+    this.env = { PATH: process.env.PATH, HOME: folder.path, GIT_CONFIG_NOSYSTEM: "1" };
+    this.git("init", "-q");
+  }
+
+  git(...args: string[]): void {
+    execFileSync("git", args, { cwd: this.repository, env: this.env });
+  }
+
+  async ask(text: string, acting: string | undefined = "work") {
+    const env = { ...this.env, ...(acting === "" ? {} : { TRUNKLINE_IDENTITY: acting }) };
+    const around = await lookAround(new Git(this.repository, { env }));
+    const { identities, tokens } = this;
+    return await answerCredential(parseCredential(text), { identities, tokens, around, env });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#folder[Symbol.asyncDispose]();
+  }
+}
+
+async function openDesk(): Promise<Desk> {
+  const desk = new Desk(await SampleFolder.create());
+  const [work] = desk.identities;
+  assert.ok(work);
+  await desk.tokens.save(work, TOKEN);
+  return desk;
+}
+
+const asked = (path = "acme/app.git", more = ""): string =>
+  `protocol=https\nhost=github.com\npath=${path}\n${more}\n`;
+
+describe("answerCredential()", () => {
+  it("answers with the token for a repository of the identity in force", async () => {
+    await using desk = await openDesk();
+    const { text, identity, refused } = await desk.ask(asked());
+    assert.equal(text, `username=ada\npassword=${TOKEN}\n`);
+    assert.deepEqual([identity, refused], ["work", undefined]);
+  });
+
+  it("tells git to quit for a repository that is another identity's", async () => {
+    await using desk = await openDesk();
+    const { text, refused } = await desk.ask(asked("acme/app.git"), "home");
+    assert.equal(text, "quit=1\n");
+    assert.match(refused ?? "", /is for 'work', and 'home' is in force/);
+    assert.match(refused ?? "", /identity switch work/);
+  });
+
+  const CASES: readonly (readonly [string, string, RegExp])[] = [
+    ["another host", "protocol=https\nhost=evil.test\npath=acme/app.git\n\n", /not for evil\.test/],
+    ["another port", "protocol=https\nhost=github.com:8443\npath=acme/a.git\n\n", /8443/],
+    [
+      "a host that begins alike",
+      "protocol=https\nhost=github.com.evil.test\npath=acme/a\n\n",
+      /evil/,
+    ],
+    ["plain http", "protocol=http\nhost=github.com\npath=acme/app.git\n\n", /in clear/],
+    ["no path", "protocol=https\nhost=github.com\n\n", /useHttpPath/],
+    ["another user", asked("acme/app.git", "username=mallory\n"), /as 'mallory'/],
+    ["nothing", "", /in clear/],
+  ];
+  for (const [what, text, why] of CASES) {
+    it(`tells git to quit when asked for ${what}`, async () => {
+      await using desk = await openDesk();
+      const verdict = await desk.ask(text);
+      assert.equal(verdict.text, "quit=1\n");
+      assert.match(verdict.refused ?? "", why);
+    });
+  }
+
+  it("tells git to quit when no identity is in force", async () => {
+    await using desk = await openDesk();
+    const verdict = await desk.ask(asked(), "");
+    assert.equal(verdict.text, "quit=1\n");
+    assert.match(verdict.refused ?? "", /no identity is in force here\. .*switch work/);
+    desk.git("config", "trunkline.identity", "work");
+    assert.equal((await desk.ask(asked(), "")).refused, undefined);
+  });
+
+  it("does not follow a folder's rule to a host that the token is not for", async () => {
+    await using desk = await openDesk();
+    const match = [{ path: desk.repository }];
+    desk.identities = resolveIdentities({ work: { ...SETTINGS.work, provider: "github", match } });
+    const text = "protocol=https\nhost=evil.test\npath=x/y.git\n\n";
+    assert.match((await desk.ask(text)).refused ?? "", /is for github\.com, not for evil\.test/);
+  });
+
+  for (const [key, value] of [
+    ["http.proxy", "http://evil.test"],
+    ["http.https://github.com/.sslVerify", "false"],
+    ["http.sslCAInfo", "evil.pem"],
+  ] as const) {
+    it(`keeps the token from a repository that sets ${key}`, async () => {
+      await using desk = await openDesk();
+      desk.git("config", key, value);
+      const verdict = await desk.ask(asked());
+      assert.equal(verdict.text, "quit=1\n");
+      assert.match(verdict.refused ?? "", /own configuration sets http\./);
+      desk.git("config", "--unset-all", key);
+      desk.git("config", "--global", key, value);
+      assert.equal((await desk.ask(asked())).refused, undefined);
+    });
+  }
+
+  it("does not hand out a token that has expired", async () => {
+    await using desk = await openDesk();
+    const [work] = desk.identities;
+    assert.ok(work);
+    await desk.tokens.note(work, { expires: "2020-01-01T00:00:00Z" });
+    const verdict = await desk.ask(asked());
+    assert.match(verdict.refused ?? "", /expired on 2020/);
+    assert.equal(verdict.text, "quit=1\n");
+    await desk.tokens.note(work, { expires: "2999-01-01T00:00:00Z" });
+    assert.match((await desk.ask(asked())).text, /^password_expiry_utc=32472144000$/m);
+  });
+
+  it("remembers that a server refused a token, and does not forget the token", async () => {
+    await using desk = await openDesk();
+    const [work] = desk.identities;
+    assert.ok(work);
+    const around = await lookAround(new Git(desk.repository, { env: desk.env }));
+    const options = { around, identities: desk.identities, tokens: desk.tokens, env: {} };
+    const erased = parseCredential(asked("acme/app.git", `username=ada\npassword=${TOKEN}\n`));
+    assert.equal(await hearCredential("erase", erased, options), "work");
+    assert.ok((await desk.tokens.record(work)).rejectedAt);
+    assert.equal((await desk.tokens.find(work))?.token, TOKEN);
+    const other = parseCredential(asked("acme/app.git", "password=somebody-elses\n"));
+    assert.equal(await hearCredential("erase", other, options), undefined);
+  });
+});

@@ -1,0 +1,107 @@
+import type { Surroundings } from "../surroundings.ts";
+import type { Identity } from "../identity.ts";
+import { rightIdentity, towards } from "../right-identity.ts";
+import { isExpired, type Tokens } from "../tokens/tokens.ts";
+import { type CredentialQuestion, credentialText, QUIT } from "./credential-text.ts";
+import { strangeTransport } from "./strange-transport.ts";
+
+export interface CredentialSurroundings {
+  readonly identities: readonly Identity[];
+  readonly tokens: Tokens;
+  readonly around: Surroundings;
+  readonly env: NodeJS.ProcessEnv;
+}
+
+export interface CredentialVerdict {
+  /** For git. */
+  readonly text: string;
+  readonly identity: string | undefined;
+  /** Why there is no credential. */
+  readonly refused: string | undefined;
+}
+
+/**
+ * Answers git with the token of the identity in force, if the repository is for it. To all others,
+ * and whenever in doubt, it says `quit`: then git asks nobody, and nothing leaks to a stranger.
+ */
+export async function answerCredential(
+  question: CredentialQuestion,
+  options: CredentialSurroundings,
+): Promise<CredentialVerdict> {
+  const { identities, tokens, around, env } = options;
+  const strange = isSafe(question) ? strangeTransport(around.config) : unsafe(question);
+  if (strange !== undefined) return refuse(strange);
+  const { protocol, host, path, username } = question;
+  if (path === undefined || path === "") {
+    return refuse("git does not say for which repository: credential.useHttpPath has to be on");
+  }
+  const url = `${protocol}://${host}/${path}`;
+  const { identity, acting, why } = await rightIdentity(identities, towards(around, url), env);
+  if (acting === undefined) return refuse("no identity is in force here. " + switchTo(identity));
+  if (identity === undefined) return refuse(`nobody can tell whose ${url} is. ${why}`);
+  if (identity.name !== acting) {
+    const says = `${url} is for '${identity.name}', and '${acting}' is in force. ${why} `;
+    return refuse(says + switchTo(identity), identity.name);
+  }
+  // A rule may speak of a folder alone; a token is its host's, whatever a remote says.
+  if (host !== identity.host) {
+    const says = `the token of '${acting}' is for ${identity.host ?? "no host"}, not for ${host}`;
+    return refuse(says, acting);
+  }
+  if (username !== undefined && identity.user !== undefined && username !== identity.user) {
+    return refuse(
+      `${url} is asked for as '${username}', and '${acting}' is ${identity.user}`,
+      acting,
+    );
+  }
+  const found = await tokens.find(identity);
+  if (found === undefined) {
+    const next = `Store one with \`trunkline identity token set ${acting}\``;
+    return refuse(`there is no token for '${acting}'. ${next}`, acting);
+  }
+  if (isExpired(found.record)) {
+    const next = `Store a new one with \`trunkline identity token set ${acting}\``;
+    return refuse(`the token of '${acting}' expired on ${found.record.expires}. ${next}`, acting);
+  }
+  const user = username ?? identity.user ?? "x-access-token";
+  const text = credentialText(user, found.token, found.record.expires);
+  return { text, identity: acting, refused: undefined };
+}
+
+/** Git says that a server took, or refused, what it was given. Nothing is ever stored for it. */
+export async function hearCredential(
+  operation: "store" | "erase",
+  question: CredentialQuestion,
+  options: CredentialSurroundings,
+): Promise<string | undefined> {
+  if (operation === "store" || question.password === undefined) return undefined;
+  const { identities, tokens } = options;
+  for (const identity of identities.filter(({ host }) => host === question.host)) {
+    const found = await tokens.find(identity);
+    if (found?.token !== question.password) continue;
+    // Not forgotten: a server may be wrong.
+    await tokens.note(identity, { rejectedAt: new Date().toISOString() });
+    return identity.name;
+  }
+  return undefined;
+}
+
+function refuse(why: string, identity?: string): CredentialVerdict {
+  return { text: QUIT, identity, refused: why };
+}
+
+function switchTo(identity: Identity | undefined): string {
+  return identity === undefined
+    ? "Choose one with `trunkline identity switch NAME`"
+    : `Choose it with \`trunkline identity switch ${identity.name}\``;
+}
+
+/** Over plain http, everybody on the way reads along; on this machine there is nobody. */
+function isSafe({ protocol, host }: CredentialQuestion): boolean {
+  const isHere = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/.test(host);
+  return protocol === "https" || (protocol === "http" && isHere);
+}
+
+function unsafe({ protocol, host }: CredentialQuestion): string {
+  return `${protocol || "no protocol"}://${host} would carry the token in clear. Use https`;
+}

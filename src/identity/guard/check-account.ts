@@ -1,0 +1,110 @@
+import { parseRemoteUrl, type RemoteUrl } from "../../git/remote-url.ts";
+import { type ProgramEnd, runProgram } from "../../git/run-program.ts";
+import { parseCredential } from "../credential/credential-text.ts";
+import { sshCommand } from "../git-settings.ts";
+import type { Identity } from "../identity.ts";
+import type { Surroundings } from "../surroundings.ts";
+import type { GuardProblem } from "./verdict.ts";
+
+const TIMEOUT = 10_000;
+const MAX_OUTPUT = 1024 * 1024;
+
+/** What is wrong with the account that a push would be made by, as far as git and ssh say. */
+export async function checkAccount(
+  identity: Identity,
+  url: string,
+  around: Surroundings,
+  env: NodeJS.ProcessEnv,
+): Promise<GuardProblem[]> {
+  const remote = parseRemoteUrl(url);
+  if (remote.transport === "ssh") return await checkKey(identity, remote, around, env);
+  if (remote.transport === "https" || remote.transport === "http") {
+    return await checkCredential(identity, remote, around, env);
+  }
+  return [];
+}
+
+/** Asks ssh which key it would show first, called as git would call it. */
+async function checkKey(
+  identity: Identity,
+  { user, host = "", port }: RemoteUrl,
+  { config, git }: Surroundings,
+  env: NodeJS.ProcessEnv,
+): Promise<GuardProblem[]> {
+  const { sshKey, name } = identity;
+  if (sshKey === undefined) return [];
+  const command = env.GIT_SSH_COMMAND ?? config.get("core.sshCommand") ?? env.GIT_SSH ?? "ssh";
+  if (command === sshCommand(sshKey)) return [];
+  const where = user === undefined ? host : `${user}@${host}`;
+  if (where.startsWith("-")) return [account(`'${where}' is no name of a host.`)];
+  const args = [...(port === undefined ? [] : ["-p", String(port)]), "-G", where];
+  let end: ProgramEnd;
+  try {
+    end = await runProgram({
+      command: "/bin/sh",
+      args: ["-c", `${command} "$@"`, "ssh", ...args],
+      env: git.env,
+      timeout: TIMEOUT,
+      maxOutput: MAX_OUTPUT,
+    });
+  } catch (error) {
+    return [account(`It cannot be told which key ssh would use: ${(error as Error).message}.`)];
+  }
+  const text = end.stdout.toString("utf8");
+  const [first = ""] = [...text.matchAll(/^identityfile (.*)$/gm)].map((found) => found[1] ?? "");
+  const path = first.replace(/^~(?=\/)/, git.env.HOME ?? "~");
+  const isOnly = /^identitiesonly yes$/m.test(text);
+  if (end.code === 0 && path === sshKey && isOnly) return [];
+  const shows =
+    path === sshKey ? "any key that an agent has before" : `'${first || "no key"}' instead of`;
+  return [account(`ssh would show ${shows} the key of '${name}' (${sshKey}).`)];
+}
+
+/** Asks git's credential helpers who they would log in as. */
+async function checkCredential(
+  identity: Identity,
+  remote: RemoteUrl,
+  { git }: Surroundings,
+  env: NodeJS.ProcessEnv,
+): Promise<GuardProblem[]> {
+  const { transport, host = "", port, path, user } = remote;
+  const { name, user: wanted } = identity;
+  if (user !== undefined && wanted !== undefined && user !== wanted) {
+    return [account(`The address says user '${user}', and '${name}' is ${wanted}.`)];
+  }
+  const input = [
+    `protocol=${transport}`,
+    `host=${host}${port === undefined ? "" : `:${port}`}`,
+    `path=${path.replace(/^\//, "")}`,
+    ...(user === undefined ? [] : [`username=${user}`]),
+    "",
+    "",
+  ].join("\n");
+  // Helpers find what is theirs by all kinds of variables.
+  const own = Object.entries(env).filter(([variable]) => !variable.startsWith("GIT_"));
+  // Nobody is asked: neither in the terminal nor by a window.
+  const quiet = {
+    ...Object.fromEntries(own),
+    GIT_ASKPASS: "",
+    SSH_ASKPASS: "",
+    GCM_INTERACTIVE: "never",
+  };
+  const { code, stdout, stderr } = await git.run(["credential", "fill"], {
+    input,
+    env: quiet,
+    accepts: [0, 1, 128],
+    timeout: TIMEOUT,
+  });
+  if (code !== 0) {
+    const said = /^trunkline: (.*)$/m.exec(stderr)?.[1];
+    const next = `Store a token with \`trunkline identity token set ${name}\``;
+    return [account(said ?? `There is no credential for '${name}' at ${host}. ${next}.`)];
+  }
+  const { username } = parseCredential(stdout.toString("utf8"));
+  if (wanted === undefined || username === wanted) return [];
+  return [account(`Git would log in as '${username}', and '${name}' is ${wanted}.`)];
+}
+
+function account(says: string): GuardProblem {
+  return { kind: "account", says };
+}

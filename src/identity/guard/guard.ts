@@ -1,0 +1,72 @@
+import { TrunklineError } from "../../base/errors.ts";
+import type { Identity } from "../identity.ts";
+import { rightIdentity, type RightIdentity, towards } from "../right-identity.ts";
+import type { Surroundings } from "../surroundings.ts";
+import { checkAccount } from "./check-account.ts";
+import { checkCommit } from "./check-commit.ts";
+import { checkPushed } from "./check-push.ts";
+import type { GuardProblem, GuardQuestion, GuardVerdict } from "./verdict.ts";
+
+export interface GuardOptions {
+  readonly identities: readonly Identity[];
+  readonly around: Surroundings;
+  /** The environment of the hook. */
+  readonly env: NodeJS.ProcessEnv;
+}
+
+/** Whether a commit or a push may be made. Whatever cannot be found out counts against it. */
+export async function judge(question: GuardQuestion, options: GuardOptions): Promise<GuardVerdict> {
+  const { identities, env } = options;
+  const { hook, remote, refs = "" } = question;
+  const around =
+    remote === undefined ? options.around : towards(options.around, remote.url, remote.name);
+  const right = await rightIdentity(identities, around, env);
+  const { identity, acting, why } = right;
+  if (identity === undefined) {
+    const says = `Nobody can tell which identity this is for. ${why}`;
+    const next = "trunkline identity switch NAME";
+    return { problems: [{ kind: "identity", says }], identity: undefined, acting, next, notes: [] };
+  }
+  const known = { ...right, identity };
+  const problems: GuardProblem[] = [];
+  try {
+    if (hook === "pre-push") {
+      problems.push(...actingProblem(known));
+      problems.push(...(await checkAccount(identity, remote?.url ?? "", around, env)));
+      problems.push(...(await checkPushed(known, identities, around, refs, env)));
+    } else problems.push(...(await checkCommit(known, identities, around, env)));
+  } catch (error) {
+    if (!(error instanceof TrunklineError)) throw error;
+    problems.push({ kind: "identity", says: `It cannot be checked: ${error.message}` });
+  }
+  return {
+    problems,
+    identity: identity.name,
+    acting,
+    next: nextFor(problems, identity),
+    notes: problems.length === 0 && hook !== "pre-push" ? touchNotes(identity) : [],
+  };
+}
+
+/** One that was chosen, for a push that is somebody else's. */
+function actingProblem(right: RightIdentity & { readonly identity: Identity }): GuardProblem[] {
+  const { identity, acting, why } = right;
+  if (acting === undefined || acting === identity.name) return [];
+  const says = `The push is for identity '${identity.name}', and '${acting}' is in force. ${why}`;
+  return [{ kind: "account", says }];
+}
+
+function nextFor(problems: readonly GuardProblem[], { name }: Identity): string {
+  const kinds = new Set(problems.map(({ kind }) => kind));
+  const isMade = problems.some(({ says }) => /commits? (?:is|are)\b/i.test(says));
+  const again = isMade
+    ? ", and make the commits again: git rebase --exec 'git commit --amend --no-edit --reset-author' BASE"
+    : "";
+  return kinds.size === 0 ? "" : `trunkline identity switch ${name}${again}`;
+}
+
+/** Said before git waits for it. */
+function touchNotes({ signing }: Identity): string[] {
+  if (signing?.hardware !== true || signing.touchPolicy === "off") return [];
+  return ["The signing key is in a device: touch it when it blinks."];
+}

@@ -1,0 +1,172 @@
+import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+
+import { TrunklineError } from "../../base/errors.ts";
+import type { ConfigScope } from "../../git/config-list.ts";
+import { setConfig, unsetConfig } from "../../git/git-config.ts";
+import type { Repository } from "../../git/repository.ts";
+import type { OwnProgram } from "../credential/helper-command.ts";
+import { shellQuote } from "../git-settings.ts";
+import type { Surroundings } from "../surroundings.ts";
+import { guardScript, HOOK_MARK, keptName, passingScript } from "./hook-script.ts";
+import { GUARD_HOOKS, type GuardHook } from "./verdict.ts";
+
+type InRepository = Surroundings & { readonly repository: Repository };
+
+export interface GuardStatus {
+  readonly isInstalled: boolean;
+  /** The folder that git takes hooks from here. */
+  readonly hooks: string;
+  readonly guarded: readonly GuardHook[];
+  /** Hooks of others that run after the guard. */
+  readonly chained: readonly string[];
+  readonly says: string;
+}
+
+/** Hooks that run where one works, besides those that are guarded (githooks(5)). */
+const OTHER_HOOKS = [
+  ...["applypatch-msg", "pre-applypatch", "post-applypatch", "prepare-commit-msg", "commit-msg"],
+  ...["post-commit", "pre-rebase", "post-checkout", "post-merge", "post-rewrite", "pre-auto-gc"],
+  ...["fsmonitor-watchman", "post-index-change", "reference-transaction", "sendemail-validate"],
+];
+
+/** Remembers where hooks came from before. */
+const BEFORE = "trunkline.hooksBefore";
+
+/** Has git ask the guard before commits and pushes, in all work trees of the repository. */
+export async function installGuard(
+  around: InRepository,
+  program: OwnProgram,
+): Promise<GuardStatus> {
+  const { repository, config } = around;
+  const named = config.last("core.hooksPath");
+  const own = ownFolder(repository);
+  const isOurs = named?.value !== undefined && resolve(topOf(repository), named.value) === own;
+  if (named?.value === undefined) await installBeside(join(repository.commonDir, "hooks"), program);
+  else {
+    const before = isOurs ? config.get(BEFORE) : named.value;
+    await installInFront(own, before ?? "", program);
+    if (!isOurs) await pointTo(around, own, named.value, scopeOf(named.scope));
+  }
+  return await guardStatus(around, isOurs || named?.value === undefined ? undefined : own);
+}
+
+/** Among the repository's own hooks; what is there already is kept under another name. */
+async function installBeside(folder: string, program: OwnProgram): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  for (const hook of GUARD_HOOKS) {
+    const path = join(folder, hook);
+    const text = await textOf(path);
+    if (text !== undefined && !text.includes(HOOK_MARK)) {
+      if ((await textOf(join(folder, keptName(hook)))) !== undefined) {
+        const says = `Cannot install the guard: '${join(folder, keptName(hook))}' is in the way`;
+        throw new TrunklineError("conflict", says);
+      }
+      await rename(path, join(folder, keptName(hook)));
+    }
+    await writeHook(path, guardScript(hook, program, `"$(dirname "$0")"/${keptName(hook)}`));
+  }
+}
+
+/** A folder of hooks that others share, or that is under version control, is not written to. */
+async function installInFront(folder: string, before: string, program: OwnProgram): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  // Git runs hooks in the top folder, which is what such a path counts from.
+  const next = (hook: string): string => shellQuote(join(before, hook).replace(/^(?!\/)/, "./"));
+  for (const hook of GUARD_HOOKS) {
+    await writeHook(join(folder, hook), guardScript(hook, program, next(hook)));
+  }
+  for (const hook of OTHER_HOOKS) await writeHook(join(folder, hook), passingScript(next(hook)));
+}
+
+async function pointTo(
+  { git }: Surroundings,
+  folder: string,
+  before: string,
+  scope: "local" | "worktree",
+): Promise<void> {
+  await setConfig(git, scope, BEFORE, [before]);
+  await setConfig(git, scope, "core.hooksPath", [folder]);
+}
+
+/** Takes the guard out: hooks are as they were. Whether there was one. */
+export async function removeGuard(around: InRepository): Promise<boolean> {
+  const { repository, config, git } = around;
+  const own = ownFolder(repository);
+  const named = config.last("core.hooksPath");
+  let wasThere = false;
+  if (named?.value === own) {
+    const scope = scopeOf(named.scope);
+    const before = config.get(BEFORE);
+    await unsetConfig(git, scope, "core.hooksPath");
+    await unsetConfig(git, scope, BEFORE);
+    // Only one that was set here is set again: what is weaker counts by itself.
+    const others = config.all("core.hooksPath").filter(({ value }) => value !== own);
+    if (before !== undefined && others.at(-1)?.value !== before) {
+      await setConfig(git, scope, "core.hooksPath", [before]);
+    }
+    await rm(own, { recursive: true, force: true });
+    wasThere = true;
+  }
+  const folder = join(repository.commonDir, "hooks");
+  for (const hook of GUARD_HOOKS) {
+    const path = join(folder, hook);
+    if (!(await textOf(path))?.includes(HOOK_MARK)) continue;
+    wasThere = true;
+    await rm(path);
+    await rename(join(folder, keptName(hook)), path).catch(() => {});
+  }
+  return wasThere;
+}
+
+/** What git would run here now. */
+export async function guardStatus(
+  { repository, config }: InRepository,
+  changedTo?: string,
+): Promise<GuardStatus> {
+  const named = changedTo ?? config.get("core.hooksPath");
+  const hooks =
+    named === undefined ? join(repository.commonDir, "hooks") : resolve(topOf(repository), named);
+  const guarded: GuardHook[] = [];
+  for (const hook of GUARD_HOOKS) {
+    if ((await textOf(join(hooks, hook)))?.includes(HOOK_MARK)) guarded.push(hook);
+  }
+  const isInstalled = guarded.length === GUARD_HOOKS.length;
+  const names = await readdir(hooks).catch(() => []);
+  const chained = names
+    .filter((name) => name.endsWith(keptName("")))
+    .map((name) => {
+      return name.slice(0, -keptName("").length);
+    });
+  const missing = GUARD_HOOKS.filter((hook) => !guarded.includes(hook));
+  const next = "`trunkline identity guard install` puts it there";
+  const says = isInstalled
+    ? `The guard looks at every commit and push (${hooks}).`
+    : guarded.length > 0
+      ? `Of the guard, ${missing.join(" and ")} is missing in ${hooks}. ${next}.`
+      : `There is no guard in ${hooks}. ${next}.`;
+  return { isInstalled, hooks, guarded, chained, says };
+}
+
+function ownFolder({ commonDir }: Repository): string {
+  return join(commonDir, "trunkline", "hooks");
+}
+
+function topOf({ worktree, gitDir }: Repository): string {
+  return worktree ?? gitDir;
+}
+
+function scopeOf(scope: ConfigScope): "local" | "worktree" {
+  return scope === "worktree" ? "worktree" : "local";
+}
+
+async function textOf(path: string): Promise<string | undefined> {
+  return await readFile(path, "latin1").catch(() => undefined);
+}
+
+async function writeHook(path: string, text: string): Promise<void> {
+  const temporary = `${path}.${crypto.randomUUID()}`;
+  await writeFile(temporary, text);
+  await chmod(temporary, 0o755);
+  await rename(temporary, path);
+}

@@ -1,0 +1,67 @@
+import { mkdtempDisposable, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import type { Git } from "../../git/git.ts";
+import type { Identity, Signing } from "../identity.ts";
+import { parseGpgKeys } from "./gpg-keys.ts";
+import type { Ask } from "./signing-readiness.ts";
+import { sshKeyFacts } from "./ssh-readiness.ts";
+
+/** By whom a commit is signed: fingerprints of the key, and of the one that it belongs to. */
+export type Signer = { readonly keys: readonly string[] } | "nobody" | "unknown";
+
+/** A commit without its signature, and the signature. */
+function split(
+  commit: Buffer,
+): { readonly payload: Buffer; readonly signature: string } | undefined {
+  const text = commit.toString("latin1");
+  const end = text.indexOf("\n\n");
+  const head = text.slice(0, end + 1);
+  const found = /^gpgsig(?:-sha256)? (.*\n(?: .*\n)*)/m.exec(head);
+  if (found === null) return undefined;
+  const payload = head.slice(0, found.index) + head.slice(found.index + found[0].length);
+  return {
+    payload: Buffer.from(payload + text.slice(end + 1), "latin1"),
+    signature: (found[1] ?? "").replaceAll(/^ /gm, ""),
+  };
+}
+
+/** Who signed a commit, by gpg's or ssh's own word. Nobody's list of trusted signers is asked. */
+export async function signerOf(git: Git, commit: string, ask: Ask): Promise<Signer> {
+  const { stdout } = await git.run(["cat-file", "commit", commit]);
+  const parts = split(stdout);
+  if (parts === undefined) return "nobody";
+  await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-signature-"));
+  const file = join(folder.path, "signature");
+  const signed = join(folder.path, "signed");
+  await writeFile(file, parts.signature);
+  await writeFile(signed, parts.payload);
+  if (parts.signature.startsWith("-----BEGIN SSH SIGNATURE")) {
+    const args = ["-Y", "check-novalidate", "-n", "git", "-s", file];
+    const { isOk, out } = await ask("ssh-keygen", args, parts.payload);
+    const key = /key (SHA256:\S+)/.exec(out)?.[1];
+    return isOk && key !== undefined ? { keys: [key] } : "unknown";
+  }
+  const args = ["--batch", "--no-tty", "--status-fd", "1", "--verify", file, signed];
+  const { out } = await ask("gpg", args);
+  const [, key, primary] = /^\[GNUPG:\] VALIDSIG (\S+)(?: \S+){8}(?: (\S+))?/m.exec(out) ?? [];
+  if (key === undefined) return "unknown";
+  return { keys: primary === undefined ? [key] : [key, primary] };
+}
+
+/** The fingerprints that an identity's signatures may bear. */
+export async function signingKeysOf(
+  identity: Identity,
+  signing: Signing,
+  ask: Ask,
+): Promise<readonly string[]> {
+  if (signing.format === "ssh") {
+    const facts = await sshKeyFacts(signing.key ?? identity.sshKey ?? "", ask);
+    return facts === undefined ? [] : [facts.fingerprint];
+  }
+  const wanted = signing.key ?? identity.email ?? "";
+  const args = ["--batch", "--no-tty", "--with-colons", "--list-keys", "--", wanted];
+  const { out } = await ask("gpg", args);
+  return parseGpgKeys(out).map(({ fingerprint }) => fingerprint);
+}

@@ -1,0 +1,61 @@
+import { execFileSync } from "node:child_process";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** A home for gpg and ssh keys of its own, for tests. */
+export class SampleGpg implements Disposable {
+  // The socket of gpg-agent has to fit into about a hundred characters.
+  readonly path = mkdtempSync(join(tmpdir(), "tl-gpg-"));
+  readonly env: NodeJS.ProcessEnv;
+
+  constructor() {
+    mkdirSync(join(this.path, "bin"));
+    mkdirSync(join(this.path, "g"), { mode: 0o700 });
+    this.env = {
+      PATH: `${join(this.path, "bin")}:${process.env.PATH ?? ""}`,
+      HOME: this.path,
+      GNUPGHOME: join(this.path, "g"),
+      GIT_CONFIG_NOSYSTEM: "1",
+    };
+  }
+
+  run(command: string, ...args: string[]): string {
+    return execFileSync(command, args, {
+      env: this.env,
+      cwd: this.path,
+      stdio: ["ignore", "pipe", "ignore"],
+    }).toString();
+  }
+
+  makeKey(email: string, passphrase = "", expires = "1y"): void {
+    const secret = ["--pinentry-mode", "loopback", "--passphrase", passphrase];
+    this.run(
+      "gpg",
+      "--batch",
+      ...secret,
+      "--quick-generate-key",
+      email,
+      "ed25519",
+      "sign",
+      expires,
+    );
+  }
+
+  makeSshKey(name: string, passphrase = ""): string {
+    const file = join(this.path, name);
+    this.run("ssh-keygen", "-q", "-t", "ed25519", "-N", passphrase, "-C", "a key", "-f", file);
+    return file;
+  }
+
+  /** Puts a program before the real one. */
+  standIn(name: string, script: string): void {
+    writeFileSync(join(this.path, "bin", name), `#!/bin/sh\n${script}\n`);
+    chmodSync(join(this.path, "bin", name), 0o755);
+  }
+
+  [Symbol.dispose](): void {
+    execFileSync("gpgconf", ["--kill", "all"], { env: { ...this.env, PATH: process.env.PATH } });
+    rmSync(this.path, { recursive: true, force: true, maxRetries: 3 });
+  }
+}

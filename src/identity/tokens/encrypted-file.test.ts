@@ -1,0 +1,99 @@
+import assert from "node:assert/strict";
+import { chmodSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { SampleFolder } from "../../store/sample-folder.ts";
+import { EncryptedFile } from "./encrypted-file.ts";
+
+const WORK = { service: "trunkline.github.work", account: "ada" };
+const HOME = { service: "trunkline.github.home", account: "ada" };
+const TOKEN = "ghp_0123456789abcdefghijABCDEFGHIJ456789";
+
+function fileIn(folder: string, env: NodeJS.ProcessEnv = { TRUNKLINE_TOKEN_KEY: "words" }) {
+  const keyFile = join(folder, "config/token.key");
+  return new EncryptedFile(join(folder, "tokens.enc"), { env, keyFile });
+}
+
+describe("EncryptedFile", () => {
+  it("gives back what it was given, also to another process, and shows nothing on disk", async () => {
+    await using folder = await SampleFolder.create();
+    const file = fileIn(folder.path);
+    assert.equal(await file.get(WORK), undefined);
+    await file.set(WORK, TOKEN);
+    await file.set(HOME, "another-token");
+    assert.equal(await fileIn(folder.path).get(WORK), TOKEN);
+    const text = readFileSync(file.path, "latin1");
+    assert.ok(!text.includes(TOKEN) && !text.includes("another-token") && !text.includes("words"));
+    assert.equal(statSync(file.path).mode & 0o777, 0o600);
+    assert.equal(await file.remove(WORK), true);
+    assert.equal(await file.remove(WORK), false);
+    assert.equal(await fileIn(folder.path).get(WORK), undefined);
+    assert.equal(await fileIn(folder.path).get(HOME), "another-token");
+  });
+
+  it("does not open with other words, and says that it is the key", async () => {
+    await using folder = await SampleFolder.create();
+    await fileIn(folder.path).set(WORK, TOKEN);
+    const other = fileIn(folder.path, { TRUNKLINE_TOKEN_KEY: "word" });
+    await assert.rejects(other.get(WORK), { code: "unavailable", message: /key is another one/ });
+    await assert.rejects(other.set(HOME, TOKEN), { code: "unavailable" });
+    assert.equal(await fileIn(folder.path).get(HOME), undefined);
+    await assert.rejects(fileIn(folder.path, {}).get(WORK), /TRUNKLINE_TOKEN_KEY/);
+  });
+
+  it("refuses a token that was moved under another name", async () => {
+    await using folder = await SampleFolder.create();
+    const file = fileIn(folder.path);
+    await file.set(WORK, TOKEN);
+    const moved = readFileSync(file.path, "utf8").replace("github.work", "github.home");
+    writeFileSync(file.path, moved);
+    await assert.rejects(fileIn(folder.path).get(HOME), /tampered/);
+  });
+
+  it("makes a key of its own where nobody names one, and keeps it private and apart", async () => {
+    await using folder = await SampleFolder.create();
+    await fileIn(folder.path, {}).set(WORK, TOKEN);
+    const key = join(folder.path, "config/token.key");
+    assert.equal(statSync(key).mode & 0o777, 0o600);
+    assert.equal(await fileIn(folder.path, {}).get(WORK), TOKEN);
+    // It was locked by that key; words that come later do not open it, nor get in the way.
+    assert.equal(await fileIn(folder.path).get(WORK), TOKEN);
+    chmodSync(key, 0o644);
+    await assert.rejects(fileIn(folder.path, {}).get(WORK), { code: "untrusted" });
+  });
+
+  it("asks a person for the words where there is one", async () => {
+    await using folder = await SampleFolder.create();
+    await fileIn(folder.path).set(WORK, TOKEN);
+    const asked: string[] = [];
+    const file = new EncryptedFile(join(folder.path, "tokens.enc"), {
+      env: {},
+      keyFile: "/nowhere",
+      ask: async (question) => {
+        asked.push(question);
+        return "words";
+      },
+    });
+    assert.equal(await file.get(WORK), TOKEN);
+    assert.equal(asked.length, 1);
+  });
+
+  it("loses nothing when several write at once", async () => {
+    await using folder = await SampleFolder.create();
+    await fileIn(folder.path).set(WORK, TOKEN);
+    const names = Array.from({ length: 6 }, (_, at) => ({ service: `s${at}`, account: "a" }));
+    await Promise.all(names.map((name) => fileIn(folder.path).set(name, `token-${name.service}`)));
+    for (const name of names) {
+      assert.equal(await fileIn(folder.path).get(name), `token-${name.service}`);
+    }
+  });
+
+  it("says so of a file that is something else", async () => {
+    await using folder = await SampleFolder.create();
+    const file = fileIn(folder.path);
+    await file.set(WORK, TOKEN);
+    writeFileSync(file.path, "{}");
+    await assert.rejects(file.get(WORK), { code: "config", message: /not a file of tokens/ });
+  });
+});

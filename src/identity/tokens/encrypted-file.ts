@@ -1,0 +1,176 @@
+import { createCipheriv, createDecipheriv, randomBytes, scrypt } from "node:crypto";
+import { mkdir } from "node:fs/promises";
+import { dirname } from "node:path";
+import { promisify } from "node:util";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { replaceFile } from "../../store/replace-file.ts";
+import { withLock } from "../../store/with-lock.ts";
+import { fileKey, type FileKeyOptions, type KeyKind, readPrivate } from "./file-key.ts";
+import type { SecretName, SecretStore } from "./secret-store.ts";
+
+/** RFC 7914. So much takes a tenth of a second, and 32 MiB. */
+const SCRYPT = { N: 2 ** 15, r: 8, p: 1, maxmem: 64 * 1024 * 1024 } as const;
+const CIPHER = "aes-256-gcm";
+/** Tells whether the words are right before anything is read with them. */
+const CHECK: SecretName = { service: "trunkline", account: "check" };
+
+interface Sealed {
+  readonly iv: string;
+  readonly tag: string;
+  readonly data: string;
+}
+
+interface TokenFile {
+  readonly version: 1;
+  readonly key: KeyKind;
+  readonly salt: string;
+  readonly check: Sealed;
+  readonly secrets: readonly (SecretName & Sealed)[];
+}
+
+const derive = promisify<string, Buffer, number, typeof SCRYPT, Buffer>(scrypt);
+
+/**
+ * Tokens in a file of their own, each encrypted by AES-256-GCM with a key that scrypt makes of a
+ * passphrase. Each is bound to the name it is kept under, so that they cannot be exchanged.
+ */
+export class EncryptedFile implements SecretStore {
+  readonly kind = "file";
+  readonly path: string;
+  readonly #options: FileKeyOptions;
+  /** By the salt that it was made with. */
+  #key: { readonly salt: string; readonly bytes: Promise<Buffer> } | undefined;
+
+  constructor(path: string, options: FileKeyOptions) {
+    this.path = path;
+    this.#options = options;
+  }
+
+  get describe(): string {
+    const { TRUNKLINE_TOKEN_KEY, TRUNKLINE_TOKEN_KEY_FILE } = this.#options.env;
+    const lock = TRUNKLINE_TOKEN_KEY
+      ? "locked by TRUNKLINE_TOKEN_KEY"
+      : TRUNKLINE_TOKEN_KEY_FILE
+        ? "locked by the words in TRUNKLINE_TOKEN_KEY_FILE"
+        : `whose key is in ${this.#options.keyFile}`;
+    return `an encrypted file (${this.path}), ${lock}`;
+  }
+
+  async get(name: SecretName): Promise<string | undefined> {
+    const file = await this.#read();
+    const found = file?.secrets.find((each) => isSame(each, name));
+    if (file === undefined || found === undefined) return undefined;
+    return open(await this.#keyOf(file), name, found, this.path);
+  }
+
+  async set(name: SecretName, secret: string): Promise<void> {
+    await this.#change(async (file) => {
+      const { now, bytes } = file === undefined ? await this.#begin() : await this.#goOn(file);
+      const others = now.secrets.filter((each) => !isSame(each, name));
+      return { ...now, secrets: [...others, { ...name, ...seal(bytes, name, secret) }] };
+    });
+  }
+
+  async remove(name: SecretName): Promise<boolean> {
+    let wasThere = false;
+    await this.#change(async (file) => {
+      wasThere = file?.secrets.some((each) => isSame(each, name)) ?? false;
+      if (file === undefined || !wasThere) return undefined;
+      return { ...file, secrets: file.secrets.filter((each) => !isSame(each, name)) };
+    });
+    return wasThere;
+  }
+
+  async #change(work: (file: TokenFile | undefined) => Promise<TokenFile | undefined>) {
+    await mkdir(dirname(this.path), { recursive: true, mode: 0o700 });
+    await withLock(`${this.path}.lock`, async () => {
+      const changed = await work(await this.#read());
+      if (changed !== undefined)
+        await replaceFile(this.path, `${JSON.stringify(changed, null, 1)}\n`);
+    });
+  }
+
+  async #begin(): Promise<{ now: TokenFile; bytes: Buffer }> {
+    const { kind, words } = await fileKey(undefined, this.#options);
+    const salt = randomBytes(16).toString("base64");
+    const bytes = await this.#derive(words, salt);
+    const check = seal(bytes, CHECK, "trunkline");
+    return { now: { version: 1, key: kind, salt, check, secrets: [] }, bytes };
+  }
+
+  async #goOn(now: TokenFile): Promise<{ now: TokenFile; bytes: Buffer }> {
+    return { now, bytes: await this.#keyOf(now) };
+  }
+
+  async #keyOf({ key, salt, check }: TokenFile): Promise<Buffer> {
+    const { words } = await fileKey(key, this.#options);
+    const bytes = await this.#derive(words, salt);
+    try {
+      open(bytes, CHECK, check, this.path);
+    } catch (error) {
+      this.#key = undefined;
+      const says = `Cannot open '${this.path}': its key is another one`;
+      throw new TrunklineError("unavailable", says, { cause: error });
+    }
+    return bytes;
+  }
+
+  async #derive(words: string, salt: string): Promise<Buffer> {
+    if (this.#key?.salt !== salt) {
+      this.#key = { salt, bytes: derive(words, Buffer.from(salt, "base64"), 32, SCRYPT) };
+    }
+    return await this.#key.bytes;
+  }
+
+  async #read(): Promise<TokenFile | undefined> {
+    let text: string;
+    try {
+      text = await readPrivate(this.path);
+    } catch (error) {
+      if (error instanceof TrunklineError && error.code === "not-found") return undefined;
+      throw error;
+    }
+    try {
+      const file = JSON.parse(text) as TokenFile;
+      if (file.version === 1 && Array.isArray(file.secrets)) return file;
+    } catch {
+      // Told below.
+    }
+    const next = "Move it away, and store the tokens again";
+    throw new TrunklineError("config", `'${this.path}' is not a file of tokens. ${next}`);
+  }
+}
+
+function isSame(one: SecretName, other: SecretName): boolean {
+  return one.service === other.service && one.account === other.account;
+}
+
+function seal(key: Buffer, name: SecretName, secret: string): Sealed {
+  const iv = randomBytes(12);
+  const cipher = createCipheriv(CIPHER, key, iv).setAAD(boundTo(name));
+  const data = Buffer.concat([cipher.update(secret, "utf8"), cipher.final()]);
+  return {
+    iv: iv.toString("base64"),
+    tag: cipher.getAuthTag().toString("base64"),
+    data: data.toString("base64"),
+  };
+}
+
+function open(key: Buffer, name: SecretName, { iv, tag, data }: Sealed, path: string): string {
+  try {
+    const decipher = createDecipheriv(CIPHER, key, Buffer.from(iv, "base64"), {
+      authTagLength: 16,
+    });
+    decipher.setAAD(boundTo(name)).setAuthTag(Buffer.from(tag, "base64"));
+    return decipher.update(data, "base64", "utf8") + decipher.final("utf8");
+  } catch (error) {
+    const says = `Cannot read the token of '${name.account}' in '${path}': it was tampered with`;
+    throw new TrunklineError("unavailable", says, { cause: error });
+  }
+}
+
+/** A service holds no `|`, so that no two names come to the same. */
+function boundTo({ service, account }: SecretName): Buffer {
+  return Buffer.from(`${service.replaceAll("|", "%7C")}|${account}`, "utf8");
+}

@@ -1,0 +1,96 @@
+import { randomBytes } from "node:crypto";
+import { constants } from "node:fs";
+import { mkdir, open, readFile, stat } from "node:fs/promises";
+import { dirname } from "node:path";
+
+import { TrunklineError } from "../../base/errors.ts";
+
+/** How the file of tokens is locked: by words that somebody has, or by a file of random ones. */
+export type KeyKind = "passphrase" | "generated";
+
+export interface FileKeyOptions {
+  readonly env: NodeJS.ProcessEnv;
+  /** Where random words are kept when nobody names any. */
+  readonly keyFile: string;
+  /** Asks a person, where one is there. */
+  readonly ask?: ((question: string) => Promise<string>) | undefined;
+}
+
+export interface FileKey {
+  readonly kind: KeyKind;
+  readonly words: string;
+}
+
+/** The words that a file of tokens is locked with; of a new file, what they are to be. */
+export async function fileKey(
+  kind: KeyKind | undefined,
+  options: FileKeyOptions,
+): Promise<FileKey> {
+  const { env, keyFile, ask } = options;
+  if (kind !== "generated") {
+    const given = await givenWords(env);
+    if (given !== undefined) return { kind: "passphrase", words: given };
+  }
+  if (kind === "passphrase") {
+    const asked = await ask?.("Passphrase of the token file: ");
+    if (asked !== undefined && asked !== "") return { kind, words: asked };
+    const next = "Set TRUNKLINE_TOKEN_KEY, or TRUNKLINE_TOKEN_KEY_FILE to a file that holds it";
+    const says = `Cannot read the token file: its passphrase is missing. ${next}`;
+    throw new TrunklineError("unavailable", says);
+  }
+  return { kind: "generated", words: await generatedWords(keyFile, kind === undefined) };
+}
+
+async function givenWords(env: NodeJS.ProcessEnv): Promise<string | undefined> {
+  const { TRUNKLINE_TOKEN_KEY: words, TRUNKLINE_TOKEN_KEY_FILE: file } = env;
+  if (words !== undefined && words !== "") return words;
+  if (file === undefined || file === "") return undefined;
+  const text = (await readPrivate(file)).trim();
+  if (text !== "") return text;
+  throw new TrunklineError("config", `TRUNKLINE_TOKEN_KEY_FILE names '${file}', which is empty`);
+}
+
+async function generatedWords(file: string, mayMake: boolean): Promise<string> {
+  try {
+    return (await readPrivate(file)).trim();
+  } catch (error) {
+    const isMissing = error instanceof TrunklineError && error.code === "not-found";
+    if (!isMissing) throw error;
+    if (mayMake) return await makeWords(file);
+    const next = "Without it the tokens are lost: remove the token file, and store them again";
+    throw new TrunklineError("unavailable", `${error.message}. ${next}`, { cause: error });
+  }
+}
+
+async function makeWords(file: string): Promise<string> {
+  const words = randomBytes(32).toString("base64url");
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  try {
+    const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL;
+    await using handle = await open(file, flags, 0o600);
+    await handle.writeFile(`${words}\n`);
+    await handle.sync();
+    return words;
+  } catch (error) {
+    const { message } = error as Error;
+    throw new TrunklineError("config", `Cannot write '${file}': ${message}`, { cause: error });
+  }
+}
+
+/** A file that nobody else may read. Throws "not-found" where there is none. */
+export async function readPrivate(file: string): Promise<string> {
+  try {
+    const { mode } = await stat(file);
+    if ((mode & 0o077) !== 0 && process.platform !== "win32") {
+      const next = `Others may have read it. Close it with: chmod 600 '${file}'`;
+      throw new TrunklineError("untrusted", `Cannot use '${file}': it is not private. ${next}`);
+    }
+    return await readFile(file, "utf8");
+  } catch (error) {
+    if (error instanceof TrunklineError) throw error;
+    const { code, message } = error as NodeJS.ErrnoException;
+    const isMissing = code === "ENOENT" || code === "ENOTDIR";
+    const says = isMissing ? `There is no file '${file}'` : `Cannot read '${file}': ${message}`;
+    throw new TrunklineError(isMissing ? "not-found" : "unavailable", says, { cause: error });
+  }
+}

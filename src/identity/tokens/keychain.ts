@@ -1,0 +1,101 @@
+import { TrunklineError } from "../../base/errors.ts";
+import type { SecretName, SecretStore } from "./secret-store.ts";
+
+/** What is used of `@napi-rs/keyring`. */
+export interface Keyring {
+  readonly AsyncEntry: new (
+    service: string,
+    account: string,
+    options: { readonly linux: { readonly store: "secret-service" } },
+  ) => {
+    getPassword(): Promise<string | null>;
+    setPassword(password: string): Promise<void>;
+    deleteCredential(): Promise<boolean>;
+  };
+}
+
+/** Not a literal: a machine without the package for its system has to be able to start. */
+const PACKAGE: string = "@napi-rs/keyring";
+/** A keychain that is locked waits for a person, who may not be there. */
+const LONGEST_WAIT = 5_000;
+const PROBE: SecretName = { service: "trunkline", account: "is-there-a-keychain" };
+
+/** The system's keychain: Keychain on macOS, Credential Manager on Windows, Secret Service. */
+export class Keychain implements SecretStore {
+  readonly kind = "keychain";
+  readonly #keyring: Keyring;
+  readonly #longestWait: number;
+
+  private constructor(keyring: Keyring, longestWait: number) {
+    this.#keyring = keyring;
+    this.#longestWait = longestWait;
+  }
+
+  /** Throws "unavailable", with why, where there is none that answers. */
+  static async open(
+    load: () => Promise<Keyring> = loadKeyring,
+    longestWait = LONGEST_WAIT,
+  ): Promise<Keychain> {
+    let keyring: Keyring;
+    try {
+      keyring = await load();
+    } catch (error) {
+      const { message } = error as Error;
+      const says = `The keychain cannot be used: ${message.split("\n", 1)[0]}`;
+      throw new TrunklineError("unavailable", says, { cause: error });
+    }
+    const keychain = new Keychain(keyring, longestWait);
+    await keychain.get(PROBE);
+    return keychain;
+  }
+
+  get describe(): string {
+    const names: Readonly<Record<string, string>> = {
+      darwin: "the macOS keychain",
+      win32: "the Windows credential manager",
+    };
+    return names[process.platform] ?? "the system's keychain (Secret Service)";
+  }
+
+  async get(name: SecretName): Promise<string | undefined> {
+    return (await this.#do("read", name, (entry) => entry.getPassword())) ?? undefined;
+  }
+
+  async set(name: SecretName, secret: string): Promise<void> {
+    await this.#do("write", name, (entry) => entry.setPassword(secret));
+  }
+
+  async remove(name: SecretName): Promise<boolean> {
+    return await this.#do("change", name, (entry) => entry.deleteCredential());
+  }
+
+  async #do<T>(
+    verb: string,
+    { service, account }: SecretName,
+    work: (entry: InstanceType<Keyring["AsyncEntry"]>) => Promise<T>,
+  ): Promise<T> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => {
+        reject(new Error(`it did not answer within ${this.#longestWait} ms; it may be locked`));
+      }, this.#longestWait);
+    });
+    try {
+      // Left to itself it would fall back on a kernel keyring, which forgets.
+      const options = { linux: { store: "secret-service" } } as const;
+      const entry = new this.#keyring.AsyncEntry(service, account, options);
+      return await Promise.race([work(entry), late]);
+    } catch (error) {
+      const { message } = error as Error;
+      const says = `Cannot ${verb} the keychain: ${message.split("\n", 1)[0]}`;
+      throw new TrunklineError("unavailable", says, { cause: error });
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
+async function loadKeyring(): Promise<Keyring> {
+  const loaded = (await import(PACKAGE)) as Keyring & { readonly default?: Keyring };
+  return loaded.default ?? loaded;
+}

@@ -1,0 +1,62 @@
+import { mkdir, readFile } from "node:fs/promises";
+import { dirname } from "node:path";
+
+import { replaceFile } from "../../store/replace-file.ts";
+import { withLock } from "../../store/with-lock.ts";
+import type { SecretName, SecretStore } from "./secret-store.ts";
+
+/** What is known of a token, and gives nothing away. Times are as ISO 8601 has them. */
+export interface TokenRecord {
+  readonly store?: SecretStore["kind"];
+  readonly storedAt?: string;
+  readonly expires?: string | undefined;
+  readonly scopes?: readonly string[];
+  /** Whose the forge says it is. */
+  readonly user?: string;
+  readonly checkedAt?: string;
+  /** When a server last refused it. */
+  readonly rejectedAt?: string;
+}
+
+/** A file beside the tokens that says when they expire, without anything having to be opened. */
+export class TokenRecords {
+  readonly #path: string;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  async get(name: SecretName): Promise<TokenRecord> {
+    return (await this.#read())[keyOf(name)] ?? {};
+  }
+
+  /** Puts another in its place; nothing forgets it. */
+  async set(name: SecretName, record: TokenRecord | undefined): Promise<void> {
+    await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 });
+    await withLock(`${this.#path}.lock`, async () => {
+      const { [keyOf(name)]: _, ...others } = await this.#read();
+      const all = record === undefined ? others : { ...others, [keyOf(name)]: record };
+      await replaceFile(this.#path, `${JSON.stringify(all, null, 1)}\n`);
+    });
+  }
+
+  async update(name: SecretName, more: Partial<TokenRecord>): Promise<void> {
+    await this.set(name, { ...(await this.get(name)), ...more });
+  }
+
+  /** What cannot be read counts for nothing: it can all be asked for again. */
+  async #read(): Promise<Readonly<Record<string, TokenRecord>>> {
+    try {
+      const value: unknown = JSON.parse(await readFile(this.#path, "utf8"));
+      return typeof value === "object" && value !== null
+        ? (value as Record<string, TokenRecord>)
+        : {};
+    } catch {
+      return {};
+    }
+  }
+}
+
+function keyOf({ service, account }: SecretName): string {
+  return `${service}|${account}`;
+}

@@ -1,0 +1,142 @@
+import assert from "node:assert/strict";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { SampleFolder } from "../../store/sample-folder.ts";
+import { type IdentitySettings, resolveIdentity } from "../identity.ts";
+import type { SecretName, SecretStore } from "./secret-store.ts";
+import { showToken } from "./show-token.ts";
+import { isExpired, Tokens } from "./tokens.ts";
+
+const TOKEN = "ghp_0123456789abcdefghijABCDEFGHIJ456789";
+
+class MemoryKeychain implements SecretStore {
+  readonly kind = "keychain";
+  readonly describe = "a keychain for tests";
+  readonly secrets = new Map<string, string>();
+  isClosedToWriting = false;
+
+  async get({ service, account }: SecretName): Promise<string | undefined> {
+    return this.secrets.get(`${service} ${account}`);
+  }
+  async set({ service, account }: SecretName, secret: string): Promise<void> {
+    if (this.isClosedToWriting) throw new Error("no collection");
+    this.secrets.set(`${service} ${account}`, secret);
+  }
+  async remove({ service, account }: SecretName): Promise<boolean> {
+    return this.secrets.delete(`${service} ${account}`);
+  }
+}
+
+function tokensIn(folder: string, keychain?: MemoryKeychain, env: NodeJS.ProcessEnv = {}): Tokens {
+  return new Tokens({
+    data: folder,
+    configFolder: join(folder, "config"),
+    env: { TRUNKLINE_TOKEN_KEY: "words", ...env },
+    openKeychain: async () => {
+      if (keychain === undefined) throw new Error("no D-Bus");
+      return keychain;
+    },
+  });
+}
+
+function identity(more: Partial<IdentitySettings> = {}) {
+  return resolveIdentity("work", { provider: "github", user: "ada", ...more });
+}
+
+describe("Tokens", () => {
+  it("keeps tokens in the keychain where there is one", async () => {
+    await using folder = await SampleFolder.create();
+    const keychain = new MemoryKeychain();
+    const tokens = tokensIn(folder.path, keychain);
+    assert.match(await tokens.save(identity(), `${TOKEN}\n`), /^a keychain for tests$/);
+    assert.deepEqual([...keychain.secrets], [["trunkline.github.work ada", TOKEN]]);
+    assert.equal((await tokens.find(identity()))?.token, TOKEN);
+    assert.equal(await tokens.clear(identity()), true);
+    assert.equal(await tokens.find(identity()), undefined);
+    assert.equal(await tokens.clear(identity()), false);
+  });
+
+  it("keeps them in an encrypted file where there is none, and says which and why", async () => {
+    await using folder = await SampleFolder.create();
+    const tokens = tokensIn(folder.path);
+    assert.match(await tokens.save(identity(), TOKEN), /encrypted file .*no D-Bus/);
+    assert.match(await tokens.describeStore(), /encrypted file .*no D-Bus/);
+    assert.equal((await tokens.find(identity()))?.token, TOKEN);
+    // Nothing under the data folder holds it in clear.
+    for (const name of readdirSync(join(folder.path, "identity"))) {
+      const text = readFileSync(join(folder.path, "identity", name), "latin1");
+      assert.ok(!text.includes(TOKEN), name);
+    }
+  });
+
+  it("falls back on the file when the keychain does not take it, and finds it again", async () => {
+    await using folder = await SampleFolder.create();
+    const keychain = new MemoryKeychain();
+    keychain.isClosedToWriting = true;
+    assert.match(await tokensIn(folder.path, keychain).save(identity(), TOKEN), /no collection/);
+    assert.equal((await tokensIn(folder.path, keychain).find(identity()))?.token, TOKEN);
+    const forced = tokensIn(folder.path, keychain, { TRUNKLINE_TOKEN_STORE: "keychain" });
+    await assert.rejects(forced.save(identity(), TOKEN), /no collection/);
+  });
+
+  it("does not go on without a keychain that was asked for", async () => {
+    await using folder = await SampleFolder.create();
+    const forced = tokensIn(folder.path, undefined, { TRUNKLINE_TOKEN_STORE: "keychain" });
+    await assert.rejects(forced.save(identity(), TOKEN), /no D-Bus/);
+    const wrong = tokensIn(folder.path, undefined, { TRUNKLINE_TOKEN_STORE: "safe" });
+    await assert.rejects(wrong.find(identity()), { code: "config", message: /'safe'/ });
+  });
+
+  it("takes a token from a variable, and only where the identity says so", async () => {
+    await using folder = await SampleFolder.create();
+    const tokens = tokensIn(folder.path, undefined, { WORK_TOKEN: TOKEN });
+    const named = identity({ tokenSource: { kind: "environment", variable: "WORK_TOKEN" } });
+    assert.equal((await tokens.find(named))?.token, TOKEN);
+    assert.equal(await tokens.find(identity()), undefined);
+    assert.equal(await tokens.find(identity({ tokenSource: { kind: "none" } })), undefined);
+    await assert.rejects(tokens.save(named, TOKEN), { code: "usage", message: /WORK_TOKEN/ });
+  });
+
+  it("asks the forge's own program, and hides what others say from it", async () => {
+    await using folder = await SampleFolder.create();
+    const bin = join(folder.path, "bin");
+    mkdirSync(bin, { recursive: true });
+    writeFileSync(join(bin, "gh"), `#!/bin/sh\necho "$*$GH_TOKEN" | tr ' ' '_'\n`);
+    chmodSync(join(bin, "gh"), 0o755);
+    const env = { PATH: `${bin}:${process.env.PATH}`, GH_TOKEN: "another" };
+    const tokens = tokensIn(folder.path, undefined, env);
+    const named = identity({ tokenSource: { kind: "command-line" } });
+    assert.equal((await tokens.find(named))?.token, "auth_token_--hostname_github.com");
+    const other = identity({ provider: "other", tokenSource: { kind: "command-line" } });
+    await assert.rejects(tokens.find(other), { code: "config" });
+  });
+
+  it("refuses what cannot be a token, without repeating it", async () => {
+    await using folder = await SampleFolder.create();
+    for (const token of ["", "  ", "short", "two words here", "x".repeat(9000), "a\0bcdefghij"]) {
+      await assert.rejects(tokensIn(folder.path).save(identity(), token), (error: Error) => {
+        return !error.message.includes("words") && /Cannot store/.test(error.message);
+      });
+    }
+  });
+
+  it("remembers when a token expires", async () => {
+    await using folder = await SampleFolder.create();
+    const tokens = tokensIn(folder.path);
+    await tokens.save(identity(), TOKEN, { expires: "2020-01-01T00:00:00Z" });
+    assert.ok(isExpired(await tokens.record(identity())));
+    await tokens.note(identity(), { expires: "2999-01-01T00:00:00Z" });
+    assert.ok(!isExpired(await tokens.record(identity())));
+    assert.ok(isExpired({ expires: "nonsense" }));
+    assert.ok(!isExpired({}));
+  });
+});
+
+describe("showToken()", () => {
+  it("shows four characters at each end of a long one, and nothing of a short one", () => {
+    assert.equal(showToken(TOKEN), "ghp_••••••••6789");
+    assert.equal(showToken("secret-password"), "••••••••");
+  });
+});

@@ -1,0 +1,186 @@
+import { join } from "node:path";
+
+import { TrunklineError } from "../../base/errors.ts";
+import type { Identity } from "../identity.ts";
+import { EncryptedFile } from "./encrypted-file.ts";
+import { forgeProgram, tokenOfProgram } from "./forge-program.ts";
+import { Keychain } from "./keychain.ts";
+import type { SecretName, SecretStore } from "./secret-store.ts";
+import { type TokenRecord, TokenRecords } from "./token-records.ts";
+
+export interface TokensOptions {
+  /** The data folder. */
+  readonly data: string;
+  /** The folder of the configuration: the key of the token file is kept apart from the file. */
+  readonly configFolder: string;
+  readonly env: NodeJS.ProcessEnv;
+  /** Asks a person for the passphrase of the token file, where one is there. */
+  readonly ask?: ((question: string) => Promise<string>) | undefined;
+  readonly openKeychain?: (() => Promise<SecretStore>) | undefined;
+}
+
+export interface FoundToken {
+  readonly token: string;
+  /** In words: where it was found. */
+  readonly where: string;
+  readonly record: TokenRecord;
+}
+
+/** The tokens of identities, wherever they are kept. Nothing of it prints one. */
+export class Tokens {
+  readonly #options: TokensOptions;
+  readonly #file: EncryptedFile;
+  readonly #records: TokenRecords;
+  #keychain: Promise<SecretStore | Error> | undefined;
+
+  constructor(options: TokensOptions) {
+    const { data, configFolder, env, ask } = options;
+    this.#options = options;
+    const folder = join(data, "identity");
+    const keyFile = join(configFolder, "token.key");
+    this.#file = new EncryptedFile(join(folder, "tokens.enc"), { env, keyFile, ask });
+    this.#records = new TokenRecords(join(folder, "tokens.json"));
+  }
+
+  /** Where new tokens are kept, in words, and why not in the keychain. */
+  async describeStore(): Promise<string> {
+    const { store, why } = await this.#inUse();
+    return why === undefined ? store.describe : `${store.describe}, since ${why}`;
+  }
+
+  /** The token of an identity, or nothing. Throws "unavailable" where a store does not open. */
+  async find(identity: Identity): Promise<FoundToken | undefined> {
+    const { env } = this.#options;
+    const { kind, variable } = identity.tokenSource;
+    const record = await this.#records.get(nameOf(identity));
+    switch (kind) {
+      case "none":
+        return undefined;
+      case "environment": {
+        const token = variable === undefined ? undefined : env[variable];
+        if (token === undefined || token === "") return undefined;
+        return { token, where: `the variable ${variable}`, record };
+      }
+      case "command-line": {
+        const token = await tokenOfProgram(identity, env);
+        const [program = ""] = forgeProgram(identity) ?? [];
+        return token === undefined ? undefined : { token, where: program, record };
+      }
+      case "keychain":
+        return await this.#stored(identity, record);
+    }
+  }
+
+  /** A token as it would be kept. Throws "usage" where it cannot be one, or not be kept. */
+  check(identity: Identity, token: string): string {
+    checkStored(identity, "store");
+    return checkToken(token);
+  }
+
+  /** Keeps a token. Returns where, in words. */
+  async save(identity: Identity, token: string, known: TokenRecord = {}): Promise<string> {
+    const clean = this.check(identity, token);
+    const name = nameOf(identity);
+    const { store, why } = await this.#inUse();
+    let used = store;
+    let reason = why;
+    try {
+      await store.set(name, clean);
+    } catch (error) {
+      // One that can be read from may still be closed to writing: a new session, say.
+      if (store.kind === "file" || this.#forced !== undefined) throw error;
+      used = this.#file;
+      reason = (error as Error).message;
+      await used.set(name, clean);
+    }
+    const storedAt = new Date().toISOString();
+    await this.#records.set(name, { store: used.kind, storedAt, ...known });
+    return reason === undefined ? used.describe : `${used.describe}, since: ${reason}`;
+  }
+
+  /** Forgets a token. Whether there was one. */
+  async clear(identity: Identity): Promise<boolean> {
+    checkStored(identity, "clear");
+    const name = nameOf(identity);
+    const removed = await Promise.all((await this.#stores()).map((store) => store.remove(name)));
+    await this.#records.set(name, undefined);
+    return removed.includes(true);
+  }
+
+  async record(identity: Identity): Promise<TokenRecord> {
+    return await this.#records.get(nameOf(identity));
+  }
+
+  /** Writes down what a forge says of a token. */
+  async note(identity: Identity, more: Partial<TokenRecord>): Promise<void> {
+    await this.#records.update(nameOf(identity), more);
+  }
+
+  async #stored(identity: Identity, record: TokenRecord): Promise<FoundToken | undefined> {
+    const stores = await this.#stores();
+    // The one that it was put in, before others.
+    const ordered = stores.toSorted((a, b) => rank(a, record) - rank(b, record));
+    for (const store of ordered) {
+      const token = await store.get(nameOf(identity));
+      if (token !== undefined) return { token, where: store.describe, record };
+    }
+    return undefined;
+  }
+
+  async #stores(): Promise<SecretStore[]> {
+    const { store } = await this.#inUse();
+    return store.kind === "file" ? [store] : [store, this.#file];
+  }
+
+  get #forced(): SecretStore["kind"] | undefined {
+    const { TRUNKLINE_TOKEN_STORE: named } = this.#options.env;
+    if (named === undefined || named === "" || named === "auto") return undefined;
+    if (named === "keychain" || named === "file") return named;
+    const says = `TRUNKLINE_TOKEN_STORE is '${named}', and has to be auto, keychain or file`;
+    throw new TrunklineError("config", says);
+  }
+
+  async #inUse(): Promise<{ readonly store: SecretStore; readonly why?: string }> {
+    const forced = this.#forced;
+    if (forced === "file") return { store: this.#file };
+    const { openKeychain = () => Keychain.open() } = this.#options;
+    this.#keychain ??= openKeychain().catch((error: unknown) => error as Error);
+    const keychain = await this.#keychain;
+    if (!(keychain instanceof Error)) return { store: keychain };
+    if (forced === "keychain") throw keychain;
+    return { store: this.#file, why: `there is no keychain here (${keychain.message})` };
+  }
+}
+
+/** Whether a token is over, as far as anybody has said. */
+export function isExpired({ expires }: TokenRecord, now = Date.now()): boolean {
+  return expires !== undefined && !(Date.parse(expires) > now);
+}
+
+export function nameOf({ provider, name, user, tokenSource }: Identity): SecretName {
+  return { service: tokenSource.service ?? `trunkline.${provider}.${name}`, account: user ?? name };
+}
+
+function rank(store: SecretStore, record: TokenRecord): number {
+  return store.kind === record.store ? 0 : 1;
+}
+
+function checkStored({ name, tokenSource }: Identity, verb: string): void {
+  const { kind, variable } = tokenSource;
+  if (kind === "keychain") return;
+  const where =
+    kind === "environment"
+      ? `the variable ${variable ?? "(none is named)"}`
+      : kind === "none"
+        ? "nowhere"
+        : "the forge's own program";
+  const says = `Cannot ${verb} a token for '${name}': its \`tokenSource\` says it comes from ${where}`;
+  throw new TrunklineError("usage", says);
+}
+
+function checkToken(token: string): string {
+  const clean = token.trim();
+  if (/^[\x21-\x7e]{8,8192}$/.test(clean)) return clean;
+  const why = clean === "" ? "it is empty" : "it is not 8 to 8192 plain characters without spaces";
+  throw new TrunklineError("usage", `Cannot store the token: ${why}`);
+}

@@ -1,0 +1,48 @@
+import { mkdir, readFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { replaceFile } from "../../store/replace-file.ts";
+
+export const SECURITY_MODES = [
+  "maximum_security",
+  "developer_workflow",
+  "trusted_workstation",
+] as const;
+export type SecurityMode = (typeof SECURITY_MODES)[number];
+
+export const MODE_WORDS: Readonly<Record<SecurityMode, string>> = {
+  maximum_security: "gpg-agent forgets before every guarded commit: each signature asks a person.",
+  developer_workflow: "gpg-agent remembers PINs and passphrases for as long as it is set to.",
+  trusted_workstation: "The PIN comes from a hardware security module.",
+};
+
+/** How careful signing is. It holds for the whole machine's user, and stays until it is changed. */
+export class SecurityModes {
+  readonly #path: string;
+
+  constructor(data: string) {
+    this.#path = join(data, "identity", "security-mode.json");
+  }
+
+  async get(): Promise<SecurityMode> {
+    try {
+      const { mode } = JSON.parse(await readFile(this.#path, "utf8")) as { mode?: unknown };
+      const known = SECURITY_MODES.find((each) => each === mode);
+      if (known !== undefined) return known;
+    } catch {
+      // Never set.
+    }
+    return "developer_workflow";
+  }
+
+  async set(mode: SecurityMode): Promise<void> {
+    if (mode === "trusted_workstation") {
+      const why = "Trunkline keeps no PINs, in a hardware security module or elsewhere";
+      const next = "Use developer_workflow, and have gpg-agent remember it";
+      throw new TrunklineError("usage", `Cannot set trusted_workstation: ${why}. ${next}`);
+    }
+    await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 });
+    await replaceFile(this.#path, `${JSON.stringify({ mode })}\n`);
+  }
+}

@@ -1,0 +1,204 @@
+import { existsSync, readFileSync } from "node:fs";
+import { readFile, stat } from "node:fs/promises";
+import { homedir } from "node:os";
+import { join } from "node:path";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { type Arguments, textResult, type ToolResult } from "../../tool/tool.ts";
+import { type Identity, type IdentitySettings, resolveIdentity } from "../identity.ts";
+import { parseGpgKeys } from "../signing/gpg-keys.ts";
+import { asker } from "../signing/signing-readiness.ts";
+import { sshOptions, type SshOptions } from "../ssh-options.ts";
+import { logInBySsh } from "../validate/ssh-login.ts";
+import { sshHosts } from "./ssh-hosts.ts";
+import type { ToolDesk } from "./tool-desk.ts";
+
+const LOGIN_TIMEOUT = 5_000;
+
+const FORGES: Readonly<Record<string, IdentitySettings["provider"]>> = {
+  "github.com": "github",
+  "ssh.github.com": "github",
+  "gitlab.com": "gitlab",
+  "altssh.gitlab.com": "gitlab",
+  "bitbucket.org": "bitbucket",
+};
+
+/** `juggler_debug_ssh` */
+export async function debugSsh(_: Arguments, desk: ToolDesk): Promise<ToolResult> {
+  const { env } = desk;
+  const hosts = sshHosts(env);
+  const blocks = await Promise.all(hosts.map((host) => describeHost(host, env)));
+  const none = hosts.length === 0 ? ["No hosts in the SSH configuration."] : [];
+  return textResult(["SSH Configuration:", ...none, ...blocks].join("\n\n"));
+}
+
+async function describeHost(host: string, env: NodeJS.ProcessEnv): Promise<string> {
+  let options: SshOptions;
+  try {
+    options = await sshOptions(host, { env });
+  } catch (error) {
+    return `- ${host}\n  [FAIL] ${(error as Error).message}`;
+  }
+  const { hostname, user, port, identityFiles, identitiesOnly } = options;
+  const files = identityFiles.filter((file) => existsSync(file));
+  const keys = await Promise.all(files.map(keyWords));
+  const settings = { provider: "other", sshHost: host } as const;
+  const identity = resolveIdentity(host, settings, env);
+  const { isOk, says } = await logInBySsh(identity, { env, timeout: LOGIN_TIMEOUT });
+  return [
+    `- ${host}`,
+    `  HostName: ${hostname}`,
+    `  User: ${user ?? "(default)"}`,
+    `  Port: ${port}`,
+    `  IdentitiesOnly: ${identitiesOnly ? "yes" : "no"}`,
+    ...(keys.length === 0 ? ["  Key: none that exists"] : keys.map((key) => `  Key: ${key}`)),
+    `  ${isOk ? "[PASS]" : "[FAIL]"} ${says}`,
+  ].join("\n");
+}
+
+async function keyWords(file: string): Promise<string> {
+  const { mode } = await stat(file);
+  const isOpen = (mode & 0o077) !== 0;
+  return `${file} ${isOpen ? `[FAIL] others may read it: chmod 600 '${file}'` : "[OK]"}`;
+}
+
+/** `juggler_setup` */
+export async function setup(args: Arguments, desk: ToolDesk): Promise<ToolResult> {
+  const { mode = "auto", force = false } = args;
+  if (mode === "status") return textResult(await setupStatus(desk));
+  const lines = [`Setup (${String(mode)})`];
+  let now = desk;
+  if (mode === "auto") lines.push(...(await importTheirs(now, force === true)));
+  now = await now.reload();
+  if (mode === "auto" || mode === "import_ssh")
+    lines.push(...(await importSsh(now, force === true)));
+  now = await now.reload();
+  if (mode === "auto" || mode === "import_gpg")
+    lines.push(...(await importGpg(now, force === true)));
+  if (lines.length === 1) lines.push("[INFO] Nothing was found that is not known already.");
+  lines.push(`Config: ${desk.identities.file}`);
+  return textResult(lines.join("\n"));
+}
+
+async function setupStatus(desk: ToolDesk): Promise<string> {
+  const { identities, tokens, env } = desk;
+  const keys = await secretKeys(env);
+  return [
+    "Setup status",
+    `Config: ${identities.file}${existsSync(identities.file) ? "" : " (not there yet)"}`,
+    `Identities: ${identities.list.map(({ name }) => name).join(", ") || "none"}`,
+    `SSH hosts: ${sshHosts(env).join(", ") || "none"}`,
+    `GPG keys: ${keys.length}`,
+    `RemoteJuggler: ${theirFile(env) ?? "not found"}`,
+    `Token store: ${await tokens.describeStore()}`,
+  ].join("\n");
+}
+
+function theirFile(env: NodeJS.ProcessEnv): string | undefined {
+  const file = join(env.HOME || homedir(), ".config/remote-juggler/config.json");
+  return existsSync(file) ? file : undefined;
+}
+
+async function importTheirs(desk: ToolDesk, force: boolean): Promise<string[]> {
+  const file = theirFile(desk.env);
+  if (file === undefined) return [];
+  const { identities } = desk;
+  const read = identities.readJuggler(await readFile(file, "utf8"), file);
+  const known = new Set(identities.list.map(({ name }) => name));
+  const fresh = Object.entries(read.identities).filter(([name]) => force || !known.has(name));
+  if (fresh.length === 0) return [];
+  await identities.importAll({ ...read, identities: Object.fromEntries(fresh) });
+  return [
+    ...fresh.map(([name]) => `[OK] Imported '${name}' from ${file}`),
+    ...read.secrets.map((field) => `[WARN] '${field}' holds a secret and was left out`),
+  ];
+}
+
+/** An identity for each name of a known forge that ssh has a key for. */
+async function importSsh(desk: ToolDesk, force: boolean): Promise<string[]> {
+  const { env, identities } = desk;
+  const found = await Promise.all(sshHosts(env).map((host) => identityOf(host, env)));
+  const lines: string[] = [];
+  for (const each of found) {
+    if (each === undefined) continue;
+    const { name, settings } = each;
+    const known = identities.list.find((identity) => {
+      return identity.name === name || identity.sshHost === settings.sshHost;
+    });
+    if (known !== undefined && !force) {
+      lines.push(`[SKIP] '${known.name}' is known already`);
+      continue;
+    }
+    const before: Partial<IdentitySettings> = known?.settings ?? {};
+    await identities.save(known?.name ?? name, { ...before, ...settings }, known === undefined);
+    lines.push(`[OK] '${known?.name ?? name}' from the SSH host ${name}`);
+    if (before.email === undefined) {
+      lines.push(`[WARN] It has no address: trunkline identity edit ${name} --email ADDRESS`);
+    }
+  }
+  return lines;
+}
+
+async function identityOf(
+  host: string,
+  env: NodeJS.ProcessEnv,
+): Promise<{ readonly name: string; readonly settings: IdentitySettings } | undefined> {
+  const options = await sshOptions(host, { env }).catch(() => undefined);
+  const provider = options && FORGES[options.hostname];
+  if (options === undefined || provider === undefined) return undefined;
+  const sshKey = options.identityFiles.find((file) => isPrivateKey(file));
+  const base: IdentitySettings = {
+    provider,
+    ...(host === options.hostname ? {} : { sshHost: host }),
+    ...(sshKey === undefined ? {} : { sshKey }),
+  };
+  const identity = resolveIdentity(host, base, env);
+  // The forge's greeting says whose the key is.
+  const { user } = await logInBySsh(identity, { env, timeout: LOGIN_TIMEOUT });
+  return { name: host, settings: { ...base, ...(user === undefined ? {} : { user }) } };
+}
+
+function isPrivateKey(file: string): boolean {
+  try {
+    return readFileSync(file, "latin1").startsWith("-----BEGIN");
+  } catch {
+    return false;
+  }
+}
+
+/** Has identities sign that gpg has a key for. */
+async function importGpg(desk: ToolDesk, force: boolean): Promise<string[]> {
+  const lines: string[] = [];
+  for (const identity of desk.identities.list) {
+    const { name, email, signing, settings } = identity;
+    if (email === undefined || (signing !== undefined && !force)) continue;
+    const key = await keyFor(identity, desk.env);
+    if (key === undefined) continue;
+    await desk.identities.save(
+      name,
+      { ...settings, signing: { format: "openpgp", ...key } },
+      false,
+    );
+    lines.push(`[OK] '${name}' signs with ${key.key}${key.hardware ? " [HARDWARE KEY]" : ""}`);
+  }
+  return lines;
+}
+
+async function keyFor(
+  { email = "" }: Identity,
+  env: NodeJS.ProcessEnv,
+): Promise<{ readonly key: string; readonly hardware?: boolean } | undefined> {
+  const keys = await secretKeys(env, `<${email}>`);
+  const key = keys.findLast(
+    ({ signs, isValid, secret }) => signs && isValid && secret !== "missing",
+  );
+  if (key === undefined) return undefined;
+  return { key: key.fingerprint, ...(key.secret === "device" ? { hardware: true } : {}) };
+}
+
+async function secretKeys(env: NodeJS.ProcessEnv, ...who: string[]) {
+  const args = ["--batch", "--no-tty", "--with-colons", "--list-secret-keys", "--", ...who];
+  const { isOk, isMissing, out } = await asker({ env })("gpg", args);
+  if (isMissing && who.length > 0) throw new TrunklineError("unavailable", "gpg is not installed");
+  return isOk ? parseGpgKeys(out) : [];
+}

@@ -1,0 +1,108 @@
+import { type Arguments, textResult, type ToolResult } from "../../tool/tool.ts";
+import { JugglerFault, withKeychain } from "./fault.ts";
+import type { ToolDesk } from "./tool-desk.ts";
+
+/** `juggler_store_token` */
+export async function storeToken(args: Arguments, desk: ToolDesk): Promise<ToolResult> {
+  const identity = desk.identities.find(String(args.identity));
+  const kept = await withKeychain(() => desk.tokenDesk.save(identity, String(args.token)));
+  return textResult(
+    [
+      `Token stored for identity: ${identity.name}`,
+      `[OK] ${kept.token} in ${kept.where}`,
+      ...(kept.expires === undefined ? [] : [`[INFO] It expires on ${kept.expires}.`]),
+      ...kept.notes.map((note) => `[WARN] ${note}`),
+    ].join("\n"),
+  );
+}
+
+/** `juggler_token_get`: a mask, whoever asks. */
+export async function getToken(args: Arguments, desk: ToolDesk): Promise<ToolResult> {
+  const identity = desk.identities.find(String(args.identity));
+  const { token, where, expires } = await withKeychain(() => desk.tokenDesk.show(identity));
+  if (token === undefined) return textResult(`No token stored for identity: ${identity.name}`);
+  const lines = [`Token for identity: ${identity.name}`, `Token: ${token}`, `Source: ${where}`];
+  return textResult(
+    [...lines, ...(expires === undefined ? [] : [`Expires: ${expires}`])].join("\n"),
+  );
+}
+
+/** `juggler_token_clear` */
+export async function clearToken(args: Arguments, desk: ToolDesk): Promise<ToolResult> {
+  const identity = desk.identities.find(String(args.identity));
+  const wasThere = await withKeychain(() => desk.tokenDesk.clear(identity));
+  return textResult(
+    wasThere
+      ? `Token cleared for identity: ${identity.name}`
+      : `No token stored for identity: ${identity.name}`,
+  );
+}
+
+/** `juggler_token_verify` */
+export async function verifyToken(
+  args: Arguments,
+  desk: ToolDesk,
+  folder: string,
+): Promise<ToolResult> {
+  const name = typeof args.identity === "string" ? args.identity : await desk.nameHere(folder);
+  const verdict = await desk.tokenDesk.verify(desk.identities.find(name));
+  const { isOk, says, user, scopes = [], expires } = verdict;
+  const text = [
+    `Token verification for: ${name}`,
+    `${isOk ? "[PASS]" : "[FAIL]"} The token ${says}`,
+    ...(user === undefined ? [] : [`User: ${user}`]),
+    ...(scopes.length === 0 ? [] : [`Scopes: ${scopes.join(", ")}`]),
+    ...(expires === undefined ? [] : [`Expires: ${expires}`]),
+  ].join("\n");
+  return failing(isOk, text, { identity: name });
+}
+
+const LABELS = { pass: "[PASS]", fail: "[FAIL]", warn: "[WARN]", skip: "[SKIP]" } as const;
+
+/** `juggler_validate` */
+export async function validateTool(args: Arguments, desk: ToolDesk): Promise<ToolResult> {
+  const identity = desk.identities.find(String(args.identity));
+  const [found] = await desk.validate([identity.name], {
+    testAuth: args.testAuth !== false,
+    checkGPG: args.checkGPG === true,
+  });
+  const { isOk = false, findings = [] } = found ?? {};
+  const lines = findings.map(({ outcome, says }) => `${LABELS[outcome]} ${says}`);
+  const end = isOk ? "Validation passed." : "Validation failed.";
+  const text = [`Validating identity: ${identity.name}`, ...lines, end].join("\n");
+  return failing(isOk, text, { identity: identity.name });
+}
+
+/** What was found stands in the text either way; what failed has a code besides. */
+function failing(isOk: boolean, text: string, details: object): ToolResult {
+  if (isOk) return textResult(text);
+  throw new JugglerFault("validation-failed", text, { ...details });
+}
+
+/** `juggler_gpg_status` */
+export async function gpgStatus(
+  args: Arguments,
+  desk: ToolDesk,
+  folder: string,
+): Promise<ToolResult> {
+  const name = typeof args.identity === "string" ? args.identity : undefined;
+  const ready = await desk.signing(name, folder);
+  return textResult(
+    [
+      `GPG/SSH Signing Status: ${ready.identity}`,
+      `Format: ${ready.format ?? "none"}`,
+      `Key: ${ready.key ?? "none"}`,
+      `Key Found: ${yesNo(ready.isFound)}`,
+      `Hardware Key: ${yesNo(ready.hardware)}`,
+      `Touch Required: ${yesNo(ready.needsTouch)}`,
+      `Can Sign Automatically: ${yesNo(ready.canSign)}`,
+      `Security Mode: ${await desk.modes.get()}`,
+      `Details: ${ready.says}`,
+      `Agent Guidance: ${ready.guidance}`,
+    ].join("\n"),
+  );
+}
+
+function yesNo(value: boolean): string {
+  return value ? "yes" : "no";
+}

@@ -1,0 +1,52 @@
+import type { Applied } from "../apply.ts";
+import type { Detection } from "../detect.ts";
+import type { Identity, IdentitySettings } from "../identity.ts";
+import type { JugglerImport } from "../import-juggler.ts";
+import type { JournalState } from "../journal.ts";
+import type { JugglerValues } from "../juggler-fields.ts";
+import type { Plan } from "../plan.ts";
+import type { SigningReadiness } from "../signing/signing-readiness.ts";
+import type { IdentityStatus } from "../status.ts";
+import type { SwitchOptions } from "../switch-plan.ts";
+import type { TokenDesk } from "../tokens/token-desk.ts";
+import type { Tokens } from "../tokens/tokens.ts";
+import type { ValidateOptions, Validation } from "../validate/validate.ts";
+import type { SecurityModes } from "./security-mode.ts";
+
+/** What the tools work on: identities as a configuration has them, and all that is done with them. */
+export interface ToolDesk {
+  readonly env: NodeJS.ProcessEnv;
+  /** The folder that counts where a caller names none. */
+  readonly folder: string;
+  readonly tokens: Tokens;
+  readonly tokenDesk: TokenDesk;
+  readonly modes: SecurityModes;
+  readonly identities: {
+    readonly list: readonly Identity[];
+    readonly file: string;
+    find(name: string): Identity;
+    detect(folder: string): Promise<Detection>;
+    status(folder: string): Promise<IdentityStatus>;
+    planSync(): Promise<Plan>;
+    sync(): Promise<Applied>;
+    history(): Promise<JournalState[]>;
+    exportJuggler(): JugglerValues;
+    readJuggler(text: string, file: string): JugglerImport;
+    importAll(imported: JugglerImport): Promise<void>;
+    save(name: string, settings: IdentitySettings, isNew: boolean): Promise<void>;
+  };
+  switch(
+    name: string,
+    folder: string,
+    request: Pick<SwitchOptions, "rewriteRemotes" | "keepSigning">,
+  ): Promise<Applied>;
+  validate(
+    names: readonly string[],
+    options: Omit<ValidateOptions, "tokens" | "env">,
+  ): Promise<Validation[]>;
+  signing(name: string | undefined, folder?: string): Promise<SigningReadiness>;
+  /** The same, with what has been written to the configuration meanwhile. */
+  reload(): Promise<ToolDesk>;
+  /** Throws "not-found" where no identity is in force and none fits. */
+  nameHere(folder: string): Promise<string>;
+}

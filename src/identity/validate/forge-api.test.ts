@@ -1,0 +1,39 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { type IdentitySettings, resolveIdentity } from "../identity.ts";
+import { apiOf, askForge } from "./forge-api.ts";
+
+const of = (settings: IdentitySettings) => resolveIdentity("work", settings);
+
+describe("apiOf()", () => {
+  it("knows where the forges have their interfaces, and own installations theirs", () => {
+    const found = [
+      of({ provider: "github" }),
+      of({ provider: "github", host: "git.acme.test:8443" }),
+      of({ provider: "gitlab" }),
+      of({ provider: "gitlab", host: "GitLab.acme.test" }),
+      of({ provider: "bitbucket" }),
+    ].map(apiOf);
+    assert.deepEqual(found, [
+      "https://api.github.com",
+      "https://git.acme.test:8443/api/v3",
+      "https://gitlab.com/api/v4",
+      "https://gitlab.acme.test/api/v4",
+      "https://api.bitbucket.org/2.0",
+    ]);
+  });
+});
+
+describe("askForge()", () => {
+  it("knows nothing of forges of other kinds, and connects to none", async () => {
+    assert.equal(await askForge(of({ provider: "other", host: "x.invalid" }), "token"), undefined);
+  });
+
+  it("says in words that a forge cannot be reached, without the token", async () => {
+    const asked = askForge(of({ provider: "gitlab", host: "x.invalid" }), "glpat-secret-secret-1");
+    await assert.rejects(asked, (error: Error & { code: string }) => {
+      return error.code === "unavailable" && !/secret/.test(error.message);
+    });
+  });
+});

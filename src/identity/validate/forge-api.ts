@@ -1,0 +1,144 @@
+import { hasBrand } from "../../base/brand.ts";
+import { TrunklineError } from "../../base/errors.ts";
+import type { Identity } from "../identity.ts";
+
+/** What a forge says of a token. */
+export interface TokenFacts {
+  /** The account it is for. */
+  readonly user: string;
+  readonly scopes: readonly string[];
+  /** ISO 8601; nothing where it does not expire, or the forge does not say. */
+  readonly expires: string | undefined;
+}
+
+export interface ForgeOptions {
+  readonly timeout?: number;
+  readonly signal?: AbortSignal;
+}
+
+const TIMEOUT = 10_000;
+const MAX_ANSWER = 256 * 1024;
+
+/** The forge did not take the token. */
+export class TokenRefused extends TrunklineError {
+  static readonly #brand = Symbol.for("trunkline.TokenRefused");
+
+  constructor(host: string, status: number) {
+    super("unavailable", `${host} does not take the token (${status})`);
+    Object.defineProperty(this, TokenRefused.#brand, {});
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return hasBrand(value, TokenRefused.#brand);
+  }
+}
+
+/** Asks a forge whose a token is. Nothing where it has no interface that is known. */
+export async function askForge(
+  identity: Identity,
+  token: string,
+  options: ForgeOptions = {},
+): Promise<TokenFacts | undefined> {
+  const api = apiOf(identity);
+  switch (identity.provider) {
+    case "github": {
+      const { body, headers } = await get(`${api}/user`, bearer(token), options);
+      return {
+        user: text(body.login),
+        scopes: listed(headers.get("x-oauth-scopes")),
+        expires: time(headers.get("github-authentication-token-expiration")),
+      };
+    }
+    case "gitlab": {
+      const own = { "private-token": token };
+      const [user, self] = await Promise.all([
+        get(`${api}/user`, own, options),
+        // Only of personal tokens is anything known.
+        get(`${api}/personal_access_tokens/self`, own, options).catch(() => undefined),
+      ]);
+      const scopes = self?.body.scopes;
+      return {
+        user: text(user.body.username),
+        scopes: Array.isArray(scopes) ? scopes.map(text) : [],
+        expires: time(text(self?.body.expires_at)),
+      };
+    }
+    case "bitbucket": {
+      const { body, headers } = await get(`${api}/user`, bearer(token), options);
+      return {
+        user: text(body.username),
+        scopes: listed(headers.get("x-oauth-scopes")),
+        expires: undefined,
+      };
+    }
+    case "other":
+      return undefined;
+  }
+}
+
+/** Where a forge's REST interface is; that of an own installation is on its host. */
+export function apiOf({ provider, host = "" }: Identity): string {
+  if (provider === "github") {
+    return host === "github.com" ? "https://api.github.com" : `https://${host}/api/v3`;
+  }
+  if (provider === "bitbucket") return "https://api.bitbucket.org/2.0";
+  return `https://${host}/api/v4`;
+}
+
+interface Answer {
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly headers: Headers;
+}
+
+async function get(
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  { timeout = TIMEOUT, signal }: ForgeOptions,
+): Promise<Answer> {
+  const { host } = new URL(url);
+  const limit = AbortSignal.timeout(timeout);
+  try {
+    const response = await fetch(url, {
+      headers: { accept: "application/json", "user-agent": "trunkline", ...headers },
+      // A token is for this host, and not for wherever it sends us.
+      redirect: "error",
+      signal: signal === undefined ? limit : AbortSignal.any([limit, signal]),
+    });
+    const said = (await response.text()).slice(0, MAX_ANSWER);
+    if (response.status === 401 || response.status === 403) {
+      throw new TokenRefused(host, response.status);
+    }
+    if (!response.ok) throw new Error(`it answered ${response.status}`);
+    return { body: JSON.parse(said) as Answer["body"], headers: response.headers };
+  } catch (error) {
+    if (error instanceof TrunklineError) throw error;
+    const { name, message, cause } = error as Error;
+    const why =
+      name === "TimeoutError"
+        ? `it did not answer within ${timeout} ms`
+        : cause instanceof Error
+          ? cause.message
+          : message;
+    throw new TrunklineError("unavailable", `Cannot ask ${host}: ${why}`, { cause: error });
+  }
+}
+
+function bearer(token: string): Readonly<Record<string, string>> {
+  return { authorization: `Bearer ${token}` };
+}
+
+function text(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+function listed(value: string | null): string[] {
+  return (value ?? "").split(/,\s*/).filter((each) => each !== "");
+}
+
+/** GitHub writes `2026-12-01 10:00:00 UTC`, GitLab the day, on which it still is valid no more. */
+function time(value: string | null): string | undefined {
+  if (value === null || value === "") return undefined;
+  const plain = value.replace(/^(\S+) (\S+) UTC$/, "$1T$2Z").replace(/ ([+-]\d{4})$/, "$1");
+  const at = Date.parse(plain);
+  return Number.isNaN(at) ? undefined : new Date(at).toISOString();
+}

@@ -1,0 +1,86 @@
+import { maskText } from "../../base/mask.ts";
+import { gitEnvironment } from "../../git/git-environment.ts";
+import { type ProgramEnd, runProgram } from "../../git/run-program.ts";
+import type { Identity } from "../identity.ts";
+import { sshConfigArguments } from "./ssh-config-arguments.ts";
+
+export interface SshLogin {
+  readonly isOk: boolean;
+  /** Who the forge says it has let in. */
+  readonly user: string | undefined;
+  readonly says: string;
+}
+
+const MAX_OUTPUT = 64 * 1024;
+
+/** How forges greet who has logged in and wants no repository, and what they end with. */
+const GREETINGS: readonly RegExp[] = [
+  /Hi ([^\s!]+)! You've successfully authenticated/,
+  /Welcome to GitLab, @([^\s!]+)!/,
+  /logged in as ([^\s.]+)/,
+  /authenticated via (?:an? )?ssh key/i,
+  /Hi there, ([^\s!]+)! You've successfully authenticated/,
+];
+
+/**
+ * Logs in with the identity's own key, and with nothing else. It succeeds by a greeting, or where
+ * ssh says that all went well; that something was written means nothing.
+ */
+export async function logInBySsh(
+  identity: Identity,
+  options: { readonly env: NodeJS.ProcessEnv; readonly timeout: number },
+): Promise<SshLogin> {
+  const { sshKey, sshHost, host, user } = identity;
+  // What an alias leads to, and as whom, is written where ssh finds it.
+  const target = sshHost ?? (host === undefined ? undefined : `git@${host.replace(/:\d+$/, "")}`);
+  if (target === undefined) return { isOk: false, user: undefined, says: "it has no host" };
+  const seconds = Math.max(1, Math.ceil(options.timeout / 1000));
+  const args = [
+    ...sshConfigArguments(options.env),
+    ...["-T", "-o", "BatchMode=yes", "-o", `ConnectTimeout=${seconds}`],
+    ...["-o", "StrictHostKeyChecking=yes", "-o", "NumberOfPasswordPrompts=0"],
+    ...(sshKey === undefined ? [] : ["-i", sshKey, "-o", "IdentitiesOnly=yes"]),
+    ...["--", target],
+  ];
+  let end: ProgramEnd;
+  try {
+    end = await runProgram({
+      command: "ssh",
+      args,
+      env: gitEnvironment(options.env),
+      timeout: options.timeout,
+      maxOutput: MAX_OUTPUT,
+    });
+  } catch (error) {
+    return { isOk: false, user: undefined, says: (error as Error).message };
+  }
+  return judgeLogin(end.code, `${end.stdout.toString("utf8")}\n${end.stderr}`, user);
+}
+
+/** What came of it, by the exit code and the greeting. */
+export function judgeLogin(
+  code: number | string,
+  said: string,
+  wanted: string | undefined,
+): SshLogin {
+  const greeting = GREETINGS.map((each) => each.exec(said)).find((found) => found !== null);
+  const user = greeting?.[1];
+  const isIn = code === 0 || (code === 1 && greeting !== undefined);
+  if (!isIn) {
+    const lines = said.split("\n").filter((line) => line.trim() !== "");
+    const last = maskText(lines.at(-1)?.trim() ?? `ssh ended with ${code}`);
+    return { isOk: false, user: undefined, says: `${last}${adviceFor(said)}` };
+  }
+  if (user !== undefined && wanted !== undefined && user.toLowerCase() !== wanted.toLowerCase()) {
+    return { isOk: false, user, says: `the key is that of '${user}', not of '${wanted}'` };
+  }
+  return { isOk: true, user, says: user === undefined ? "logged in" : `logged in as ${user}` };
+}
+
+function adviceFor(said: string): string {
+  if (/Host key verification failed|host key is known/i.test(said)) {
+    return " (ssh does not know the host: connect once by hand, and compare its fingerprint)";
+  }
+  if (/Permission denied \(/.test(said)) return " (the forge does not know the key)";
+  return "";
+}

@@ -1,0 +1,143 @@
+import { stat } from "node:fs/promises";
+
+import type { Identity } from "../identity.ts";
+import { signingReadiness } from "../signing/signing-readiness.ts";
+import { isExpired, type Tokens } from "../tokens/tokens.ts";
+import { askForge } from "./forge-api.ts";
+import { logInBySsh } from "./ssh-login.ts";
+
+/** One thing that was looked at. */
+export interface Finding {
+  readonly outcome: "pass" | "fail" | "warn" | "skip";
+  readonly what: "ssh-key" | "ssh" | "token" | "api" | "signing";
+  readonly says: string;
+}
+
+export interface Validation {
+  readonly identity: string;
+  readonly isOk: boolean;
+  readonly findings: readonly Finding[];
+}
+
+export interface ValidateOptions {
+  readonly tokens: Tokens;
+  readonly env: NodeJS.ProcessEnv;
+  /** Connects to the forge; where not, only what is on this machine is looked at. */
+  readonly testAuth?: boolean;
+  readonly checkGPG?: boolean;
+  /** Milliseconds for each connection. */
+  readonly timeout?: number;
+}
+
+const TIMEOUT = 10_000;
+
+/** Finds out whether an identity works, all at the same time. */
+export async function validateIdentity(
+  identity: Identity,
+  options: ValidateOptions,
+): Promise<Validation> {
+  const { testAuth = true, checkGPG = false } = options;
+  const found = await Promise.all([
+    checkKeyFile(identity),
+    testAuth ? checkSsh(identity, options) : [],
+    checkToken(identity, testAuth, options),
+    checkGPG ? checkSigning(identity, options) : [],
+  ]);
+  const findings = found.flat();
+  const isOk = findings.every(({ outcome }) => outcome !== "fail");
+  return { identity: identity.name, isOk, findings };
+}
+
+async function checkKeyFile({ sshKey }: Identity): Promise<Finding[]> {
+  const what = "ssh-key";
+  if (sshKey === undefined) {
+    return [{ what, outcome: "skip", says: "No ssh key is set; ssh uses what it finds." }];
+  }
+  try {
+    const { mode } = await stat(sshKey);
+    if ((mode & 0o077) === 0 || process.platform === "win32") {
+      return [{ what, outcome: "pass", says: `The ssh key is there: ${sshKey}` }];
+    }
+    const says = `ssh will not use ${sshKey}: others may read it. Close it with: chmod 600 '${sshKey}'`;
+    return [{ what, outcome: "fail", says }];
+  } catch {
+    return [{ what, outcome: "fail", says: `There is no ssh key ${sshKey}` }];
+  }
+}
+
+async function checkSsh(identity: Identity, options: ValidateOptions): Promise<Finding[]> {
+  const { host, sshHost } = identity;
+  const what = "ssh";
+  if (host === undefined && sshHost === undefined) {
+    return [{ what, outcome: "skip", says: "No host is set to log in to." }];
+  }
+  const { env, timeout = TIMEOUT } = options;
+  const { isOk, says } = await logInBySsh(identity, { env, timeout });
+  const where = sshHost ?? host;
+  return [{ what, outcome: isOk ? "pass" : "fail", says: `ssh to ${where}: ${says}` }];
+}
+
+async function checkToken(
+  identity: Identity,
+  testAuth: boolean,
+  { tokens, timeout = TIMEOUT }: ValidateOptions,
+): Promise<Finding[]> {
+  const { name, provider, user } = identity;
+  if (identity.tokenSource.kind === "none") {
+    return [{ what: "token", outcome: "skip", says: "The identity has no token, as it says." }];
+  }
+  const fail = (what: "token" | "api", says: string): Finding => ({ what, outcome: "fail", says });
+  try {
+    const found = await tokens.find(identity);
+    if (found === undefined) {
+      const says = `There is no token. \`trunkline identity token set ${name}\` stores one.`;
+      return [{ what: "token", outcome: "warn", says }];
+    }
+    const is: Finding = {
+      what: "token",
+      outcome: "pass",
+      says: `There is a token in ${found.where}.`,
+    };
+    if (isExpired(found.record)) {
+      return [fail("token", `The token expired on ${found.record.expires}.`)];
+    }
+    if (!testAuth) return [is];
+    const facts = await askForge(identity, found.token, { timeout });
+    if (facts === undefined) {
+      const says = `What ${provider} forges say of tokens is not known.`;
+      return [is, { what: "api", outcome: "skip", says }];
+    }
+    await tokens.note(identity, { ...facts, checkedAt: new Date().toISOString() });
+    if (user !== undefined && facts.user.toLowerCase() !== user.toLowerCase()) {
+      return [is, fail("api", `The token is that of '${facts.user}', not of '${user}'.`)];
+    }
+    const scopes = facts.scopes.length === 0 ? "" : `, scopes: ${facts.scopes.join(", ")}`;
+    const says = `The forge knows the token as ${facts.user}${scopes}.`;
+    const end: Finding[] = facts.expires === undefined ? [] : [expiry(facts.expires)];
+    return [is, { what: "api", outcome: "pass", says }, ...end];
+  } catch (error) {
+    return [fail("api", (error as Error).message)];
+  }
+}
+
+const SOON = 14 * 24 * 60 * 60_000;
+
+function expiry(expires: string): Finding {
+  const left = Date.parse(expires) - Date.now();
+  const what = "token";
+  if (left <= 0) return { what, outcome: "fail", says: `The token expired on ${expires}.` };
+  return {
+    what,
+    outcome: left < SOON ? "warn" : "pass",
+    says: `The token is valid until ${expires}.`,
+  };
+}
+
+async function checkSigning(identity: Identity, { env }: ValidateOptions): Promise<Finding[]> {
+  const what = "signing";
+  const ready = await signingReadiness(identity, { env });
+  if (ready.format === undefined) return [{ what, outcome: "skip", says: ready.says }];
+  if (ready.canSign) return [{ what, outcome: "pass", says: `${ready.says} (${ready.key})` }];
+  const outcome = ready.isFound && ready.needsTouch ? "warn" : "fail";
+  return [{ what, outcome, says: `${ready.says} ${ready.guidance}` }];
+}

@@ -1,0 +1,34 @@
+import { method } from "../../rpc/method.ts";
+import type { ToolDefinition } from "../../tool/tool.ts";
+import {
+  checkExecuteActionParams,
+  checkInitializeParams,
+  type ExecuteActionParams,
+  type InitializeParams,
+} from "./schema.gen.ts";
+
+export interface ServerInfo {
+  readonly name: string;
+  readonly version: string;
+  readonly description: string;
+}
+
+export interface InitializeResult {
+  readonly serverInfo: ServerInfo;
+  readonly tools: readonly ToolDefinition[];
+}
+
+export interface ExecuteActionResult {
+  readonly success: boolean;
+  readonly output: string;
+}
+
+/** RemoteJuggler, "Server Registration". */
+export const initialize = method<InitializeParams, InitializeResult>("acp/initialize", {
+  check: checkInitializeParams,
+});
+
+/** RemoteJuggler, "Execute Action". */
+export const executeAction = method<ExecuteActionParams, ExecuteActionResult>("acp/executeAction", {
+  check: checkExecuteActionParams,
+});

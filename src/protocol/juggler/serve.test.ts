@@ -1,0 +1,249 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { Peer } from "../../rpc/peer.ts";
+import { FAULT_META } from "../../tool/fault-meta.ts";
+import { Offer } from "../../tool/offer.ts";
+import { sampleTool } from "../../tool/sample-context.ts";
+import { errorResult, textResult, type Tool, ToolFault } from "../../tool/tool.ts";
+import { memoryPair } from "../../wire/channel/memory.ts";
+import { jugglerServer } from "./serve.ts";
+
+/** A connection on which messages are sent as texts, and each waits for one answer. */
+class Client implements AsyncDisposable {
+  readonly #peer: Peer;
+  readonly #far;
+  readonly #waiting: ((text: string) => void)[] = [];
+  readonly unasked: string[] = [];
+
+  constructor(tools: readonly Tool[]) {
+    const offer = new Offer();
+    for (const tool of tools) offer.tools.add(tool);
+    const [near, far] = memoryPair();
+    const info = {
+      name: "RemoteJuggler",
+      version: "2.2.0",
+      description: "Git identity management",
+    };
+    this.#peer = new Peer(near, undefined, jugglerServer({ offer: async () => offer, info }));
+    this.#far = far;
+    far.receive({
+      message: (text) => {
+        const waiting = this.#waiting.shift();
+        if (waiting === undefined) this.unasked.push(text);
+        else waiting(text);
+      },
+      fault: () => {},
+      end: () => {},
+    });
+  }
+
+  tell(message: object): void {
+    void this.#far.send(JSON.stringify(message));
+  }
+
+  async ask(message: object | string): Promise<Record<string, never>> {
+    const answer = new Promise<string>((resolve) => this.#waiting.push(resolve));
+    void this.#far.send(typeof message === "string" ? message : JSON.stringify(message));
+    return JSON.parse(await answer) as Record<string, never>;
+  }
+
+  async call(tool: string, more: object = {}): Promise<Record<string, never>> {
+    const params = { tool, ...more };
+    return await this.ask({ jsonrpc: "2.0", id: 2, method: "acp/executeAction", params });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#peer.close();
+  }
+}
+
+const faulty = (kind: string): Tool =>
+  sampleTool(`fail_${kind}`, () => ({
+    ...errorResult("Error: words"),
+    structuredContent: { identity: "wrok" },
+    _meta: { [FAULT_META]: kind },
+  }));
+
+describe("RemoteJuggler's action dialect", () => {
+  it("keeps ids as they came, and answers no notification (defect 3 of the original)", async () => {
+    await using client = new Client([]);
+    for (const id of ["a-string", "17", 17, 0, -1]) {
+      const { id: back } = await client.ask({ jsonrpc: "2.0", id, method: "acp/initialize" });
+      assert.deepEqual(back, id);
+    }
+    client.tell({ jsonrpc: "2.0", method: "notifications/initialized" });
+    client.tell({ jsonrpc: "2.0", method: "initialized" });
+    await client.ask({ jsonrpc: "2.0", id: 1, method: "acp/initialize" });
+    assert.deepEqual(client.unasked, []);
+  });
+
+  it("calls any tool, with the project's folder and the caller's name", async () => {
+    const seen: unknown[] = [];
+    const tool = sampleTool("look", (args, { projectPath, caller }) => {
+      seen.push({ args, projectPath, caller });
+      return textResult("seen");
+    });
+    await using client = new Client([tool]);
+    const clientInfo = { name: "intellij", version: "2024.3" };
+    await client.ask({ jsonrpc: "2.0", id: 1, method: "acp/initialize", params: { clientInfo } });
+    const context = { projectPath: "/path/to/project" };
+    const answer = await client.call("look", { arguments: { deep: true }, context });
+    assert.deepEqual(answer.result, { success: true, output: "seen" });
+    assert.deepEqual(seen, [
+      {
+        args: { deep: true },
+        projectPath: "/path/to/project",
+        caller: { door: "juggler", name: "intellij 2024.3" },
+      },
+    ]);
+  });
+
+  it("does what identities are told one after another, and lets other tools run beside it", async () => {
+    const order: string[] = [];
+    const { promise: held, resolve: release } = Promise.withResolvers<void>();
+    await using client = new Client([
+      sampleTool("juggler_switch", async () => {
+        await held;
+        order.push("switch");
+        return textResult("");
+      }),
+      sampleTool("juggler_status", () => {
+        order.push("status");
+        return textResult("");
+      }),
+      sampleTool("other", () => {
+        order.push("other");
+        release();
+        return textResult("");
+      }),
+    ]);
+    const send = (id: number, tool: string) =>
+      client.ask({ jsonrpc: "2.0", id, method: "acp/executeAction", params: { tool } });
+    await Promise.all([send(1, "juggler_switch"), send(2, "juggler_status"), send(3, "other")]);
+    assert.deepEqual(order, ["other", "switch", "status"]);
+  });
+
+  it("answers with the dialect's own codes for failures that have one", async () => {
+    const kinds = ["identity-not-found", "validation-failed", "keychain", "config"];
+    await using client = new Client(kinds.map(faulty));
+    const errors = [];
+    for (const kind of kinds) errors.push((await client.call(`fail_${kind}`)).error);
+    const data = { identity: "wrok", output: "Error: words" };
+    assert.deepEqual(errors, [
+      { code: -32001, message: "Identity not found", data },
+      { code: -32002, message: "Validation failed", data },
+      { code: -32003, message: "Keychain error", data },
+      { code: -32004, message: "Config error", data },
+    ]);
+  });
+
+  it("says of other failures that there was no success, and why", async () => {
+    await using client = new Client([
+      sampleTool("fails", () => errorResult("no luck")),
+      sampleTool("late", () => {
+        throw new TrunklineError("timeout", "took too long");
+      }),
+      sampleTool("faults", () => {
+        throw new ToolFault(-32050, "theirs");
+      }),
+    ]);
+    assert.deepEqual((await client.call("fails")).result, { success: false, output: "no luck" });
+    // Its number would be that of an unknown identity.
+    assert.deepEqual((await client.call("late")).result, {
+      success: false,
+      output: "took too long",
+    });
+    assert.deepEqual((await client.call("faults")).error, { code: -32050, message: "theirs" });
+    const { error } = (await client.call("nothing")) as {
+      error?: { code: number; message: string };
+    };
+    assert.deepEqual(
+      [error?.code, error?.message],
+      [-32602, "Invalid params: Unknown tool: nothing"],
+    );
+  });
+
+  it("names what is wrong with a message, and goes on", async () => {
+    await using client = new Client([]);
+    const send = async (message: object | string) => {
+      return ((await client.ask(message)) as { error?: { code: number; message: string } }).error;
+    };
+    const action = { jsonrpc: "2.0", id: 1, method: "acp/executeAction" };
+    assert.equal((await send("{nonsense"))?.code, -32700);
+    assert.equal((await send({ ...action, method: "acp/other" }))?.code, -32601);
+    assert.match(
+      (await send({ ...action, params: {} }))?.message ?? "",
+      /'params\.tool' is missing/,
+    );
+    assert.match(
+      (await send({ ...action, params: { tool: "x", context: { projectPath: 7 } } }))?.message ??
+        "",
+      /'params\.context\.projectPath' must be a string/,
+    );
+    assert.match(
+      (await send({ ...action, params: { tool: "x", arguments: [] } }))?.message ?? "",
+      /arguments/,
+    );
+  });
+
+  it("gives what is not text a name, and structure as JSON", async () => {
+    await using client = new Client([
+      sampleTool("image", () => ({
+        content: [
+          { type: "text", text: "one" },
+          { type: "image", mimeType: "image/png", data: "AA==" },
+        ],
+      })),
+      sampleTool("structured", () => ({ content: [], structuredContent: { a: 1 } })),
+    ]);
+    assert.deepEqual((await client.call("image")).result, {
+      success: true,
+      output: "one\n[image, image/png]",
+    });
+    assert.deepEqual((await client.call("structured")).result, {
+      success: true,
+      output: '{"a":1}',
+    });
+  });
+});
+
+describe("the document's transcript", () => {
+  it("replays word for word", async () => {
+    const listing = sampleTool("juggler_list_identities", () => textResult(""));
+    const switching = sampleTool("juggler_switch", ({ identity }) => {
+      return textResult(`Switched to identity: ${String(identity)}\n...`);
+    });
+    await using client = new Client([listing, switching]);
+    const clientInfo = { name: "intellij", version: "2024.3" };
+    assert.deepEqual(
+      await client.ask({ jsonrpc: "2.0", id: 1, method: "acp/initialize", params: { clientInfo } }),
+      {
+        jsonrpc: "2.0",
+        id: 1,
+        result: {
+          serverInfo: {
+            name: "RemoteJuggler",
+            version: "2.2.0",
+            description: "Git identity management",
+          },
+          tools: [listing.definition, switching.definition],
+        },
+      },
+    );
+    const params = {
+      tool: "juggler_switch",
+      arguments: { identity: "work" },
+      context: { projectPath: "/path/to/project" },
+    };
+    assert.deepEqual(
+      await client.ask({ jsonrpc: "2.0", id: 2, method: "acp/executeAction", params }),
+      {
+        jsonrpc: "2.0",
+        id: 2,
+        result: { success: true, output: "Switched to identity: work\n..." },
+      },
+    );
+  });
+});

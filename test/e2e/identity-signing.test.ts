@@ -1,0 +1,70 @@
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { GitRig } from "../support/git-rig/git-rig.ts";
+import { WITHOUT_SSHD } from "../support/git-rig/ssh-server.ts";
+
+const COMMIT = "git commit -q --allow-empty -m change";
+
+describe("signed commits", { timeout: 120_000, skip: WITHOUT_SSHD }, () => {
+  it("verify by gpg after a switch, whose format git knows (defect 1 of the original)", async () => {
+    await using rig = await GitRig.start();
+    const key = await rig.makeGpgKey("alice");
+    rig.configure({
+      identities: rig.identities({ alice: { signing: { format: "openpgp", key } } }),
+    });
+    rig.makeRepository("alice/app");
+    const cwd = rig.makeClone("app", rig.sshUrl("alice/app"));
+    await rig.must("trunkline identity switch alice && trunkline identity guard install", { cwd });
+    assert.equal(await rig.must("git config gpg.format", { cwd }), "openpgp");
+    await rig.must(`${COMMIT} && git verify-commit HEAD && git push -q origin main`, { cwd });
+    assert.equal(rig.pushes()[0]?.account, "alice");
+  });
+
+  it("verify by ssh", async () => {
+    await using rig = await GitRig.start();
+    const key = rig.makeSshKey("sign");
+    rig.configure({ identities: rig.identities({ alice: { signing: { format: "ssh", key } } }) });
+    rig.makeRepository("alice/app");
+    const cwd = rig.makeClone("app", rig.sshUrl("alice/app"));
+    await rig.must("trunkline identity switch alice && trunkline identity guard install", { cwd });
+    await rig.must(COMMIT, { cwd });
+    const signers = join(rig.root, "signers");
+    writeFileSync(signers, `alice@rig.test ${readFileSync(`${key}.pub`, "utf8")}`);
+    await rig.must(`git -c gpg.ssh.allowedSignersFile=${signers} verify-commit HEAD`, { cwd });
+    await rig.must("git push -q origin main", { cwd });
+  });
+
+  it("are refused by the guard when they are not signed, or by another's key", async () => {
+    await using rig = await GitRig.start();
+    const [own, other] = [rig.makeSshKey("own"), rig.makeSshKey("other")];
+    rig.configure({
+      identities: rig.identities({ alice: { signing: { format: "ssh", key: own } } }),
+    });
+    rig.makeRepository("alice/app");
+    const cwd = rig.makeClone("app", rig.sshUrl("alice/app"));
+    await rig.must("trunkline identity switch alice && trunkline identity guard install", { cwd });
+    const off = await rig.run(`git -c commit.gpgSign=false commit -q --allow-empty -m x`, { cwd });
+    assert.equal(off.code, 1);
+    assert.match(off.err, /Identity 'alice' signs, and git is set not to/);
+    const strange = `git -c user.signingKey=${other} commit -q --allow-empty -m x`;
+    const wrong = await rig.run(strange, { cwd });
+    assert.equal(wrong.code, 1);
+    assert.match(wrong.err, /Git would sign by ssh with '.*other'/);
+    // Past the first hook, the push finds it.
+    await rig.must("git commit -q --no-gpg-sign --allow-empty -m x", { cwd });
+    const unsigned = await rig.run("git push -q origin main", { cwd });
+    assert.match(unsigned.err, /One commit is not signed, and identity 'alice' signs/);
+    await rig.must(
+      `git -c user.signingKey=${other} commit -q --amend --no-verify --allow-empty -m y`,
+      { cwd },
+    );
+    const forged = await rig.run("git push -q origin main", { cwd });
+    assert.match(forged.err, /One commit is not signed by the key of 'alice'/);
+    assert.deepEqual(rig.pushes(), []);
+    await rig.must(`git commit -q --amend --allow-empty -m z && git push -q origin main`, { cwd });
+    assert.equal(rig.pushes().length, 1);
+  });
+});

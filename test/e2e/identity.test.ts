@@ -1,0 +1,257 @@
+import assert from "node:assert/strict";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { text } from "node:stream/consumers";
+import { describe, it } from "node:test";
+
+const ROOT = join(import.meta.dirname, "../..");
+
+interface Ended {
+  readonly code: unknown;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** A home with `trunkline` on the path and a repository in it. */
+class Home implements Disposable {
+  readonly path = realpathSync(mkdtempSync(join(tmpdir(), "trunkline-identity-")));
+  readonly app = join(this.path, "app");
+
+  constructor() {
+    const program = `#!/bin/sh\nexec "${process.execPath}" "${ROOT}/dist/trunkline.js" "$@"\n`;
+    chmodSync(this.write("bin/trunkline", program), 0o755);
+    mkdirSync(this.app);
+    spawnSync("git", ["init", "-q", "-b", "main"], { cwd: this.app, env: this.env });
+  }
+
+  get env(): NodeJS.ProcessEnv {
+    return {
+      PATH: `${join(this.path, "bin")}:${process.env.PATH ?? ""}`,
+      HOME: this.path,
+      GIT_CONFIG_NOSYSTEM: "1",
+    };
+  }
+
+  write(name: string, content: string): string {
+    const path = join(this.path, name);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, content);
+    return path;
+  }
+
+  read(name: string): string {
+    return readFileSync(join(this.path, name), "latin1");
+  }
+
+  /** Runs a line as it is typed into a shell, in the repository. */
+  async run(line: string, input?: string): Promise<Ended> {
+    const child = spawn("bash", ["-c", line], { env: this.env, cwd: this.app });
+    child.stdin.on("error", () => {});
+    child.stdin.end(input);
+    const [out, err, [code]] = await Promise.all([
+      text(child.stdout),
+      text(child.stderr),
+      once(child, "close") as Promise<[unknown]>,
+    ]);
+    return { code, out, err };
+  }
+
+  /** Runs a line that must succeed, and gives what it prints. */
+  async must(line: string): Promise<string> {
+    const { code, out, err } = await this.run(line);
+    assert.equal(code, 0, `${line}\n${out}${err}`);
+    return out;
+  }
+
+  /** Two identities, as somebody would make them. */
+  async addBoth(): Promise<void> {
+    await this.must(
+      "trunkline identity add work --provider github --user ada-acme --email ada@acme.example " +
+        "--display-name 'Ada Lovelace' --ssh-key ~/.ssh/id_work --ssh-host gh-work --organization acme",
+    );
+    await this.must(
+      "trunkline identity add home --provider github --user ada --email ada@home.example " +
+        "--signing ssh --signing-key ~/.ssh/id_home.pub",
+    );
+  }
+
+  [Symbol.dispose](): void {
+    rmSync(this.path, { recursive: true });
+  }
+}
+
+describe("trunkline identity", { timeout: 240_000 }, () => {
+  it("goes from adding an identity to undoing a switch, byte for byte", async () => {
+    using home = new Home();
+    await home.addBoth();
+    await home.must("git remote add origin https://github.com/acme/app.git");
+    assert.match(await home.must("trunkline identity list"), /^NAME .*\nwork .*ada@acme.example/);
+    assert.equal(await home.must("trunkline identity detect"), "work\n");
+
+    const before = home.read("app/.git/config");
+    const plan = await home.must("trunkline identity switch work --dry-run");
+    assert.match(plan, /\.git\/config\n(?: {2}\+ .*\n){4}/);
+    assert.match(plan, /\+ user.email = ada@acme.example/);
+    assert.equal(home.read("app/.git/config"), before);
+
+    const done = await home.must("trunkline identity switch work --rewrite-remotes");
+    assert.match(done, /^Switched to identity: work\n/);
+    await home.must("git commit -q --allow-empty -m x");
+    const author = await home.must("git log -1 --format='%an <%ae>'");
+    assert.equal(author, "Ada Lovelace <ada@acme.example>\n");
+    assert.equal(await home.must("git remote get-url origin"), "git@gh-work:acme/app.git\n");
+
+    const status = JSON.parse(await home.must("trunkline identity status --json")) as object;
+    const expected = { current: "work", isRight: true, worktree: home.app };
+    assert.deepEqual(status, { ...status, ...expected });
+    assert.match(await home.must("trunkline identity undo"), /^Undone/);
+    assert.equal(home.read("app/.git/config"), before);
+  });
+
+  it("works in a subdirectory, and on a repository elsewhere", async () => {
+    using home = new Home();
+    await home.addBoth();
+    await home.must("mkdir -p deep/er && cd deep/er && trunkline identity switch home");
+    assert.equal(await home.must("git config user.email"), "ada@home.example\n");
+    await home.must("cd / && trunkline identity switch work --repo ~/app");
+    assert.equal(await home.must("git config user.email"), "ada@acme.example\n");
+  });
+
+  it("takes booleans for what they are (RemoteJuggler defect 2)", async () => {
+    using home = new Home();
+    await home.addBoth();
+    await home.must("git remote add origin https://github.com/acme/app.git");
+    const plan = await home.must("trunkline identity switch work --dry-run --json");
+    const { dryRun, changes } = JSON.parse(plan) as { dryRun: boolean; changes: { key: string }[] };
+    assert.equal(dryRun, true);
+    assert.ok(changes.every(({ key }) => !key.startsWith("remote.")));
+    assert.equal((await home.run("git config user.email")).code, 1);
+  });
+
+  it("is heard with the wrong words too: what is wrong, and what to do", async () => {
+    using home = new Home();
+    await home.addBoth();
+    const cases: [string, number, RegExp][] = [
+      ["trunkline identity switch wrok", 1, /no identity 'wrok'\. Did you mean 'work'\?/],
+      ["trunkline identity swich work", 2, /Did you mean 'identity switch'\?/],
+      ["trunkline identity add", 2, /needs NAME/],
+      ["trunkline identity add x --user a", 2, /without --provider, --email/],
+      ["trunkline identity add x --provider git", 2, /cannot be 'git'/],
+      ["trunkline identity add work --provider github --user a --email a@b", 2, /already/],
+      ["trunkline identity add -- '../x' --provider github", 2, /takes one argument/],
+      ["trunkline identity add x --provider github --user a --email nonsense", 1, /email/],
+      ["trunkline identity edit work", 2, /Say what is to change/],
+      ["trunkline identity edit work --match nonsense", 2, /Cannot read the rule/],
+      ["trunkline identity remove none", 1, /no identity 'none'/],
+      ["trunkline identity undo", 1, /nothing has been switched/],
+      ["cd / && trunkline identity switch work", 1, /'\/' is not in a git repository/],
+      ["trunkline identity switch work --repo /nowhere", 1, /no such folder/],
+      ["trunkline identity import nowhere.json", 1, /no such file/],
+      ["trunkline identity detect", 1, /No identity fits this folder/],
+    ];
+    for (const [line, code, says] of cases) {
+      const ended = await home.run(line);
+      assert.equal(ended.code, code, `${line}\n${ended.err}`);
+      assert.match(ended.err, says, line);
+      assert.doesNotMatch(ended.err, /fault in Trunkline/, line);
+    }
+  });
+
+  it("keeps what people wrote in the configuration, when it changes an identity", async () => {
+    using home = new Home();
+    const file = ".config/trunkline/config.jsonc";
+    home.write(file, '// my file\n{\n  "log": { "level": "warn" }, // quiet\n}\n');
+    await home.addBoth();
+    await home.must("trunkline identity edit work --email new@acme.example --organization a");
+    await home.must("trunkline identity edit work --ssh-host=");
+    await home.must("trunkline identity remove home");
+    const text = home.read(file);
+    assert.match(text, /^\/\/ my file\n\{\n {2}"log": \{ "level": "warn" \}, \/\/ quiet\n/);
+    const { identities } = JSON.parse(await home.must("trunkline config show --json")) as {
+      identities: Record<string, object>;
+    };
+    assert.deepEqual(Object.keys(identities), ["work"]);
+    assert.deepEqual(identities.work, {
+      provider: "github",
+      user: "ada-acme",
+      email: "new@acme.example",
+      displayName: "Ada Lovelace",
+      sshKey: join(home.path, ".ssh/id_work"),
+      organizations: ["a"],
+    });
+  });
+
+  it("takes over RemoteJuggler's identities, and gives them back as they were", async () => {
+    using home = new Home();
+    const config = {
+      version: "2.0.0",
+      identities: {
+        work: {
+          provider: "gitlab",
+          host: "gitlab-work",
+          hostname: "gitlab.com",
+          user: "ada",
+          email: "ada@acme.example",
+          sshKeyPath: "~/.ssh/id_work",
+          credentialSource: "keychain",
+          keychainService: "remote-juggler.gitlab.work",
+          organizations: ["acme"],
+          gpg: { keyId: "ABC", format: "gpg", signCommits: true, autoSignoff: false },
+        },
+      },
+      settings: { autoDetect: true },
+      state: { currentIdentity: "work" },
+    };
+    home.write("juggler.json", JSON.stringify(config));
+    assert.equal(await home.must("trunkline identity import ~/juggler.json"), "Imported work.\n");
+    assert.deepEqual(JSON.parse(await home.must("trunkline identity export")), config);
+    await home.must("trunkline identity switch work");
+    assert.equal(await home.must("git config gpg.format"), "openpgp\n");
+    const again = await home.run("trunkline identity import ~/juggler.json");
+    assert.equal(again.code, 2);
+    assert.match(again.err, /already identities of these names: work.*--force/);
+  });
+
+  it("gives a shell an identity that ends with it", async () => {
+    using home = new Home();
+    await home.addBoth();
+    const line =
+      'eval "$(trunkline identity env work)" && git commit -q --allow-empty -m x && git log -1 --format=%ae';
+    assert.equal(await home.must(line), "ada@acme.example\n");
+    assert.equal((await home.run("git config user.email")).code, 1);
+  });
+
+  it("teaches ssh and git the identities, and forgets them without a trace", async () => {
+    using home = new Home();
+    await home.addBoth();
+    home.write(".ssh/config", "Host x\r\n  User y");
+    const plan = await home.must("trunkline identity sync --dry-run");
+    assert.match(plan, /\+ managed block = Host gh-work/);
+    assert.equal(home.read(".ssh/config"), "Host x\r\n  User y");
+    await home.must("trunkline identity sync");
+    assert.match(home.read(".ssh/config"), /Host gh-work\r\n/);
+    await home.must("trunkline identity sync --remove");
+    assert.equal(home.read(".ssh/config"), "Host x\r\n  User y");
+    await home.must("trunkline identity undo --global");
+    assert.match(home.read(".ssh/config"), /Host gh-work\r\n/);
+  });
+
+  const isThere = spawnSync("script", ["--version"]).error === undefined;
+  const skip = isThere ? false : "needs `script`, of the package bsdutils or util-linux";
+  it("asks for what is missing where a person is there to answer", { skip }, async () => {
+    using home = new Home();
+    const line = "script -qec 'trunkline identity add asked' /dev/null";
+    const { code, out } = await home.run(line, "gitlab\nada\nada@example.com\n\n");
+    assert.equal(code, 0, out);
+    assert.match(out, /Provider \(github, gitlab, bitbucket, other\): /);
+    const listed = await home.must("trunkline identity list --json");
+    const { identities } = JSON.parse(listed) as { identities: object[] };
+    assert.deepEqual(identities, [
+      { ...identities[0], name: "asked", provider: "gitlab", email: "ada@example.com" },
+    ]);
+  });
+});
