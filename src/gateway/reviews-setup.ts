@@ -1,0 +1,79 @@
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+} from "node:fs";
+import { delimiter, dirname, join } from "node:path";
+
+import { lazygitCommands, withCommands } from "../review/lazygit-config.ts";
+import { openRepository } from "../review/repository.ts";
+import { replaceFile } from "../store/replace-file.ts";
+
+export interface LazygitSetup {
+  /** A folder of the repository; the person's own configuration when left out. */
+  readonly repo?: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly remove: boolean;
+}
+
+export interface LazygitSetUp {
+  readonly file: string;
+  readonly change: "written" | "removed" | "unchanged";
+}
+
+/** Has lazygit offer comments, in one repository or in all. Doing it again changes nothing. */
+export async function setUpLazygit({ repo, env, remove }: LazygitSetup): Promise<LazygitSetUp> {
+  const file =
+    repo === undefined ? userConfig(env) : join(openRepository(repo).gitDir, "lazygit.yml");
+  const before = existsSync(file) ? readFileSync(file, "utf8") : undefined;
+  const commands = remove ? [] : lazygitCommands(programIn(env));
+  const after = withCommands(before ?? "", commands);
+  if (after === (before ?? "")) return { file, change: "unchanged" };
+  if (remove && after.trim() === "") rmSync(file);
+  else {
+    mkdirSync(dirname(file), { recursive: true });
+    // Many keep their configuration elsewhere, and a link to it here.
+    const target = before === undefined ? file : realpathSync(file);
+    const mode = before === undefined ? 0o644 : statSync(target).mode;
+    await replaceFile(target, after);
+    chmodSync(target, mode);
+  }
+  return { file, change: remove ? "removed" : "written" };
+}
+
+/** Where lazygit looks for it, in its order. */
+function userConfig(env: NodeJS.ProcessEnv): string {
+  const { LG_CONFIG_FILE, CONFIG_DIR, HOME = "" } = env;
+  const [named] = LG_CONFIG_FILE?.split(",") ?? [];
+  if (named !== undefined && named !== "") return named;
+  if (CONFIG_DIR !== undefined && CONFIG_DIR !== "") return join(CONFIG_DIR, "config.yml");
+  const config = env.XDG_CONFIG_HOME || join(HOME, ".config");
+  const legacy = join(config, "jesseduffield/lazygit/config.yml");
+  return existsSync(legacy) ? legacy : join(config, "lazygit/config.yml");
+}
+
+/** How a shell calls us: by name where that is found, else this very program. */
+function programIn(env: NodeJS.ProcessEnv): string {
+  const folders = env.PATH?.split(delimiter) ?? [];
+  if (folders.some((folder) => isProgram(join(folder, "trunkline")))) return "trunkline";
+  return [process.execPath, process.argv[1] ?? "trunkline"].map(quoted).join(" ");
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}
+
+function quoted(word: string): string {
+  return `'${word.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,69 @@
+import { TrunklineError } from "../base/errors.ts";
+import type { Severity, Side } from "../store/review-thread.ts";
+import type { Reviews } from "../store/reviews.ts";
+import { makeAnchor } from "./anchor.ts";
+import { type FoundRepository, pathIn } from "./repository.ts";
+
+export interface NewComment {
+  /** As it is named in the folder, or from the root. */
+  readonly file: string;
+  readonly line?: number | undefined;
+  readonly end?: number | undefined;
+  readonly side?: Side | undefined;
+  readonly base?: string | undefined;
+  readonly severity?: Severity | undefined;
+  readonly comment: string;
+  /** Text to put in the place of the lines. */
+  readonly suggestion?: string | undefined;
+  readonly by: string;
+  readonly source: string;
+  readonly at?: number | undefined;
+  readonly fingerprint?: string | undefined;
+}
+
+const LONGEST_COMMENT = 100_000;
+
+/**
+ * Leaves a comment. Gives the thread that it opens. By itself, and with as little as possible: a
+ * person waits for it, and the program is started anew for each.
+ */
+export async function addComment(
+  reviews: Reviews,
+  repository: FoundRepository,
+  folder: string,
+  comment: NewComment,
+): Promise<{ readonly id: string; readonly isNew: boolean }> {
+  const { file, line, end, side, base, suggestion, severity = "should" } = comment;
+  if (comment.comment.trim() === "") {
+    throw new TrunklineError("usage", "Cannot add a comment that says nothing.");
+  }
+  if (comment.comment.length > LONGEST_COMMENT) {
+    const what = `Cannot add a comment of ${comment.comment.length} characters`;
+    throw new TrunklineError("limit", `${what}: at most ${LONGEST_COMMENT} are kept.`);
+  }
+  const path = pathIn(repository, folder, file);
+  const made = await makeAnchor({ repository, path, line, end, side, base });
+  if (suggestion !== undefined && made.anchor.line === undefined) {
+    throw new TrunklineError("usage", "Cannot suggest lines without --line: say which to replace.");
+  }
+  const { by, source, at, fingerprint } = comment;
+  return reviews.add({
+    repository: { gitDir: repository.gitDir, root: repository.root },
+    ...made,
+    comment: comment.comment,
+    severity,
+    suggestion: suggestion === undefined ? undefined : { lines: suggestedLines(suggestion) },
+    by,
+    source,
+    at,
+    fingerprint,
+  });
+}
+
+/** An empty suggestion takes the lines away. */
+function suggestedLines(text: string): string[] {
+  if (text === "") return [];
+  const lines = text.split(/\r?\n/);
+  if (lines.at(-1) === "") lines.pop();
+  return lines;
+}

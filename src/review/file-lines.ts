@@ -1,0 +1,22 @@
+import { createHash } from "node:crypto";
+
+/** The id that git has for a file of this content. */
+export function blobId(content: Uint8Array): string {
+  return createHash("sha1").update(`blob ${content.length}\0`).update(content).digest("hex");
+}
+
+/** The lines of a text, without what ends them. */
+export function linesOf(text: string): string[] {
+  const lines = text.split("\n");
+  if (lines.at(-1) === "") lines.pop();
+  return lines.map((line) => (line.endsWith("\r") ? line.slice(0, -1) : line));
+}
+
+export function textOf(content: Uint8Array): string {
+  return new TextDecoder().decode(content);
+}
+
+/** Git takes for binary what has a NUL near its beginning. */
+export function isBinary(content: Uint8Array): boolean {
+  return content.subarray(0, 8000).includes(0);
+}

@@ -1,0 +1,50 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import type { Message } from "../store/review-thread.ts";
+import { messagesText } from "./message-text.ts";
+
+function message(path: string, line: number | undefined, text: string, at: string): Message {
+  const lines = line === undefined ? {} : { line, end: line };
+  return {
+    seq: 1,
+    thread: "r1",
+    repository: { gitDir: "/x/.git", root: "/x" },
+    anchor: { path, side: "new", ...lines, quote: ["old words"] },
+    severity: "should",
+    text,
+    by: "ada",
+    at: Date.parse(at),
+  };
+}
+
+test("messagesText() writes messages as lazygit-mcp-bridge documents them", () => {
+  const one = message(
+    "src/main.go",
+    42,
+    "This function needs error handling",
+    "2025-07-01T10:30:00Z",
+  );
+  const two = message("src/utils.go", 15, "Add input validation", "2025-07-01T10:32:00Z");
+  const placed = [one, two].map((each) => {
+    return { message: each, path: each.anchor.path, line: each.anchor.line };
+  });
+  assert.equal(
+    messagesText(placed),
+    "Message 1:\nFile: src/main.go\nLine: 42\nComment: This function needs error handling\nTime: 2025-07-01T10:30:00Z\n\nPlease improve this code.\n\n--------------------------------------------------\n\nMessage 2:\nFile: src/utils.go\nLine: 15\nComment: Add input validation\nTime: 2025-07-01T10:32:00Z\n\nPlease improve this code.",
+  );
+  assert.equal(messagesText([]), "No new messages from lazygit");
+});
+
+test("messagesText() says where lines are now, leaves out what is not known, and says what is gone", () => {
+  const one = message("a.go", 42, "Hm", "2025-07-01T10:30:00.999Z");
+  const moved = messagesText([{ message: one, path: "b.go", line: 50 }]);
+  assert.match(
+    moved,
+    /^Message 1:\nFile: b.go\nLine: 50\nComment: Hm\nTime: 2025-07-01T10:30:00Z\n/,
+  );
+  const gone = messagesText([{ message: one, path: "a.go", isGone: true }]);
+  assert.match(gone, /Line: 42\nComment: Hm\n\n\(That line is gone; it was: old words\)\nTime/);
+  const whole = message("a.go", undefined, "Hm", "2025-07-01T10:30:00Z");
+  assert.doesNotMatch(messagesText([{ message: whole, path: "a.go" }]), /Line:/);
+});

@@ -1,0 +1,138 @@
+import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+
+import { TrunklineError } from "../base/errors.ts";
+import type { Repository } from "../store/review-thread.ts";
+
+/** A repository as seen from one of its worktrees. */
+export interface FoundRepository extends Repository {
+  /** The git folder of this worktree alone. */
+  readonly worktreeGitDir: string;
+  /** Without a worktree here. */
+  readonly isBare: boolean;
+}
+
+/**
+ * The repository that a folder is in. Read from its files, since every comment waits for it: asking
+ * git would take longer than all the rest.
+ */
+export function findRepository(folder: string): FoundRepository | undefined {
+  let at: string;
+  try {
+    at = realpathSync(folder);
+  } catch {
+    return undefined;
+  }
+  for (;;) {
+    const found = repositoryAt(at);
+    if (found !== undefined) return found;
+    const above = dirname(at);
+    if (above === at) return undefined;
+    at = above;
+  }
+}
+
+/** Throws "not-found" where there is none. */
+export function openRepository(folder: string): FoundRepository {
+  const found = findRepository(folder);
+  if (found !== undefined) return found;
+  const why = "it is in no git repository. Go into one, or name one with --repo";
+  throw new TrunklineError("not-found", `Cannot review '${folder}': ${why}.`);
+}
+
+function repositoryAt(folder: string): FoundRepository | undefined {
+  const entry = join(folder, ".git");
+  const stat = statSync(entry, { throwIfNoEntry: false });
+  if (stat?.isDirectory() && existsSync(join(entry, "HEAD"))) return repositoryOf(folder, entry);
+  if (stat?.isFile()) {
+    const [, target] = /^gitdir: (.+?)\r?\n?$/s.exec(readFileSync(entry, "utf8")) ?? [];
+    const gitDir = target === undefined ? undefined : resolve(folder, target);
+    if (gitDir !== undefined && existsSync(gitDir)) return repositoryOf(folder, gitDir);
+  }
+  const isGitDir = ["HEAD", "objects", "refs"].every((name) => existsSync(join(folder, name)));
+  if (!isGitDir) return undefined;
+  // In the git folder of a repository with a worktree, that is the one.
+  const above = dirname(folder);
+  if (basename(folder) === ".git") return repositoryOf(above, folder);
+  return { ...repositoryOf(folder, folder), isBare: true };
+}
+
+function repositoryOf(root: string, gitDir: string): FoundRepository {
+  const worktreeGitDir = realpathSync(gitDir);
+  return { gitDir: commonDir(worktreeGitDir), worktreeGitDir, root, isBare: false };
+}
+
+/** The folder that all worktrees share. */
+function commonDir(gitDir: string): string {
+  try {
+    return realpathSync(resolve(gitDir, readFileSync(join(gitDir, "commondir"), "utf8").trim()));
+  } catch {
+    return gitDir;
+  }
+}
+
+const OBJECT_ID = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/;
+
+/** The commit that is checked out; undefined where there is none yet, or only git can tell. */
+export function headCommit({ gitDir, worktreeGitDir }: FoundRepository): string | undefined {
+  let name = readOrNothing(join(worktreeGitDir, "HEAD"));
+  for (let depth = 0; depth < 5 && name !== undefined; depth++) {
+    if (OBJECT_ID.test(name)) return name;
+    const [, ref] = /^ref: (refs\/.+)$/.exec(name) ?? [];
+    if (ref === undefined) return undefined;
+    name =
+      readOrNothing(join(worktreeGitDir, ref)) ??
+      readOrNothing(join(gitDir, ref)) ??
+      packedRef(gitDir, ref);
+  }
+  return undefined;
+}
+
+function packedRef(gitDir: string, ref: string): string | undefined {
+  const lines = readOrNothing(join(gitDir, "packed-refs"))?.split("\n") ?? [];
+  return lines.find((line) => line.endsWith(` ${ref}`))?.split(" ")[0];
+}
+
+function readOrNothing(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8").trim();
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * A file's path from the root, with `/`. It counts from the folder one is in; if there is no such
+ * file there, from the root, as programs name files that show a whole repository.
+ */
+export function pathIn(repository: Repository, folder: string, file: string): string {
+  const { root } = repository;
+  if (file === "" || file.includes("\0")) {
+    throw new TrunklineError("usage", "Cannot comment on a file without a name: give --file.");
+  }
+  const here = inside(root, resolve(folder, file));
+  if (here !== undefined && (existsSync(join(root, here)) || isAbsolute(file))) return here;
+  const fromRoot = inside(root, resolve(root, file));
+  if (fromRoot !== undefined && existsSync(join(root, fromRoot))) return fromRoot;
+  if (here !== undefined) return here;
+  throw new TrunklineError("usage", `Cannot comment on '${file}': it is outside of '${root}'.`);
+}
+
+/** The link itself may be what is commented on, but the way to it can be any. */
+function inside(root: string, path: string): string | undefined {
+  const real = join(realFolder(dirname(path)), basename(path));
+  const found = relative(root, real);
+  if (found === "" || found === ".." || found.startsWith(`..${sep}`) || isAbsolute(found)) {
+    return undefined;
+  }
+  return found.split(sep).join("/");
+}
+
+function realFolder(folder: string): string {
+  try {
+    return realpathSync(folder);
+  } catch {
+    const above = dirname(folder);
+    return above === folder ? folder : join(realFolder(above), basename(folder));
+  }
+}

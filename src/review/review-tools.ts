@@ -1,0 +1,158 @@
+import type { Thread, ThreadState } from "../store/review-thread.ts";
+import { type Arguments, textResult, type ToolContext, type ToolResult } from "../tool/tool.ts";
+import { commitId } from "./commit-file.ts";
+import { Deliveries } from "./deliver.ts";
+import type { ReviewDesk } from "./desk.ts";
+import { Scope } from "./scope.ts";
+import { threadsText } from "./threads-text.ts";
+import { waitForThreads } from "./wait.ts";
+
+export interface ReviewSettings {
+  readonly batch: number;
+  readonly first: "newest" | "oldest";
+  /** Seconds. */
+  readonly lease: number;
+}
+
+const UNRESOLVED: readonly ThreadState[] = ["open", "claimed", "answered", "proposed", "reopened"];
+
+/** What agents can do with reviews. */
+export class ReviewTools implements AsyncDisposable {
+  readonly #desk: ReviewDesk;
+  readonly #settings: ReviewSettings;
+  readonly #scope: Scope;
+  readonly #deliveries: Deliveries;
+  #hasClaimed = false;
+
+  constructor(desk: ReviewDesk, settings: ReviewSettings, report: (error: unknown) => void) {
+    this.#desk = desk;
+    this.#settings = settings;
+    this.#scope = new Scope(desk);
+    this.#deliveries = new Deliveries(desk, report);
+  }
+
+  async call(name: string, args: Arguments, context: ToolContext): Promise<ToolResult> {
+    switch (name) {
+      case "check_lazygit_messages":
+        return textResult(await this.messages(context.caller.name, context));
+      case "review_list":
+        return this.#list(args, context);
+      case "review_claim":
+        return this.#claim(args, context);
+      case "review_wait":
+        return this.#wait(args, context);
+      case "review_reply":
+        return this.#reply(args, context);
+      case "review_propose":
+        return this.#propose(args, context);
+      default:
+        throw new Error(`There is no code for the tool ${name}`);
+    }
+  }
+
+  /** What waits for a reader, as lazygit-mcp-bridge words it. */
+  async messages(reader: string, context: ToolContext): Promise<string> {
+    const { batch, first } = this.#settings;
+    const gitDir = await this.#scope.of(undefined, context);
+    return this.#deliveries.next({ reader, gitDir, batch, first }, context);
+  }
+
+  /** Gives back what was claimed here, and closes. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#deliveries.settled();
+    if (this.#hasClaimed) await this.#desk.reviews.release();
+    this.#desk[Symbol.dispose]();
+  }
+
+  async #list(args: Arguments, context: ToolContext): Promise<ToolResult> {
+    if (typeof args.id === "string") return resultOf([await this.#desk.show(args.id)]);
+    const gitDir = await this.#scope.of(args.repository, context);
+    const states = (args.states as readonly ThreadState[] | undefined) ?? UNRESOLVED;
+    const limit = (args.limit as number | undefined) ?? 50;
+    const all = await this.#desk.reviews.list({ gitDir, states });
+    const threads = await this.#desk.views(all.slice(0, limit));
+    return resultOf(threads, "There are no such threads.", all.length - threads.length);
+  }
+
+  async #claim(args: Arguments, context: ToolContext): Promise<ToolResult> {
+    const gitDir = await this.#scope.of(args.repository, context);
+    const threads = await this.#claimed(args, context, gitDir, 1);
+    return resultOf(await this.#shown(threads), "No thread is free to be claimed.");
+  }
+
+  async #wait(args: Arguments, context: ToolContext): Promise<ToolResult> {
+    const gitDir = await this.#scope.of(args.repository, context);
+    const agent = agentOf(args, context);
+    const threads = await waitForThreads({
+      data: this.#desk.data,
+      seconds: (args.timeoutSeconds as number | undefined) ?? 50,
+      context,
+      claim: () => this.#claimed(args, context, gitDir, 5),
+      giveBack: (unwanted) => this.#desk.reviews.release(unwanted.map(({ id }) => id)),
+      // Whoever waits is alive.
+      keep: () => this.#desk.reviews.renew(agent, this.#settings.lease * 1000),
+    });
+    const none = "No new review comments. Call review_wait again to keep listening.";
+    return resultOf(await this.#shown(threads), none);
+  }
+
+  async #claimed(
+    { id, limit, ...args }: Arguments,
+    context: ToolContext,
+    gitDir: string | undefined,
+    usual: number,
+  ): Promise<Thread[]> {
+    this.#hasClaimed = true;
+    return this.#desk.reviews.claim({
+      agent: agentOf(args, context),
+      lease: this.#settings.lease * 1000,
+      gitDir,
+      id: id as string | undefined,
+      limit: (limit as number | undefined) ?? usual,
+    });
+  }
+
+  async #reply(args: Arguments, context: ToolContext): Promise<ToolResult> {
+    const saying = { by: agentOf(args, context), role: "agent", text: String(args.text) } as const;
+    const thread = await this.#desk.reply(String(args.id), saying);
+    return textResult(`${thread.id} is ${thread.state}. The person will see it.`);
+  }
+
+  async #propose(args: Arguments, context: ToolContext): Promise<ToolResult> {
+    const { id, text, diff } = args as { id: string; text?: string; diff?: string };
+    const commit = await this.#commitOf(id, args.commit);
+    const proposal = {
+      ...(text === undefined ? {} : { text }),
+      ...(commit === undefined ? {} : { commit }),
+      ...(diff === undefined ? {} : { diff }),
+    };
+    const by = agentOf(args, context);
+    const thread = await this.#desk.propose(id, { by, role: "agent", proposal });
+    return textResult(`${thread.id} is ${thread.state}. The person will look at it.`);
+  }
+
+  /** The whole id of a commit, which has to be there for the person to look at. */
+  async #commitOf(id: string, named: unknown): Promise<string | undefined> {
+    if (typeof named !== "string") return undefined;
+    const { repository } = await this.#desk.reviews.get(id);
+    return commitId(repository.gitDir, named);
+  }
+
+  async #shown(threads: readonly Thread[]): ReturnType<ReviewDesk["views"]> {
+    return Promise.all(threads.map(({ id }) => this.#desk.show(id)));
+  }
+}
+
+function agentOf({ agent }: Arguments, { caller }: ToolContext): string {
+  return typeof agent === "string" ? `${caller.name}/${agent}` : caller.name;
+}
+
+function resultOf(
+  threads: Awaited<ReturnType<ReviewDesk["views"]>>,
+  none = "",
+  left = 0,
+): ToolResult {
+  const text = threads.length === 0 ? none : threadsText(threads);
+  const more = left > 0 ? `\n\n${left} more: give a larger limit.` : "";
+  return { ...textResult(`${text}${more}`), structuredContent: { threads } };
+}

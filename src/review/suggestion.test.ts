@@ -1,0 +1,91 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { chmodSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { sampleLines, SampleRepository } from "./sample-repository.ts";
+
+async function suggested(
+  sample: SampleRepository,
+  file: string,
+  line: number,
+  suggestion: string,
+  end = line,
+): Promise<string> {
+  using desk = await sample.desk();
+  const comment = { file, line, end, suggestion, comment: "So", by: "ada", source: "test" };
+  return (await desk.add(comment)).id;
+}
+
+async function apply(sample: SampleRepository, id: string): Promise<void> {
+  using desk = await sample.desk();
+  const { patch, path, content } = await desk.suggested(id);
+  // Git comes to the same from the patch.
+  const before = readFileSync(join(sample.root, path));
+  execFileSync("git", ["-c", "core.autocrlf=false", "apply", "-"], {
+    cwd: sample.root,
+    input: patch,
+  });
+  assert.deepEqual(readFileSync(join(sample.root, path)), content);
+  sample.write(path, before);
+  await desk.apply(id);
+  assert.deepEqual(readFileSync(join(sample.root, path)), content);
+}
+
+describe("a suggestion", () => {
+  it("is applied where its lines have gone to, in a renamed file too", async () => {
+    using sample = new SampleRepository();
+    sample.write("dir/a.txt", sampleLines(10));
+    sample.commit();
+    const id = await suggested(sample, "dir/a.txt", 5, "instead\nof it\n");
+    sample.git("mv", "dir/a.txt", "b c.txt");
+    sample.write("b c.txt", `first\n${sampleLines(10)}`);
+    sample.git("add", "--all");
+    await apply(sample, id);
+    const lines = readFileSync(join(sample.root, "b c.txt"), "utf8").split("\n");
+    assert.deepEqual(lines.slice(4, 8), [
+      "line number 4 of this file",
+      "instead",
+      "of it",
+      "line number 6 of this file",
+    ]);
+  });
+
+  it("keeps the line ends, the bytes and the mode that the file has", async () => {
+    using sample = new SampleRepository();
+    const text = (middle: string): string => `\uFEFFöne\r\n${middle}\r\nthree 🎉`;
+    sample.write("ü.txt", text("two two two"));
+    chmodSync(join(sample.root, "ü.txt"), 0o755);
+    await apply(sample, await suggested(sample, "ü.txt", 2, "zwei ✓\n"));
+    assert.equal(readFileSync(join(sample.root, "ü.txt"), "utf8"), text("zwei ✓"));
+    assert.equal(statSync(join(sample.root, "ü.txt")).mode & 0o777, 0o755);
+    await apply(sample, await suggested(sample, "ü.txt", 3, "drei\nvier"));
+    assert.equal(
+      readFileSync(join(sample.root, "ü.txt"), "utf8"),
+      `${text("zwei ✓").slice(0, -8)}drei\r\nvier`,
+    );
+  });
+
+  it("that is empty takes its lines away", async () => {
+    using sample = new SampleRepository();
+    sample.write("a", sampleLines(4));
+    await apply(sample, await suggested(sample, "a", 2, "", 3));
+    assert.equal(readFileSync(join(sample.root, "a"), "utf8").split("\n").length, 3);
+  });
+
+  it("is refused with the reason where its lines are gone or changed", async () => {
+    using sample = new SampleRepository();
+    sample.write("a", sampleLines(10));
+    const id = await suggested(sample, "a", 5, "x");
+    const text = sampleLines(10).replace("number 5 of this", "number 5 in this");
+    sample.write("a", text);
+    await assert.rejects(apply(sample, id), /lines 5 to 5 have changed since it was made/);
+    sample.write("a", sampleLines(4));
+    await assert.rejects(apply(sample, id), /the lines that it is for are gone/);
+    assert.equal(readFileSync(join(sample.root, "a"), "utf8"), sampleLines(4));
+    using desk = await sample.desk();
+    const { id: none } = await desk.add({ file: "a", comment: "x", by: "a", source: "t" });
+    await assert.rejects(desk.suggested(none), /the thread has none/);
+  });
+});

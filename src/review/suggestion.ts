@@ -1,0 +1,123 @@
+import { renameSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { TrunklineError } from "../base/errors.ts";
+import type { Anchor, Suggestion } from "../store/review-thread.ts";
+import { written } from "./anchor.ts";
+import type { Located } from "./locator.ts";
+
+const CONTEXT = 3;
+const NEWLINE = 0x0a;
+
+/** What a suggestion makes of a file as it is now. */
+export interface Applied {
+  readonly path: string;
+  readonly content: Buffer;
+  /** For `git apply`. */
+  readonly patch: string;
+}
+
+/**
+ * Puts a suggestion where its lines are now, with the line ends that they have. Bytes that it does
+ * not speak of stay as they are, whatever they mean. Throws with the reason where it does not fit.
+ */
+export function applySuggestion(
+  root: string,
+  { suggestion, anchor }: { readonly suggestion?: Suggestion; readonly anchor: Anchor },
+  place: Located,
+): Applied {
+  const refuse = (why: string): never => {
+    throw new TrunklineError("config", `Cannot apply the suggestion to '${place.path}': ${why}.`);
+  };
+  if (suggestion === undefined) return refuse("the thread has none");
+  const { line, end } = place;
+  if (anchor.side === "old") return refuse("it is on a line of the old side");
+  if (place.confidence === "gone") return refuse("the lines that it is for are gone");
+  if (line === undefined || end === undefined) return refuse("it is for no particular lines");
+  const content = Buffer.from(written({ root }, place.path) ?? refuse("there is no such file"));
+  const lines = rawLines(content);
+  const now = lines.slice(line - 1, end).map((raw) => bare(raw).toString("utf8"));
+  if (anchor.quote !== undefined && now.join("\n") !== anchor.quote.join("\n")) {
+    return refuse(`lines ${line} to ${end} have changed since it was made`);
+  }
+  const ending = lines[line - 1]?.subarray(bare(lines[line - 1] ?? Buffer.alloc(0)).length);
+  const isLast = end === lines.length && lines.at(-1)?.at(-1) !== NEWLINE;
+  const usual = isLast ? usualEnd(lines) : (ending ?? Buffer.from("\n"));
+  const added = suggestion.lines.map((text, index) => {
+    const isUnended = isLast && index === suggestion.lines.length - 1;
+    return Buffer.concat([Buffer.from(text), isUnended ? Buffer.alloc(0) : usual]);
+  });
+  const after = [...lines.slice(0, line - 1), ...added, ...lines.slice(end)];
+  const patch = patchOf(place.path, lines, line - 1, end, added);
+  return { path: place.path, content: Buffer.concat(after), patch };
+}
+
+/** Writes a file in the place of the one that is there, whole or not at all. */
+export function writeApplied(root: string, { path, content }: Applied): void {
+  const file = join(root, path);
+  const part = `${file}.trunkline-${process.pid}`;
+  writeFileSync(part, content, { mode: statSync(file).mode });
+  renameSync(part, file);
+}
+
+/** Lines with what ends them. */
+function rawLines(content: Buffer): Buffer[] {
+  const lines: Buffer[] = [];
+  for (let from = 0; from < content.length;) {
+    const at = content.indexOf(NEWLINE, from);
+    const to = at < 0 ? content.length : at + 1;
+    lines.push(content.subarray(from, to));
+    from = to;
+  }
+  return lines;
+}
+
+function bare(raw: Buffer): Buffer {
+  let end = raw.length;
+  if (raw[end - 1] === NEWLINE) end--;
+  if (raw[end - 1] === 0x0d) end--;
+  return raw.subarray(0, end);
+}
+
+/** How the other lines end, for one that is last and does not. */
+function usualEnd(lines: readonly Buffer[]): Buffer {
+  const [first] = lines.filter((line) => line.at(-1) === NEWLINE);
+  return first === undefined ? Buffer.from("\n") : first.subarray(bare(first).length);
+}
+
+function patchOf(
+  path: string,
+  lines: readonly Buffer[],
+  from: number,
+  to: number,
+  added: readonly Buffer[],
+): string {
+  const start = Math.max(0, from - CONTEXT);
+  const stop = Math.min(lines.length, to + CONTEXT);
+  const show = (sign: string, raw: Buffer): string => {
+    const text = raw.toString("utf8");
+    const end = text.endsWith("\n") ? "" : "\n\\ No newline at end of file\n";
+    return `${sign}${text}${end}`;
+  };
+  const body = [
+    ...lines.slice(start, from).map((raw) => show(" ", raw)),
+    ...lines.slice(from, to).map((raw) => show("-", raw)),
+    ...added.map((raw) => show("+", raw)),
+    ...lines.slice(to, stop).map((raw) => show(" ", raw)),
+  ];
+  const oldCount = stop - start;
+  const newCount = oldCount - (to - from) + added.length;
+  const at = (count: number): string => `${count === 0 ? start : start + 1},${count}`;
+  const head = `--- ${quoted(`a/${path}`)}\n+++ ${quoted(`b/${path}`)}\n`;
+  return `${head}@@ -${at(oldCount)} +${at(newCount)} @@\n${body.join("")}`;
+}
+
+/** As git writes names that would break a line or end too early. */
+function quoted(name: string): string {
+  if (!/[\p{Cc}"\\]/u.test(name)) return name.includes(" ") ? `${name}\t` : name;
+  const escaped = name.replaceAll(/[\p{Cc}"\\]/gu, (letter) => {
+    const known: Readonly<Record<string, string>> = { "\n": "n", "\t": "t", '"': '"', "\\": "\\" };
+    return `\\${known[letter] ?? letter.charCodeAt(0).toString(8).padStart(3, "0")}`;
+  });
+  return `"${escaped}"`;
+}

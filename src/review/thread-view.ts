@@ -1,0 +1,93 @@
+import type { Thread, ThreadEvent } from "../store/review-thread.ts";
+import type { Located } from "./locator.ts";
+import { timeText } from "./message-text.ts";
+
+/** A thread as people's programs and agents see it. */
+export interface ThreadView {
+  readonly id: string;
+  readonly state: string;
+  readonly severity: string;
+  /** Where it is now. */
+  readonly file: string;
+  readonly line?: number;
+  readonly end?: number;
+  readonly side: string;
+  /** How sure that place is, and how it was found. */
+  readonly confidence: string;
+  readonly method: string;
+  readonly comment: string;
+  readonly by: string;
+  readonly at: string;
+  /** The lines as they were when they were commented on. */
+  readonly quote?: readonly string[];
+  /** Where it was made, where that is another place. */
+  readonly original?: { readonly file: string; readonly line?: number; readonly commit?: string };
+  readonly suggestion?: readonly string[];
+  readonly claimedBy?: string;
+  readonly claimedUntil?: string;
+  readonly repository: string;
+  readonly source: string;
+  readonly replies?: readonly ReplyView[];
+}
+
+export interface ReplyView {
+  readonly kind: string;
+  readonly by: string;
+  readonly role: string;
+  readonly at: string;
+  readonly text?: string;
+  readonly commit?: string;
+  readonly diff?: string;
+}
+
+export function viewOf(
+  thread: Thread,
+  place: Located,
+  history?: readonly ThreadEvent[],
+): ThreadView {
+  const { anchor, claim, suggestion } = thread;
+  const { line, end } = place;
+  const hasMoved = place.path !== anchor.path || line !== anchor.line;
+  return {
+    id: thread.id,
+    state: thread.state,
+    severity: thread.severity,
+    file: place.path,
+    ...(line === undefined ? {} : { line, end: end ?? line }),
+    side: anchor.side,
+    confidence: place.confidence,
+    method: place.method,
+    comment: thread.comment,
+    by: thread.by,
+    at: timeText(thread.at),
+    ...(anchor.quote === undefined ? {} : { quote: anchor.quote }),
+    ...(hasMoved ? { original: originalOf(thread) } : {}),
+    ...(suggestion === undefined ? {} : { suggestion: suggestion.lines }),
+    ...(claim === undefined ? {} : { claimedBy: claim.agent, claimedUntil: timeText(claim.until) }),
+    repository: thread.repository.root,
+    source: thread.source,
+    ...(history === undefined ? {} : { replies: history.slice(1).map(replyOf) }),
+  };
+}
+
+function originalOf({ anchor }: Thread): NonNullable<ThreadView["original"]> {
+  const { path: file, line, commit } = anchor;
+  return {
+    file,
+    ...(line === undefined ? {} : { line }),
+    ...(commit === undefined ? {} : { commit }),
+  };
+}
+
+function replyOf({ kind, by, role, at, text, proposal = {} }: ThreadEvent): ReplyView {
+  const said = text ?? proposal.text;
+  return {
+    kind,
+    by,
+    role,
+    at: timeText(at),
+    ...(said === undefined ? {} : { text: said }),
+    ...(proposal.commit === undefined ? {} : { commit: proposal.commit }),
+    ...(proposal.diff === undefined ? {} : { diff: proposal.diff }),
+  };
+}

@@ -1,0 +1,36 @@
+import type { ReplyView, ThreadView } from "./thread-view.ts";
+
+/** Threads as a model reads them: what is asked, and where that is now. */
+export function threadsText(threads: readonly ThreadView[]): string {
+  return threads.map(threadText).join("\n\n");
+}
+
+function threadText(thread: ThreadView): string {
+  const { id, severity, state, comment, quote = [], suggestion, replies = [] } = thread;
+  return [
+    `${id} (${severity}, ${state}) ${placeText(thread)}`,
+    ...quote.map((line) => `  | ${line}`),
+    `${thread.by}: ${comment}`,
+    ...(suggestion === undefined
+      ? []
+      : ["Suggested instead:", ...suggestion.map((line) => `  | ${line}`)]),
+    ...replies.flatMap(replyText),
+  ].join("\n");
+}
+
+function placeText({ file, line, end, confidence, side, original }: ThreadView): string {
+  if (confidence === "gone") {
+    const was = original?.line === undefined ? "" : ` (it was line ${original.line})`;
+    return `${file}: what it was on is gone${was}`;
+  }
+  if (line === undefined) return file;
+  const lines = end === line ? `${line}` : `${line}-${end}`;
+  if (side === "old") return `${file}:${lines} as it was before the change`;
+  return `${file}:${lines}${confidence === "exact" ? "" : `, ${confidence} confidence`}`;
+}
+
+function replyText({ kind, by, text, commit, diff }: ReplyView): string[] {
+  if (kind === "claimed" || kind === "returned") return [];
+  const what = [text, commit === undefined ? undefined : `commit ${commit}`, diff];
+  return [`${by} ${kind}: ${what.filter((part) => part !== undefined).join("\n")}`];
+}

@@ -1,0 +1,142 @@
+import type { ResourceDefinition } from "../tool/resource.ts";
+import type { ToolDefinition } from "../tool/tool.ts";
+
+/** As lazygit-mcp-bridge has it. */
+export const MESSAGES: ResourceDefinition = {
+  uri: "lazygit://messages",
+  name: "Lazygit Messages",
+  description: "Messages from lazygit for code improvement",
+  mimeType: "text/plain",
+};
+
+const id = {
+  type: "string",
+  minLength: 1,
+  maxLength: 40,
+  description: "Id of the thread, such as r7k2mq.",
+};
+
+const repository = {
+  type: "string",
+  minLength: 1,
+  description: "Folder of the repository; the project's own when left out.",
+};
+
+const agent = {
+  type: "string",
+  minLength: 1,
+  maxLength: 80,
+  description: "Your own name, where several agents share this connection.",
+};
+
+const limit = { type: "integer", minimum: 1, maximum: 200 };
+
+/** What agents are offered. Data alone: the code comes with the first call. */
+export const REVIEW_TOOLS: readonly ToolDefinition[] = [
+  {
+    name: "check_lazygit_messages",
+    description: "Check for new messages from lazygit",
+    inputSchema: { type: "object", properties: {} },
+  },
+  {
+    name: "review_list",
+    title: "List review threads",
+    description:
+      "List review comments that a person left on lines of code, with where those lines are now. " +
+      "Changes nothing. Shows what is not resolved unless `states` says otherwise.",
+    inputSchema: {
+      type: "object",
+      properties: {
+        states: {
+          type: "array",
+          minItems: 1,
+          items: { enum: ["open", "claimed", "answered", "proposed", "resolved", "reopened"] },
+          description: "Only threads in these states.",
+        },
+        id: { ...id, description: "Only this thread, with all that was said on it." },
+        limit: { ...limit, default: 50 },
+        repository,
+      },
+      additionalProperties: false,
+    },
+    annotations: { readOnlyHint: true, openWorldHint: false },
+  },
+  {
+    name: "review_claim",
+    title: "Claim review threads",
+    description:
+      "Take review threads to work on, so that no other agent does: the one with the given id, or " +
+      "the oldest that are free. Then change the code and call review_propose, or answer with " +
+      "review_reply. A claim is given back when you are gone or silent for long.",
+    inputSchema: {
+      type: "object",
+      properties: { id, limit: { ...limit, default: 1 }, repository, agent },
+      additionalProperties: false,
+    },
+    annotations: { destructiveHint: false, openWorldHint: false },
+  },
+  {
+    name: "review_wait",
+    title: "Wait for review comments",
+    description:
+      "Wait until a person leaves a review comment, and claim it. Answers at once if one is " +
+      "waiting, and with none when the time is up: then call it again to keep listening.",
+    inputSchema: {
+      type: "object",
+      properties: {
+        timeoutSeconds: {
+          type: "integer",
+          minimum: 0,
+          maximum: 600,
+          default: 50,
+          description: "How long to wait.",
+        },
+        limit: { ...limit, default: 5 },
+        repository,
+        agent,
+      },
+      additionalProperties: false,
+    },
+    annotations: { destructiveHint: false, openWorldHint: false },
+  },
+  {
+    name: "review_reply",
+    title: "Answer a review thread",
+    description:
+      "Answer a thread in words: a question, or why you did not change the code. The person reads " +
+      "it and resolves the thread, or goes on. To say that you changed code use review_propose.",
+    inputSchema: {
+      type: "object",
+      properties: { id, text: { type: "string", minLength: 1, maxLength: 100_000 }, agent },
+      required: ["id", "text"],
+      additionalProperties: false,
+    },
+    annotations: { destructiveHint: false, openWorldHint: false },
+  },
+  {
+    name: "review_propose",
+    title: "Propose a change for a review thread",
+    description:
+      "Say what you changed because of a thread: a commit you made, or a diff. The person looks at " +
+      "it and resolves the thread; you cannot.",
+    inputSchema: {
+      type: "object",
+      properties: {
+        id,
+        text: { type: "string", maxLength: 100_000, description: "What you did, in a sentence." },
+        commit: { type: "string", minLength: 4, maxLength: 200, description: "The commit." },
+        diff: {
+          type: "string",
+          minLength: 1,
+          maxLength: 1_000_000,
+          description: "A unified diff.",
+        },
+        agent,
+      },
+      required: ["id"],
+      anyOf: [{ required: ["commit"] }, { required: ["diff"] }],
+      additionalProperties: false,
+    },
+    annotations: { destructiveHint: false, openWorldHint: false },
+  },
+];

@@ -1,0 +1,215 @@
+import { mapLines } from "./line-map.ts";
+
+/** Where the lines of a text went, and how well that is known. */
+export interface Tracks {
+  /** Counted from 0; -1 where a line is gone. */
+  readonly map: Int32Array;
+  /** Lines that are between others which cannot be mistaken, with nothing put in or taken out. */
+  readonly certain: Uint8Array;
+  /** Lines that are in another order than they were. */
+  readonly moved: Uint8Array;
+}
+
+/**
+ * Follows lines from one text to another. A brace or `return nil` is like any other, so lines are
+ * followed in runs: a run of consecutive lines counts where one of them occurs nowhere else, on
+ * either side. Runs that were moved are found by such lines, too.
+ */
+export function trackLines(before: readonly string[], now: readonly string[]): Tracks {
+  const map = mapLines(before, now);
+  const landmarks = landmarksOf(before, now);
+  const certain = new Uint8Array(before.length);
+  const moved = new Uint8Array(before.length);
+  dropStrays(map, landmarks, now.length);
+  followMoves(before, now, map, landmarks, moved);
+  for (const run of runsOf(map)) {
+    const known = landmarksIn(run, map, landmarks);
+    const [first] = known;
+    const last = known.at(-1);
+    // The ends of a file hold what is next to them, too.
+    const isAtStart = run.from === 0 && map[0] === 0;
+    const isAtEnd = run.to === map.length && map[run.to - 1] === now.length - 1;
+    const left = isAtStart ? run.from : first;
+    const right = isAtEnd ? run.to - 1 : last;
+    if (left === undefined || right === undefined || left >= right) continue;
+    // What was moved may have been put together anew.
+    if (moved[left] === 1) for (const at of known) certain[at] = 1;
+    else certain.fill(1, left, right + 1);
+  }
+  return { map, certain, moved };
+}
+
+/** Consecutive lines that are still next to each other. */
+interface Run {
+  readonly from: number;
+  /** After the last. */
+  readonly to: number;
+}
+
+/** Lines with words of their own that occur once on each side, and where in the new text. */
+function landmarksOf(before: readonly string[], now: readonly string[]): Map<number, number> {
+  const there = onceIn(now);
+  const landmarks = new Map<number, number>();
+  for (const [text, at] of onceIn(before)) {
+    const found = there.get(text);
+    if (found !== undefined && isTelling(text)) landmarks.set(at, found);
+  }
+  return landmarks;
+}
+
+function onceIn(lines: readonly string[]): Map<string, number> {
+  const at = new Map<string, number>();
+  const twice = new Set<string>();
+  for (const [index, line] of lines.entries()) {
+    if (at.has(line)) twice.add(line);
+    at.set(line, index);
+  }
+  for (const line of twice) at.delete(line);
+  return at;
+}
+
+/** Whether a line has words of its own, and is not just a brace. */
+export function isTelling(line: string): boolean {
+  return (line.match(/[\p{L}\p{N}]/gu)?.length ?? 0) >= 6;
+}
+
+function landmarksIn(
+  { from, to }: Run,
+  map: Int32Array,
+  landmarks: ReadonlyMap<number, number>,
+): number[] {
+  const found: number[] = [];
+  for (let at = from; at < to; at++) if (landmarks.get(at) === map[at]) found.push(at);
+  return found;
+}
+
+/**
+ * Between two runs that are known, lines that match are the same where many do. Where nearly all of
+ * what was there was replaced, they only look the same.
+ */
+function dropStrays(map: Int32Array, landmarks: ReadonlyMap<number, number>, length: number): void {
+  const runs = [...runsOf(map)];
+  const isKnown = runs.map((run) => landmarksIn(run, map, landmarks).length > 0);
+  let oldFrom = 0;
+  let newFrom = 0;
+  let strays: Run[] = [];
+  const close = (oldTo: number, newTo: number): void => {
+    const matched = strays.reduce((sum, { from, to }) => sum + to - from, 0);
+    const most = Math.max(oldTo - oldFrom, newTo - newFrom);
+    if (matched * 4 < most) {
+      const [first] = strays;
+      const last = strays.at(-1);
+      for (const run of strays) {
+        const { from, to } = run;
+        const newAt = map[from] ?? 0;
+        const isAfter = run === first && isNear(from - oldFrom, newAt - newFrom);
+        const isBefore = run === last && isNear(oldTo - to, newTo - newAt - (to - from));
+        if (!isAfter && !isBefore) map.fill(-1, from, to);
+      }
+    }
+    strays = [];
+  };
+  for (const [index, run] of runs.entries()) {
+    if (isKnown[index] !== true) {
+      strays.push(run);
+      continue;
+    }
+    const newAt = map[run.from] ?? 0;
+    close(run.from, newAt);
+    oldFrom = run.to;
+    newFrom = newAt + run.to - run.from;
+  }
+  close(map.length, length);
+}
+
+/** Whether only a few lines were put in between, or taken out. */
+function isNear(taken: number, put: number): boolean {
+  return Math.min(taken, put) === 0 && Math.max(taken, put) <= 12;
+}
+
+/** A line that was moved alone may as well have been written anew. */
+const SHORTEST_MOVE = 3;
+const WINDOW = 3;
+
+/**
+ * Landmarks that the changes left unmatched were moved, and what is around them with them. So were a
+ * few lines in a row that occur once on either side, though none of them does.
+ */
+function followMoves(
+  before: readonly string[],
+  now: readonly string[],
+  map: Int32Array,
+  landmarks: ReadonlyMap<number, number>,
+  moved: Uint8Array,
+): void {
+  const loose = looseEnds(map, landmarks);
+  const owner = new Map<number, number>();
+  for (const [at, to] of map.entries()) if (to >= 0) owner.set(to, at);
+  const isFree = (from: number, to: number): boolean => {
+    if (before[from] === undefined || before[from] !== now[to]) return false;
+    if (map[from] !== -1 && loose[from] !== 1) return false;
+    const other = owner.get(to);
+    return other === undefined || loose[other] === 1;
+  };
+  const put = (from: number, to: number): void => {
+    const other = owner.get(to);
+    if (other !== undefined) map[other] = -1;
+    if (map[from] !== -1) owner.delete(map[from] ?? -1);
+    map[from] = to;
+    owner.set(to, from);
+    moved[from] = 1;
+    loose[from] = 0;
+  };
+  const windows = landmarksOf(windowsOf(before), windowsOf(now));
+  for (const [at, to] of [...landmarks, ...windows]) {
+    if (map[at] !== -1 || owner.has(to) || !isFree(at, to)) continue;
+    let first = 0;
+    while (map[at + first - 1] === -1 && isFree(at + first - 1, to + first - 1)) first--;
+    let last = 0;
+    while (isFree(at + last + 1, to + last + 1)) last++;
+    let known = 0;
+    for (let step = first; step <= last; step++)
+      if (landmarks.get(at + step) === to + step) known++;
+    if (last - first + 1 < SHORTEST_MOVE && known < 2) continue;
+    for (let step = first; step <= last; step++) put(at + step, to + step);
+  }
+  // What has no place may be where it was next to what is above it, or below. Whoever loses its place
+  // to it may have another.
+  for (let round = 0; round < 2; round++) {
+    for (let at = 1; at < map.length; at++) {
+      const to = (map[at - 1] ?? -1) + 1;
+      if (map[at] === -1 && to > 0 && isFree(at, to)) put(at, to);
+    }
+  }
+  for (let at = map.length - 2; at >= 0; at--) {
+    const to = (map[at + 1] ?? -1) - 1;
+    if (map[at] === -1 && to >= 0 && isFree(at, to) && !owner.has(to)) put(at, to);
+  }
+}
+
+/**
+ * Lines that hang on to what comes after them, with nothing of their own above: the end of a block
+ * goes with the block, so one that was moved may claim them.
+ */
+function looseEnds(map: Int32Array, landmarks: ReadonlyMap<number, number>): Uint8Array {
+  const loose = new Uint8Array(map.length);
+  for (const run of runsOf(map)) {
+    const [first = run.to] = landmarksIn(run, map, landmarks);
+    if (run.from > 0) loose.fill(1, run.from, first);
+  }
+  return loose;
+}
+
+function windowsOf(lines: readonly string[]): string[] {
+  return lines.map((_, at) => lines.slice(at, at + WINDOW).join("\n"));
+}
+
+function* runsOf(map: Int32Array): Generator<Run> {
+  for (let from = 0; from < map.length;) {
+    let to = from + 1;
+    const isMapped = map[from] !== -1;
+    if (isMapped) while (to < map.length && map[to] === (map[to - 1] ?? 0) + 1) to++;
+    if (isMapped) yield { from, to };
+    from = to;
+  }
+}

@@ -1,0 +1,69 @@
+import { TrunklineError } from "../base/errors.ts";
+import type { Thread } from "../store/review-thread.ts";
+import type { ToolContext } from "../tool/tool.ts";
+import { watchReviews } from "./watch-reviews.ts";
+
+/** Clients give up on a call that is silent for long. */
+const SIGN_OF_LIFE = 10_000;
+
+export interface WaitOptions {
+  /** Where the store is. */
+  readonly data: string;
+  readonly seconds: number;
+  readonly context: Pick<ToolContext, "progress" | "stop">;
+  /** Takes what there is. */
+  readonly claim: () => Promise<Thread[]>;
+  /** Gives back what nobody waits for any more. */
+  readonly giveBack: (threads: readonly Thread[]) => Promise<unknown>;
+  /** Keeps what was taken before. */
+  readonly keep: () => Promise<void>;
+}
+
+/** Waits until there is something to claim, for a bounded time. */
+export async function waitForThreads(options: WaitOptions): Promise<Thread[]> {
+  const { data, seconds, context, claim, giveBack, keep } = options;
+  const began = Date.now();
+  const over = Promise.withResolvers<void>();
+  let threads: Thread[] = [];
+  let looking: Promise<void> | undefined;
+  let isStale = false;
+  const look = async (): Promise<void> => {
+    while (isStale && threads.length === 0) {
+      isStale = false;
+      threads = await claim();
+    }
+    looking = undefined;
+    if (threads.length > 0) over.resolve();
+  };
+  const lookAgain = (): void => {
+    isStale = true;
+    looking ??= look().catch(over.reject);
+  };
+  const stopWatching = watchReviews(data, lookAgain);
+  // A claim that runs out changes nothing on disk, so it is also looked at from time to time.
+  const alive = setInterval(() => {
+    const done = Math.round((Date.now() - began) / 1000);
+    context.progress(done, seconds, "Waiting for review comments");
+    keep().then(lookAgain, over.reject);
+  }, SIGN_OF_LIFE);
+  const timer = setTimeout(over.resolve, seconds * 1000);
+  const stopped = {
+    stopped: () => over.reject(new TrunklineError("cancelled", "Nobody waits any more.")),
+  };
+  context.stop.add(stopped);
+  try {
+    lookAgain();
+    await over.promise;
+    await looking;
+    return threads;
+  } catch (error) {
+    await looking;
+    await giveBack(threads);
+    throw error;
+  } finally {
+    context.stop.remove(stopped);
+    clearInterval(alive);
+    clearTimeout(timer);
+    stopWatching();
+  }
+}

@@ -1,0 +1,116 @@
+/** How much the person wants it. */
+export type Severity = "must" | "should" | "nit" | "question";
+
+export const SEVERITIES: readonly Severity[] = ["must", "should", "nit", "question"];
+
+/** Where a thread is: an agent takes it, answers or proposes; only a person resolves. */
+export type ThreadState = "open" | "claimed" | "answered" | "proposed" | "resolved" | "reopened";
+
+export const STATES: readonly ThreadState[] = [
+  "open",
+  "claimed",
+  "answered",
+  "proposed",
+  "resolved",
+  "reopened",
+];
+
+export type Role = "person" | "agent";
+
+/** Which side of the diff a comment is on: lines that are gone are only on the old one. */
+export type Side = "old" | "new";
+
+/** The place of a comment, with what it takes to find it again once the file has changed. */
+export interface Anchor {
+  /** From the root of the repository, with `/`. */
+  readonly path: string;
+  readonly side: Side;
+  /** The first line, from 1; undefined for the file as a whole. */
+  readonly line?: number;
+  /** The last line; the same as the first for a single one. */
+  readonly end?: number;
+  /** The file's text at that moment, by the id that git has or would have for it. */
+  readonly blob?: string;
+  /** The commit that was checked out, or that of the old side. */
+  readonly commit?: string;
+  readonly quote?: readonly string[];
+  readonly before?: readonly string[];
+  readonly after?: readonly string[];
+}
+
+/** Lines to put in the place of those that are commented on. */
+export interface Suggestion {
+  readonly lines: readonly string[];
+}
+
+/** What an agent says it has done about a thread. */
+export interface Proposal {
+  readonly text?: string;
+  readonly commit?: string;
+  readonly diff?: string;
+}
+
+export type EventKind =
+  | "opened"
+  | "claimed"
+  | "returned"
+  | "replied"
+  | "proposed"
+  | "resolved"
+  | "reopened";
+
+/** One thing that happened to a thread. Nothing else ever does. */
+export interface ThreadEvent {
+  /** In the order of all events of all threads. */
+  readonly seq: number;
+  readonly kind: EventKind;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly by: string;
+  readonly role: Role;
+  readonly text?: string;
+  readonly proposal?: Proposal;
+}
+
+/** A thread as its events have made it. */
+export interface Thread {
+  readonly id: string;
+  readonly repository: Repository;
+  readonly anchor: Anchor;
+  readonly severity: Severity;
+  readonly comment: string;
+  readonly suggestion?: Suggestion;
+  readonly state: ThreadState;
+  readonly by: string;
+  /** Where it came from: the command line, a drop file, another tool. */
+  readonly source: string;
+  readonly at: number;
+  readonly updated: number;
+  readonly claim?: Claim;
+}
+
+export interface Claim {
+  readonly agent: string;
+  readonly until: number;
+}
+
+/** A repository, whichever of its worktrees one is in. */
+export interface Repository {
+  /** The real path of the git folder that all its worktrees share. */
+  readonly gitDir: string;
+  /** The worktree that was last used. */
+  readonly root: string;
+}
+
+/** Something a person said, on its way to a reader. */
+export interface Message {
+  readonly seq: number;
+  readonly thread: string;
+  readonly repository: Repository;
+  readonly anchor: Anchor;
+  readonly severity: Severity;
+  readonly suggestion?: Suggestion;
+  readonly text: string;
+  readonly by: string;
+  readonly at: number;
+}

@@ -1,0 +1,77 @@
+/** Steps that make the file of the reviews; see `Database.open`. */
+export const REVIEW_MIGRATIONS = [
+  `CREATE TABLE repository (
+     id INTEGER PRIMARY KEY,
+     git_dir TEXT NOT NULL UNIQUE,
+     root TEXT NOT NULL
+   ) STRICT;
+
+   -- Texts of files that are commented on, compressed, by the id that git has for them.
+   CREATE TABLE text (
+     blob TEXT PRIMARY KEY,
+     content BLOB NOT NULL
+   ) STRICT, WITHOUT ROWID;
+
+   CREATE TABLE event (
+     seq INTEGER PRIMARY KEY AUTOINCREMENT,
+     thread TEXT NOT NULL,
+     kind TEXT NOT NULL,
+     at INTEGER NOT NULL,
+     author TEXT NOT NULL,
+     role TEXT NOT NULL,
+     body TEXT NOT NULL,
+     -- When it was written down, which is later than when it was said where it came from elsewhere.
+     recorded INTEGER NOT NULL,
+     -- Of what a person says to agents: in which repository.
+     message_in INTEGER REFERENCES repository (id)
+   ) STRICT;
+
+   CREATE INDEX event_of_thread ON event (thread, seq);
+   CREATE INDEX message ON event (message_in, seq) WHERE message_in IS NOT NULL;
+
+   CREATE TRIGGER event_is_not_altered BEFORE UPDATE ON event
+   BEGIN SELECT RAISE(ABORT, 'what happened is never altered'); END;
+
+   CREATE TRIGGER event_is_not_forgotten BEFORE DELETE ON event
+   BEGIN SELECT RAISE(ABORT, 'what happened is never forgotten'); END;
+
+   -- What the events come to.
+   CREATE TABLE thread (
+     id TEXT PRIMARY KEY,
+     repository INTEGER NOT NULL REFERENCES repository (id),
+     opened INTEGER NOT NULL REFERENCES event (seq),
+     path TEXT NOT NULL,
+     anchor TEXT NOT NULL,
+     severity TEXT NOT NULL,
+     comment TEXT NOT NULL,
+     suggestion TEXT,
+     state TEXT NOT NULL,
+     author TEXT NOT NULL,
+     source TEXT NOT NULL,
+     at INTEGER NOT NULL,
+     updated INTEGER NOT NULL,
+     agent TEXT,
+     holder TEXT,
+     lease INTEGER,
+     -- What was said on it before it was claimed, or claimed before it was returned.
+     state_before TEXT,
+     fingerprint TEXT,
+     UNIQUE (repository, fingerprint)
+   ) STRICT, WITHOUT ROWID;
+
+   CREATE INDEX thread_in_order ON thread (repository, opened);
+   CREATE INDEX thread_by_state ON thread (state, opened);
+
+   -- Who was given which message. It counts as given once the answer has left, which \`sent\` says;
+   -- before that it is with a holder, and comes back when that one dies.
+   CREATE TABLE delivery (
+     reader TEXT NOT NULL,
+     message INTEGER NOT NULL REFERENCES event (seq),
+     holder TEXT NOT NULL,
+     at INTEGER NOT NULL,
+     sent INTEGER NOT NULL DEFAULT 0,
+     PRIMARY KEY (reader, message)
+   ) STRICT, WITHOUT ROWID;
+
+   CREATE INDEX delivery_not_sent ON delivery (reader) WHERE sent = 0;`,
+];

@@ -1,0 +1,203 @@
+import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from "node:child_process";
+import { EventEmitter, once } from "node:events";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+
+const ROOT = join(import.meta.dirname, "../..");
+const TRUNKLINE = join(ROOT, "dist/trunkline.js");
+
+export interface Ended {
+  readonly code: unknown;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** A home with a repository in it, and the built program. */
+export class ReviewHome implements Disposable {
+  readonly path = realpathSync(mkdtempSync(join(tmpdir(), "trunkline-review-")));
+  readonly repository = join(this.path, "my répo");
+  readonly data = join(this.path, "data");
+
+  constructor() {
+    mkdirSync(this.repository);
+    this.git("init", "--quiet", "--initial-branch=main");
+    this.write("main.go", Array.from({ length: 60 }, (_, n) => `line ${n + 1}\n`).join(""));
+    this.git("add", "--all");
+    this.git("commit", "--quiet", "--message=one");
+  }
+
+  get env(): Record<string, string> {
+    const { PATH = "" } = process.env;
+    return { PATH, HOME: this.path, TRUNKLINE_DATA: this.data, USER: "ada" };
+  }
+
+  git(...args: string[]): void {
+    const identity = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"];
+    execFileSync("git", [...identity, "-c", "commit.gpgsign=false", ...args], {
+      cwd: this.repository,
+    });
+  }
+
+  write(path: string, content: string): void {
+    writeFileSync(join(this.repository, path), content);
+  }
+
+  /** Runs a command to its end, in the repository. */
+  async run(args: readonly string[], input = ""): Promise<Ended> {
+    const child = spawn(process.execPath, [TRUNKLINE, ...args], {
+      cwd: this.repository,
+      env: this.env,
+    });
+    child.stdin.on("error", () => {});
+    child.stdin.end(input);
+    const [out, err, [code]] = await Promise.all([
+      text(child.stdout),
+      text(child.stderr),
+      once(child, "close") as Promise<[unknown]>,
+    ]);
+    return { code, out, err };
+  }
+
+  /** Leaves a comment. */
+  async add(comment: string, file = "main.go", line = 5): Promise<void> {
+    const args = ["--file", file, `--line=${line}`, `--comment=${comment}`];
+    const { code, err } = await this.run(["review", "add", ...args]);
+    if (code !== 0) throw new Error(err);
+  }
+
+  [Symbol.dispose](): void {
+    rmSync(this.path, { recursive: true, force: true });
+  }
+}
+
+type Message = { id?: number; method?: string; params?: unknown; result?: never; error?: never };
+
+/** `trunkline mcp` as an assistant starts it, in a repository. */
+export class ReviewServer implements AsyncDisposable {
+  readonly child: ChildProcessWithoutNullStreams;
+  readonly told: Message[] = [];
+  readonly exit: Promise<unknown>;
+  readonly #answers = new Map<number, PromiseWithResolvers<never>>();
+  readonly #changed = new EventEmitter();
+  #count = 0;
+  #rest = "";
+
+  constructor(home: ReviewHome, env: Readonly<Record<string, string>> = {}) {
+    this.child = spawn(process.execPath, [TRUNKLINE, "mcp"], {
+      cwd: home.repository,
+      env: { ...home.env, ...env },
+    });
+    this.child.stdin.on("error", () => {});
+    this.child.stderr.resume();
+    this.child.stdout.setEncoding("utf8").on("data", (chunk: string) => this.#read(chunk));
+    // What it wrote before it was killed arrives, too.
+    this.exit = once(this.child, "close").then(() => {
+      for (const { reject } of this.#answers.values()) reject(new Error("The server is gone"));
+    });
+  }
+
+  async begin(name = "tester", protocolVersion = "2024-11-05"): Promise<this> {
+    await this.ask("initialize", {
+      protocolVersion,
+      capabilities: {},
+      clientInfo: { name, version: "1" },
+    });
+    this.child.stdin.write('{"jsonrpc":"2.0","method":"notifications/initialized"}\n');
+    return this;
+  }
+
+  ask(method: string, params: object = {}): Promise<unknown> {
+    const id = ++this.#count;
+    const answer = Promise.withResolvers<never>();
+    this.#answers.set(id, answer);
+    this.child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", id, method, params })}\n`);
+    return answer.promise;
+  }
+
+  async call(name: string, args: object = {}): Promise<string> {
+    const result = await this.ask("tools/call", { name, arguments: args });
+    return (result as { content: { text: string }[] }).content[0]?.text ?? "";
+  }
+
+  /** Waits for a notification. */
+  async hear(method: string): Promise<Message> {
+    for (;;) {
+      const found = this.told.find((message) => message.method === method);
+      if (found !== undefined) return found;
+      await once(this.#changed, "change");
+    }
+  }
+
+  async kill(): Promise<void> {
+    this.child.kill("SIGKILL");
+    await this.exit;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.child.stdin.end();
+    await this.exit;
+  }
+
+  #read(chunk: string): void {
+    const lines = (this.#rest + chunk).split("\n");
+    this.#rest = lines.pop() ?? "";
+    for (const line of lines) {
+      const message = JSON.parse(line) as Message;
+      const answer = this.#answers.get(message.id ?? -1);
+      if (answer === undefined) this.told.push(message);
+      else if (message.error !== undefined) answer.reject(new Error(line));
+      else answer.resolve(message.result as never);
+      this.#answers.delete(message.id ?? -1);
+    }
+    this.#changed.emit("change");
+  }
+}
+
+/** The files and comments in an answer, as `file comment`. */
+export function commentsIn(answer: string): string[] {
+  return [...answer.matchAll(/^File: (.*)\n(?:Line: \d+\n)?Comment: (.*)$/gm)].map(
+    ([, file = "", comment = ""]) => `${file} ${comment}`,
+  );
+}
+
+/**
+ * Reads everything that is written meanwhile, through a server that is killed at random moments and
+ * started again. Gives what came, in the order it came, and how often the server was killed. The last
+ * server lives until all is taken in.
+ */
+export async function readWhileKilled(
+  home: ReviewHome,
+  writing: Promise<unknown>,
+  longestLife: number,
+  isTakenIn: () => boolean = () => true,
+): Promise<{ readonly got: string[]; readonly kills: number }> {
+  const got: string[] = [];
+  let isWriting = true;
+  let kills = 0;
+  void writing.catch(() => {}).finally(() => (isWriting = false));
+  for (;;) {
+    const server = new ReviewServer(home, { TRUNKLINE_REVIEW_FIRST: "oldest" });
+    const killing = isWriting;
+    const timer = setTimeout(() => server.child.kill("SIGKILL"), 100 + Math.random() * longestLife);
+    if (!killing) clearTimeout(timer);
+    try {
+      await server.begin("reader");
+      for (;;) {
+        const wasWriting = isWriting || !isTakenIn();
+        const found = commentsIn(await server.call("check_lazygit_messages"));
+        got.push(...found);
+        if (found.length === 0 && !wasWriting && !killing) break;
+        if (found.length === 0 && killing && !isWriting) server.child.kill("SIGKILL");
+      }
+      await server[Symbol.asyncDispose]();
+      return { got, kills };
+    } catch {
+      kills++;
+    } finally {
+      clearTimeout(timer);
+    }
+    await server.exit;
+  }
+}

@@ -1,0 +1,135 @@
+import assert from "node:assert/strict";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { commentsIn, readWhileKilled, ReviewHome, ReviewServer } from "./review-server.ts";
+
+const NASTY = "\"; $(touch x) `touch y` ' \\ $HOME é\nsecond line";
+
+describe("trunkline review", { timeout: 120_000 }, () => {
+  it("carries a comment to a client that subscribed and to one that polls", async () => {
+    using home = new ReviewHome();
+    await using subscribed = await new ReviewServer(home).begin("subscriber");
+    await using polling = await new ReviewServer(home).begin("poller");
+    await subscribed.ask("logging/setLevel", { level: "info" });
+    await subscribed.ask("resources/subscribe", { uri: "lazygit://messages" });
+    assert.equal(await polling.call("check_lazygit_messages"), "No new messages from lazygit");
+    await home.add(NASTY);
+    const updated = await subscribed.hear("notifications/resources/updated");
+    assert.deepEqual(updated.params, { uri: "lazygit://messages" });
+    const { params } = await subscribed.hear("notifications/message");
+    const { data } = params as { data: { message: string; file: string } };
+    assert.deepEqual([data.message, data.file], ["New message from lazygit", "main.go"]);
+    const { contents } = (await subscribed.ask("resources/read", {
+      uri: "lazygit://messages",
+    })) as { contents: { text: string; mimeType: string }[] };
+    const expected =
+      /^Message 1:\nFile: main\.go\nLine: 5\nComment: "; \$\(touch x\) `touch y` ' \\ \$HOME é\nsecond line\nTime: \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\n\nPlease improve this code\.$/;
+    assert.match(contents[0]?.text ?? "", expected);
+    assert.equal(contents[0]?.mimeType, "text/plain");
+    assert.match(await polling.call("check_lazygit_messages"), expected);
+    assert.equal(await polling.call("check_lazygit_messages"), "No new messages from lazygit");
+  });
+
+  it("takes in what lazygit-mcp-bridge drops, which is gone only when it is safe", async () => {
+    using home = new ReviewHome();
+    const file = join(home.path, ".config/jesseduffield/lazygit/mcp-messages.json");
+    const drop = (comment: string, time: string): void => {
+      mkdirSync(join(file, ".."), { recursive: true });
+      const record = { file: "main.go", comment, project_root: home.repository, time };
+      writeFileSync(file, JSON.stringify(record));
+    };
+    drop("before it ran", "2025-07-01T10:30:00Z");
+    await using server = await new ReviewServer(home).begin();
+    await server.ask("logging/setLevel", { level: "info" });
+    await server.ask("tools/list");
+    await server.hear("notifications/message");
+    const answer = await server.call("check_lazygit_messages");
+    assert.match(
+      answer,
+      /^Message 1:\nFile: main.go\nComment: before it ran\nTime: 2025-07-01T10:30:00Z/,
+    );
+    server.told.length = 0;
+    drop("while it ran", "2025-07-01T10:31:00Z");
+    await server.hear("notifications/message");
+    assert.deepEqual(commentsIn(await server.call("check_lazygit_messages")), [
+      "main.go while it ran",
+    ]);
+  });
+
+  it("goes back and forth between a person and an agent, until the person resolves it", async () => {
+    using home = new ReviewHome();
+    await home.add("Why?", "main.go", 7);
+    await using server = await new ReviewServer(home).begin("claude");
+    const id = /^(r\w+) /.exec(await server.call("review_claim"))?.[1] ?? "";
+    const shown = async (): Promise<Record<string, unknown>> =>
+      JSON.parse((await home.run(["review", "show", id, "--json"])).out) as Record<string, unknown>;
+    assert.deepEqual([(await shown()).state, (await shown()).claimedBy], ["claimed", "claude"]);
+    await server.call("review_reply", { id, text: "Because." });
+    assert.match((await home.run(["review", "list"])).out, /answered +should +main\.go:7 +Why\?/);
+    await home.run(["review", "reply", id, "--comment", "Not enough."]);
+    assert.match(await server.call("review_wait", { timeoutSeconds: 20 }), /Not enough\./);
+    home.write("main.go", `// why\n${readFileSync(join(home.repository, "main.go"), "utf8")}`);
+    home.git("commit", "--quiet", "--all", "--message=fix");
+    await server.call("review_propose", { id, commit: "HEAD", text: "Explained it." });
+    assert.match(
+      (await home.run(["review", "show", id])).out,
+      /proposed[\s\S]*main\.go:8[\s\S]*commit \w{40}/,
+    );
+    assert.equal((await home.run(["review", "resolve", id])).code, 0);
+    assert.match((await home.run(["review", "list"])).err, /There are no threads/);
+  });
+
+  it("says what is wrong with a command line, and ends with 2", async () => {
+    using home = new ReviewHome();
+    const wrong: [string[], RegExp][] = [
+      [["add", "--comment", "x"], /--file/],
+      [["add", "--file", "main.go", "--line", "x", "--comment", "x"], /is no line/],
+      [["add", "--file", "main.go", "--line", "999", "--comment", "x"], /it has 60 lines/],
+      [["add", "--file", "../../../etc/passwd", "--comment", "x"], /outside/],
+      [["add", "--file", "main.go"], /Nothing was said/],
+    ];
+    for (const [args, says] of wrong) {
+      const { code, err } = await home.run(["review", ...args]);
+      assert.equal(code, 2, args.join(" "));
+      assert.match(err, says);
+    }
+    const { code, err } = await home.run(["review", "show", "nothing"]);
+    assert.deepEqual([code, /no such thread/.test(err)], [1, true]);
+  });
+
+  it("sets lazygit up, once, and takes it out again", async () => {
+    using home = new ReviewHome();
+    const file = join(home.repository, ".git/lazygit.yml");
+    writeFileSync(file, "# mine\ngui: {}\n");
+    assert.match((await home.run(["setup", "lazygit"])).out, /^Wrote /);
+    const text = readFileSync(file, "utf8");
+    assert.match(text, /^# mine\ngui: \{\}\n/);
+    assert.match((await home.run(["setup", "lazygit"])).out, /^Nothing to change/);
+    assert.equal(readFileSync(file, "utf8"), text);
+    assert.match((await home.run(["setup", "lazygit", "--remove"])).out, /^Took the commands out/);
+    assert.equal(readFileSync(file, "utf8"), "# mine\ngui: {}\n");
+  });
+
+  it("delivers everything once and in order through a server that is killed again and again", async () => {
+    using home = new ReviewHome();
+    const files = ["a", "b", "c"];
+    for (const file of files) home.write(file, "one\ntwo\nthree\nfour\nfive\n");
+    const writing = Promise.all(
+      files.map(async (file) => {
+        for (let n = 0; n < 12; n++) await home.add(`${n}`, file);
+      }),
+    );
+    const { got, kills } = await readWhileKilled(home, writing, 600);
+    await writing;
+    assert.ok(kills > 0, "it was killed at least once");
+    for (const file of files) {
+      const own = got.filter((line) => line.startsWith(`${file} `));
+      assert.deepEqual(
+        own,
+        Array.from({ length: 12 }, (_, n) => `${file} ${n}`),
+      );
+    }
+  });
+});
