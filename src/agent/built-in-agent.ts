@@ -1,0 +1,59 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
+import type { Agent, AgentOpenOptions, AgentSession } from "../session/agent.ts";
+import type { Offer } from "../tool/offer.ts";
+import { BuiltInSession } from "./built-in-session.ts";
+import type { ReviewComments } from "./commands/review-comments.ts";
+import type { ModelSource } from "./models/models.ts";
+import type { OpenServers } from "./session-servers.ts";
+import { PATIENCE, type Patience } from "./turn/ask-with-patience.ts";
+
+export interface BuiltInAgentOptions {
+  readonly models: ModelSource;
+  /** The folder of all state. */
+  readonly data: string;
+  readonly offer?: Pick<Offer, "tools" | "known">;
+  /** Starts the MCP servers of a session. Without it, sessions are told that theirs are not used. */
+  readonly openServers?: OpenServers;
+  readonly reviews?: ReviewComments;
+  readonly limits?: Partial<AgentLimits>;
+}
+
+export interface AgentLimits {
+  /** Answers of the model in one turn. */
+  readonly maxSteps: number;
+  /** Milliseconds that a tool may take which has no limit of its own. */
+  readonly toolTimeout: number;
+  /** Milliseconds that a session is kept waiting for the list of models, and a turn for tools. */
+  readonly firstList: number;
+  readonly patience: Patience;
+}
+
+const LIMITS: AgentLimits = {
+  maxSteps: 100,
+  toolTimeout: 120_000,
+  firstList: 500,
+  patience: PATIENCE,
+};
+
+/** The agent that is part of Trunkline: a language model with tools, or commands without one. */
+export class BuiltInAgent implements Agent {
+  readonly name = "trunkline";
+  readonly #options: BuiltInAgentOptions;
+  readonly #limits: AgentLimits;
+
+  constructor(options: BuiltInAgentOptions) {
+    this.#options = options;
+    this.#limits = { ...LIMITS, ...options.limits };
+  }
+
+  async open(options: AgentOpenOptions): Promise<AgentSession> {
+    const { models } = this.#options;
+    const patience = new AbortController();
+    // Those on this machine answer at once; the others may come later.
+    const late = sleep(this.#limits.firstList, undefined, { signal: patience.signal });
+    await Promise.race([models.refresh(), late.catch(() => {})]);
+    patience.abort();
+    return BuiltInSession.open(options, { ...this.#options, limits: this.#limits });
+  }
+}

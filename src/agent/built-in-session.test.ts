@@ -1,0 +1,244 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import type { HistoryEntry } from "../session/agent.ts";
+import { Offer } from "../tool/offer.ts";
+import { errorResult, textResult } from "../tool/tool.ts";
+import { AgentRig } from "../../test/agent/agent-rig.ts";
+import { FakeLlm } from "../../test/agent/fake-llm.ts";
+import { REJECT, type SampleTurn } from "../../test/agent/sample-turn.ts";
+
+async function* entries(list: readonly HistoryEntry[]): AsyncGenerator<HistoryEntry> {
+  yield* list;
+}
+
+/** A turn as it was stored. */
+function stored(turn: SampleTurn): HistoryEntry[] {
+  return [
+    { kind: "prompt", turnId: turn.id, prompt: turn.prompt },
+    ...turn.updates.map((update) => ({ kind: "update" as const, turnId: turn.id, update })),
+    { kind: "end", turnId: turn.id, stopReason: "end_turn" },
+  ];
+}
+
+describe("a session's settings", () => {
+  it("are told in today's form and in the one before", async () => {
+    await using llm = await FakeLlm.start([{ content: "Hi." }]);
+    await using rig = new AgentRig({ llm });
+    const { modes, models, configOptions } = (await rig.open()).settings;
+    assert.deepEqual(
+      modes?.availableModes.map(({ id }) => id),
+      ["build", "architect", "ask"],
+    );
+    assert.equal(models?.availableModels.at(-1)?.name, "Offline (no LLM)");
+    assert.deepEqual(
+      configOptions?.map(({ id, currentValue }) => [id, currentValue]),
+      [
+        ["mode", "build"],
+        ["model", models?.currentModelId],
+      ],
+    );
+  });
+
+  it("change, and everybody is told", async () => {
+    await using rig = new AgentRig();
+    const session = await rig.open();
+    await session.setMode?.("ask");
+    await session.setConfigOption?.("model", "offline");
+    assert.equal(session.settings.modes?.currentModeId, "ask");
+    const kinds = rig.updates.map(({ sessionUpdate }) => sessionUpdate);
+    assert.ok(kinds.includes("current_mode_update"));
+    assert.ok(kinds.includes("config_option_update"));
+    await assert.rejects(
+      session.setMode?.("wild") ?? Promise.resolve(),
+      /There are: build, architect, ask/,
+    );
+    await assert.rejects(session.setModel?.("gpt-9") ?? Promise.resolve(), /There are: offline/);
+    await assert.rejects(
+      session.setConfigOption?.("colour", 1) ?? Promise.resolve(),
+      /no option 'colour'/,
+    );
+  });
+
+  it("come back as they were chosen; a model that is gone is reported", async () => {
+    await using rig = new AgentRig();
+    const session = await rig.open({ chosen: { modeId: "architect", modelId: "openai/gone" } });
+    assert.equal(session.settings.modes?.currentModeId, "architect");
+    const { turn } = await rig.turnOf(session, "hi");
+    assert.match(turn.notices, /'openai\/gone' is not available; Offline/);
+  });
+});
+
+describe("a mode", () => {
+  it("keeps the model from what it does not allow, whether it is offered or not", async () => {
+    const call = { name: "write_file", arguments: { path: "a", content: "x" } };
+    const run = { name: "run_command", arguments: { command: "true" } };
+    await using llm = await FakeLlm.start([{ toolCalls: [call, run] }, { content: "No." }]);
+    await using rig = new AgentRig({ llm });
+    const session = await rig.open();
+    await session.setMode?.("ask");
+    const { turn } = await rig.turnOf(session, "go");
+    assert.deepEqual(turn.ends, ["failed", "failed"]);
+    assert.equal(turn.asked.length, 0);
+    assert.ok(llm.tools.includes("read_file"));
+    assert.ok(!llm.tools.includes("write_file") && !llm.tools.includes("run_command"));
+    await session.setMode?.("architect");
+    await rig.turnOf(session, "plan");
+    assert.ok(llm.tools.includes("run_command") && !llm.tools.includes("edit_file"));
+  });
+
+  it("holds for commands, too", async () => {
+    await using rig = new AgentRig({ files: { "a.txt": "a" } });
+    rig.commitAll();
+    rig.write("a.txt", "b");
+    const session = await rig.open();
+    await session.setMode?.("ask");
+    const { turn } = await rig.turnOf(session, "/commit no");
+    assert.match(turn.text, /cannot be used in the mode 'Ask'/);
+    assert.match(rig.git("status", "--short"), /M a.txt/);
+  });
+});
+
+describe("a loaded session", () => {
+  it("knows what was said and done before", async () => {
+    await using llm = await FakeLlm.start([
+      { content: "Reading.", toolCalls: [{ name: "read_file", arguments: { path: "a.txt" } }] },
+      { content: "It says one." },
+      { content: "As I said." },
+    ]);
+    await using rig = new AgentRig({ llm, files: { "a.txt": "one\n" } });
+    const { turn } = await rig.turn("read it");
+    const history = entries(stored(turn));
+    const session = await rig.open({ history });
+    await rig.turnOf(session, "and?");
+    const seen = llm.seen(2);
+    assert.match(seen, /user: .*read it/);
+    assert.match(seen, /assistant: .*Reading.*read_file/s);
+    assert.match(seen, /tool: {5}1\tone/);
+    assert.match(seen, /assistant: .*It says one\./);
+    assert.match(seen, /user: .*and\?/);
+  });
+});
+
+describe("tools of others", () => {
+  it("are offered to the model, and asked about unless they are harmless", async () => {
+    const offer = new Offer();
+    const schema = { inputSchema: { type: "object" } };
+    offer.tools.add({
+      definition: { name: "look.around", ...schema, annotations: { readOnlyHint: true } },
+      call: () => textResult("I see a cave."),
+    });
+    offer.tools.add({ definition: { name: "dig", ...schema }, call: () => errorResult("Rock!") });
+    await using llm = await FakeLlm.start([
+      {
+        toolCalls: [
+          { name: "look_around", arguments: {} },
+          { name: "dig", arguments: {} },
+        ],
+      },
+      { content: "Done." },
+    ]);
+    await using rig = new AgentRig({ llm, offer });
+    const { turn } = await rig.turn("go");
+    assert.deepEqual(turn.ends, ["completed", "failed"]);
+    assert.deepEqual(
+      turn.asked.map(({ subject }) => subject),
+      ["call dig"],
+    );
+    assert.match(llm.seen(1), /I see a cave\./);
+    assert.match(llm.seen(1), /Rock!/);
+    const { turn: refused } = await rig.turn({ prompt: "again", decide: () => REJECT });
+    assert.equal(refused.text, "Done.");
+  });
+
+  it("of a dead server delay nothing and are reported", async () => {
+    const offer = new Offer();
+    await using llm = await FakeLlm.start([{ content: "Hi." }]);
+    const openServers = async (): Promise<never> =>
+      ({
+        tools: offer.tools,
+        known: () => new Promise<void>(() => {}),
+        status: () => [{ name: "dead", isKnown: false, lastError: "no such program" }],
+        [Symbol.asyncDispose]: async () => {},
+      }) as never;
+    await using rig = new AgentRig({ llm, openServers, limits: { firstList: 20 } });
+    const session = await rig.open({ mcpServers: [{ name: "dead", command: "nope" }] });
+    const { turn } = await rig.turnOf(session, "hi");
+    assert.equal(turn.text, "Hi.");
+    assert.match(turn.notices, /'dead' is not there.*no such program/);
+    const { turn: next } = await rig.turnOf(session, "hi again");
+    assert.equal(next.notices, "", "once is enough");
+  });
+});
+
+describe("an editor that offers it", () => {
+  it("is asked for files, and its unsaved text counts", async () => {
+    await using llm = await FakeLlm.start([
+      { toolCalls: [{ name: "read_file", arguments: { path: "a.txt" } }] },
+      {
+        toolCalls: [
+          {
+            name: "edit_file",
+            arguments: { path: "a.txt", old_string: "buffer", new_string: "new" },
+          },
+        ],
+      },
+      { content: "Done." },
+    ]);
+    await using rig = new AgentRig({ llm, files: { "a.txt": "on disk\n" } });
+    let buffer = "in the buffer\n";
+    const fs = {
+      readTextFile: async () => buffer,
+      writeTextFile: async (path: string, text: string) => {
+        assert.equal(path, `${rig.cwd}/a.txt`);
+        buffer = text;
+      },
+    };
+    await rig.turn({ prompt: "go", client: { fs } });
+    assert.match(llm.seen(1), /in the buffer/);
+    assert.equal(buffer, "in the new\n");
+    assert.equal(rig.read("a.txt"), "on disk\n");
+  });
+
+  it("runs commands in its terminal, which is let go of in the end", async () => {
+    await using llm = await FakeLlm.start([
+      { toolCalls: [{ name: "run_command", arguments: { command: "make world" } }] },
+      { content: "Done." },
+    ]);
+    await using rig = new AgentRig({ llm });
+    const calls: string[] = [];
+    const terminal = {
+      create: async (options: { command: string; args?: readonly string[] }) => {
+        calls.push([options.command, ...(options.args ?? [])].join(" "));
+        return {
+          terminalId: "t1",
+          output: async () => ({ output: "made it\n", truncated: false }),
+          waitForExit: async () => ({ exitCode: 0 }),
+          kill: async () => void calls.push("kill"),
+          release: async () => void calls.push("release"),
+        };
+      },
+    };
+    const { turn } = await rig.turn({ prompt: "go", client: { terminal } });
+    assert.deepEqual(calls, ["sh -c make world", "release"]);
+    assert.match(llm.seen(1), /made it\n\(exit code 0\)/);
+    assert.ok(turn.updates.some(({ content }) => JSON.stringify(content ?? "").includes('"t1"')));
+  });
+});
+
+describe("what is said about the work", () => {
+  it("stands in the text where the client shows no notices, and stays from the model", async () => {
+    await using llm = await FakeLlm.start([
+      { error: { message: "Oops" }, status: 500 },
+      { content: "Fine." },
+      { content: "Still fine." },
+    ]);
+    await using rig = new AgentRig({ llm });
+    const { turn } = await rig.turn({ prompt: "go", client: { notices: false } });
+    assert.match(turn.text, /_.*status 500.*Trying again.*_\n\nFine\./s);
+    const session = await rig.open({ history: entries(stored(turn)) });
+    await rig.turnOf(session, "and?");
+    assert.doesNotMatch(llm.seen(2), /Trying again/);
+    assert.match(llm.seen(2), /Fine\./);
+  });
+});

@@ -1,0 +1,242 @@
+import { TrunklineError } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import type {
+  AgentOpenOptions,
+  AgentSession,
+  SessionSettings,
+  Turn,
+  TurnEnd,
+} from "../session/agent.ts";
+import type { AgentLimits, BuiltInAgentOptions } from "./built-in-agent.ts";
+import { availableCommands } from "./commands/commands.ts";
+import { parseCommand } from "./commands/slash-command.ts";
+import { Journal } from "./files/journal.ts";
+import { Places } from "./files/places.ts";
+import { TurnFiles } from "./files/turn-files.ts";
+import { findModel, type ModelEntry } from "./models/models.ts";
+import { FIRST_MODE, type Mode, MODES, modeOf } from "./modes.ts";
+import { settingsOf } from "./session-settings.ts";
+import { SessionTools } from "./session-tools.ts";
+import type { AgentTool } from "./tools/agent-tool.ts";
+import { ToolRunner } from "./tools/tool-runner.ts";
+import { Conversation } from "./turn/conversation.ts";
+import { promptText } from "./turn/prompt-message.ts";
+import { Speaker } from "./turn/speaker.ts";
+
+export type SessionParts = BuiltInAgentOptions & { readonly limits: AgentLimits };
+
+/** Milliseconds that a cancelled turn has to put things in order. */
+const STOP_GRACE = 2_000;
+
+/** Commands bring what they do themselves. */
+const NO_TOOLS: ReadonlyMap<string, AgentTool> = new Map();
+
+/** What one turn is worked on with. */
+interface TurnTools {
+  readonly speaker: Speaker;
+  readonly files: TurnFiles;
+  readonly runner: ToolRunner;
+}
+
+/** One session of the built-in agent. */
+export class BuiltInSession implements AgentSession {
+  readonly #options: AgentOpenOptions;
+  readonly #parts: SessionParts;
+  readonly #places: Places;
+  readonly #journal: Journal;
+  readonly #log: Log;
+  readonly #tools: SessionTools;
+  readonly #stopListening: () => void;
+  #conversation: Promise<Conversation> | undefined;
+  #mode: Mode;
+  #model: ModelEntry;
+  /** A model that was chosen before, and is gone. */
+  #missing: string | undefined;
+
+  private constructor(options: AgentOpenOptions, parts: SessionParts) {
+    const { sessionId, cwd, additionalDirectories, chosen, log } = options;
+    const { models, data } = parts;
+    this.#options = options;
+    this.#parts = parts;
+    this.#places = new Places(cwd, additionalDirectories);
+    this.#journal = new Journal(data, sessionId);
+    this.#log = log;
+    this.#mode = modeOf(chosen.modeId ?? textOf(chosen.configOptions?.mode)) ?? FIRST_MODE;
+    const wanted = chosen.modelId ?? textOf(chosen.configOptions?.model);
+    const found = models.list().find(({ id }) => id === wanted);
+    this.#model = found ?? models.first();
+    this.#missing = found === undefined ? wanted : undefined;
+    this.#tools = new SessionTools(options, {
+      ...parts,
+      patience: parts.limits.firstList * 4,
+    });
+    this.#stopListening = models.onChange(() => this.#tellOptions());
+  }
+
+  static async open(options: AgentOpenOptions, parts: SessionParts): Promise<BuiltInSession> {
+    const session = new BuiltInSession(options, parts);
+    const commands = availableCommands();
+    options.update({ sessionUpdate: "available_commands_update", availableCommands: commands });
+    return session;
+  }
+
+  get settings(): SessionSettings {
+    return settingsOf(this.#mode, this.#model, this.#parts.models.list());
+  }
+
+  async prompt(turn: Turn): Promise<TurnEnd> {
+    if (turn.stop.signal.aborted) return { stopReason: "cancelled" };
+    const over = Promise.withResolvers<TurnEnd>();
+    let timer: NodeJS.Timeout | undefined;
+    const listener = {
+      // What does not listen, such as a client that never answers, does not hold up the end.
+      stopped: () => {
+        timer = setTimeout(over.resolve, STOP_GRACE, { stopReason: "cancelled" });
+      },
+    };
+    turn.stop.add(listener);
+    try {
+      return await Promise.race([this.#work(turn), over.promise]);
+    } finally {
+      turn.stop.remove(listener);
+      clearTimeout(timer);
+    }
+  }
+
+  async #work(turn: Turn): Promise<TurnEnd> {
+    const speaker = new Speaker(turn);
+    const journal = this.#journal.begin();
+    const files = new TurnFiles({ places: this.#places, client: () => turn.client, journal });
+    const command = parseCommand(promptText(turn.prompt));
+    try {
+      await this.#reportMissing(speaker);
+      const isForModel = command === undefined && this.#model.open !== undefined;
+      const tools = isForModel ? await this.#tools.gather(speaker) : NO_TOOLS;
+      const runner = this.#runner(turn, { speaker, files }, tools);
+      if (isForModel) {
+        return await this.#converse(turn, { speaker, files, runner });
+      }
+      await this.#obey(turn, command, { speaker, files, runner });
+      return { stopReason: "end_turn" };
+    } catch (error) {
+      if (turn.stop.signal.aborted) return { stopReason: "cancelled" };
+      throw error;
+    }
+  }
+
+  async setMode(modeId: string): Promise<void> {
+    const mode = modeOf(modeId);
+    if (mode === undefined) {
+      const ids = MODES.map(({ id }) => id).join(", ");
+      const says = `Cannot use the mode '${modeId.slice(0, 100)}': there is none. There are: ${ids}.`;
+      throw new TrunklineError("not-found", says);
+    }
+    this.#mode = mode;
+    this.#options.update({ sessionUpdate: "current_mode_update", currentModeId: mode.id });
+    this.#tellOptions();
+  }
+
+  async setModel(modelId: string): Promise<void> {
+    this.#model = findModel(this.#parts.models, modelId);
+    this.#missing = undefined;
+    this.#tellOptions();
+  }
+
+  async setConfigOption(id: string, value: unknown): Promise<void> {
+    if (id === "mode") return this.setMode(String(value));
+    if (id === "model") return this.setModel(String(value));
+    throw new TrunklineError(
+      "not-found",
+      `There is no option '${id.slice(0, 100)}'. There are: mode, model.`,
+    );
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stopListening();
+    await this.#tools[Symbol.asyncDispose]();
+  }
+
+  #tellOptions(): void {
+    const { configOptions = [] } = this.settings;
+    this.#options.update({ sessionUpdate: "config_option_update", configOptions });
+  }
+
+  async #converse(turn: Turn, { speaker, files, runner }: TurnTools): Promise<TurnEnd> {
+    const { limits } = this.#parts;
+    const model = this.#model as ModelEntry & { open: NonNullable<ModelEntry["open"]> };
+    const [{ TurnRun }, { instructionsFor, projectInstructions }] = await Promise.all([
+      import("./turn/run-turn.ts"),
+      import("./turn/instructions.ts"),
+    ]);
+    const own = await projectInstructions(files);
+    const run = new TurnRun({
+      turn,
+      model,
+      conversation: await this.#conversing(),
+      instructions: () => `${instructionsFor(this.#places, this.#mode)}${own}`,
+      speaker,
+      runner,
+      patience: limits.patience,
+      maxSteps: limits.maxSteps,
+      log: this.#log,
+    });
+    return run.run();
+  }
+
+  async #obey(
+    turn: Turn,
+    command: ReturnType<typeof parseCommand>,
+    { speaker, files, runner }: TurnTools,
+  ): Promise<void> {
+    const { obey } = await import("./commands/obey.ts");
+    const { data, reviews } = this.#parts;
+    const context = { turn, speaker, files, runner, journal: this.#journal, data, reviews };
+    await obey(command, { ...context, model: this.#model });
+    // Whoever answers next knows what was done.
+    const conversation = await this.#conversing();
+    conversation.add({ role: "user", content: promptText(turn.prompt) || "(Nothing.)" });
+    conversation.add({ role: "assistant", content: speaker.said || "(Done.)" });
+  }
+
+  #conversing(): Promise<Conversation> {
+    this.#conversation ??= this.#recall();
+    return this.#conversation;
+  }
+
+  async #recall(): Promise<Conversation> {
+    const { history } = this.#options;
+    if (history === undefined) return new Conversation();
+    const { historyMessages } = await import("./turn/history-messages.ts");
+    return new Conversation(await historyMessages(history));
+  }
+
+  #runner(
+    turn: Turn,
+    { speaker, files }: Pick<TurnTools, "speaker" | "files">,
+    tools: ReadonlyMap<string, AgentTool>,
+  ): ToolRunner {
+    const { limits, models } = this.#parts;
+    return new ToolRunner({
+      turn,
+      speaker,
+      files,
+      tools,
+      mode: () => this.#mode,
+      sessionId: this.#options.sessionId,
+      log: this.#log,
+      timeout: limits.toolTimeout,
+      secrets: models.secrets,
+    });
+  }
+
+  async #reportMissing(speaker: Speaker): Promise<void> {
+    if (this.#missing === undefined) return;
+    const says = `The model '${this.#missing}' is not available; ${this.#model.name} answers instead`;
+    this.#missing = undefined;
+    await speaker.notice("warning", says);
+  }
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}

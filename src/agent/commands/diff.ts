@@ -1,0 +1,53 @@
+import { git } from "../tools/git-tools.ts";
+import { shownDiff } from "../tools/shown-diff.ts";
+import type { ShownContent } from "../tools/agent-tool.ts";
+import { type CommandContext, fenced, type SlashCommand } from "./slash-command.ts";
+import { committedText, workingChanges } from "./working-changes.ts";
+
+const MOST_FILES = 20;
+/** Of what an update may hold. */
+const MOST_SHOWN = 60_000;
+
+export const diff: SlashCommand = {
+  name: "diff",
+  description: "Show what has changed since the last commit",
+  run: async (_, context) => {
+    const answer = await context.perform({
+      title: "git diff",
+      kind: "read",
+      need: "nothing",
+      call: async (work) => {
+        const changes = await workingChanges(work.files, work.stop);
+        if (changes.length === 0) return { text: "Nothing has changed since the last commit." };
+        const content = await shownChanges(changes.slice(0, MOST_FILES), context);
+        const locations = changes.slice(0, MOST_FILES).map(({ path }) => ({ path }));
+        const status = changes.map(({ status, name }) => `${status} ${name}`).join("\n");
+        const stat = await git(work, ["diff", "--stat", "--no-color", "HEAD", "--", "."]).catch(
+          () => "",
+        );
+        return { text: `${status}\n\n${stat}`.trimEnd(), content, locations };
+      },
+    });
+    await context.speaker.text(fenced(answer.text));
+  },
+};
+
+async function shownChanges(
+  changes: readonly { readonly path: string }[],
+  { files }: CommandContext,
+): Promise<ShownContent[]> {
+  const content: ShownContent[] = [];
+  let size = 0;
+  for (const { path } of changes) {
+    try {
+      const old = await committedText(files, path);
+      const text = (await files.readIfThere(await files.places.find(path))) ?? "";
+      const shown = shownDiff(path, old, text);
+      if ((size += JSON.stringify(shown).length) > MOST_SHOWN) break;
+      content.push(shown);
+    } catch {
+      // A binary file, say: it is named, but cannot be shown.
+    }
+  }
+  return content;
+}

@@ -1,0 +1,51 @@
+import { suggest } from "../../base/suggest.ts";
+import type { ToolRunner } from "../tools/tool-runner.ts";
+import { COMMANDS } from "./commands.ts";
+import { offlineText } from "./help.ts";
+import type { CommandContext, parseCommand } from "./slash-command.ts";
+
+type Surroundings = Omit<CommandContext, "commands" | "perform"> & { readonly runner: ToolRunner };
+
+/** Does what a command says, or says why not. Without a command there is nobody to understand. */
+export async function obey(
+  typed: ReturnType<typeof parseCommand>,
+  { runner, ...context }: Surroundings,
+): Promise<void> {
+  const { speaker, turn } = context;
+  if (typed === undefined) {
+    await speaker.text(offlineText(COMMANDS));
+    return;
+  }
+  const command = COMMANDS.find(({ name }) => name === typed.name);
+  if (command === undefined) {
+    await speaker.text(unknownText(typed.name));
+    return;
+  }
+  await command.run(typed.input, {
+    ...context,
+    commands: COMMANDS,
+    perform: ({ title, kind, need, timeout, call }) => {
+      turn.stop.signal.throwIfAborted();
+      const tool = {
+        name: command.name,
+        description: command.description,
+        inputSchema: { type: "object" },
+        kind,
+        need,
+        ...(timeout === undefined ? {} : { timeout }),
+        title: () => title,
+        call: (_: unknown, work: Parameters<typeof call>[0]) => call(work),
+      };
+      const args = typed.input === "" ? {} : { input: typed.input };
+      return runner.perform({ id: "", name: command.name, args }, tool);
+    },
+  });
+}
+
+function unknownText(name: string): string {
+  const names = COMMANDS.map((command) => command.name);
+  const near = suggest(name, names).map((each) => `\`/${each}\``);
+  const meant = near.length === 0 ? "" : ` Did you mean ${near.join(" or ")}?`;
+  const all = names.map((each) => `\`/${each}\``).join(", ");
+  return `There is no command \`/${name}\`.${meant} There are: ${all}.\n`;
+}

@@ -1,0 +1,127 @@
+import { maskText } from "../../base/mask.ts";
+import { git } from "../tools/git-tools.ts";
+import type { Location, ToolWork } from "../tools/agent-tool.ts";
+import { readProject } from "./project.ts";
+import { runStep } from "./project-commands.ts";
+import { type CommandContext, fenced, type SlashCommand } from "./slash-command.ts";
+import { workingChanges } from "./working-changes.ts";
+
+/** Something in a changed line that people usually do not mean to commit. */
+interface Finding extends Location {
+  readonly name: string;
+  readonly line: number;
+  readonly says: string;
+}
+
+const SUSPICIOUS: readonly (readonly [RegExp, string])[] = [
+  [/^(?:<{7}|={7}|>{7})(?: |$)/, "a mark of a merge that was not finished"],
+  [
+    /\bconsole\.(?:log|debug)\(|\bdebugger\b|\bdbg!\(|\bbreakpoint\(\)|\bpdb\.set_trace\(/,
+    "a trace of debugging",
+  ],
+  [/\b(?:describe|it|test)\.only\(/, "a test that keeps all others from running"],
+  [/\b(?:TODO|FIXME|XXX)\b/, "work that is left"],
+  [/[ \t]+$/, "blanks at the end of the line"],
+];
+
+const MOST_FINDINGS = 200;
+
+export const review: SlashCommand = {
+  name: "review",
+  description: "Look through what has changed since the last commit, by fixed rules and the linter",
+  run: async (_, context) => {
+    const answer = await context.perform({
+      title: "Look through the changes",
+      kind: "search",
+      need: "nothing",
+      call: async (work) => {
+        const findings = (await findAll(work)).slice(0, MOST_FINDINGS);
+        const lines = findings.map(({ name, line, says }) => `${name}:${line}: ${says}`);
+        const text =
+          lines.length === 0 ? "The rules find nothing to complain of." : lines.join("\n");
+        return { text, locations: findings.slice(0, 50).map(({ path, line }) => ({ path, line })) };
+      },
+    });
+    await context.speaker.text(`${fenced(answer.text)}${await openComments(context)}`);
+    const { lint } = await readProject(context.files);
+    if (lint === undefined) return;
+    const linted = await runStep(context, lint);
+    await context.speaker.text(
+      `\nThe linter (\`${lint}\`):\n\n${fenced(linted.text.slice(-4_000))}`,
+    );
+  },
+};
+
+async function findAll(work: ToolWork): Promise<Finding[]> {
+  const changes = await workingChanges(work.files, work.stop);
+  const diff = await git(work, [
+    "diff",
+    "--no-ext-diff",
+    "--no-color",
+    "--no-prefix",
+    "-U0",
+    "--relative",
+    "HEAD",
+    "--",
+    ".",
+  ]);
+  const findings = addedLines(diff).flatMap(({ name, line, text }) => {
+    return complaints(text).map((says) => ({
+      path: `${work.files.places.cwd}/${name}`,
+      name,
+      line,
+      says,
+    }));
+  });
+  for (const { path, name, isNew } of changes) {
+    if (!isNew) continue;
+    const text = await textOf(work, path);
+    for (const [index, line] of (text ?? "").split("\n").entries()) {
+      findings.push(...complaints(line).map((says) => ({ path, name, line: index + 1, says })));
+    }
+  }
+  return findings;
+}
+
+async function textOf(work: ToolWork, path: string): Promise<string | undefined> {
+  try {
+    return await work.files.readIfThere(await work.files.places.find(path));
+  } catch {
+    return undefined;
+  }
+}
+
+/** The lines that a diff without context adds. */
+function addedLines(diff: string): { name: string; line: number; text: string }[] {
+  const added: { name: string; line: number; text: string }[] = [];
+  let name = "";
+  let line = 0;
+  let left = 0;
+  for (const text of diff.split("\n")) {
+    const [, start, count = "1"] = /^@@ -\S+ \+(\d+)(?:,(\d+))? @@/.exec(text) ?? [];
+    if (start !== undefined) {
+      line = Number(start);
+      left = Number(count);
+    } else if (left > 0 && text.startsWith("+")) {
+      added.push({ name, line: line++, text: text.slice(1) });
+      left--;
+    } else if (left === 0 && text.startsWith("+++ ")) name = text.slice(4).replace(/\t$/, "");
+  }
+  return added;
+}
+
+function complaints(line: string): string[] {
+  const found = SUSPICIOUS.filter(([pattern]) => pattern.test(line)).map(([, says]) => says);
+  const isSecret = line.length < 4_000 && maskText(line) !== line;
+  return isSecret ? [...found, "what looks like a secret"] : found;
+}
+
+async function openComments({ reviews, files }: CommandContext): Promise<string> {
+  const open = (await reviews?.open(files.places.cwd).catch(() => [])) ?? [];
+  if (open.length === 0) return "";
+  const lines = open.map(({ id, path, line, comment }) => {
+    const place = `${files.places.nameOf(path)}${line === undefined ? "" : `:${line}`}`;
+    return `- ${place}: ${comment.split("\n")[0]} (${id})`;
+  });
+  return `\nOpen review comments:\n${lines.join("\n")}\n`;
+}

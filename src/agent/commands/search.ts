@@ -1,0 +1,72 @@
+import { type Hit, searchText } from "../files/search-text.ts";
+import { hitsText } from "../tools/search-files.ts";
+import { type CommandContext, fenced, type SlashCommand } from "./slash-command.ts";
+
+const MOST = 100;
+
+export const search: SlashCommand = {
+  name: "search",
+  description: "Find text in the files that git does not ignore",
+  hint: "TEXT, or /EXPRESSION/",
+  run: async (input, context) => {
+    if (input === "") {
+      await context.speaker.text("Say what to find: `/search TEXT`, or `/search /EXPRESSION/`.\n");
+      return;
+    }
+    const answer = await context.perform({
+      title: `Search for ${input}`,
+      kind: "search",
+      need: "nothing",
+      call: async ({ stop }) => {
+        const hits = await find(input, context, stop);
+        const { cwd } = context.files.places;
+        const locations = hits.slice(0, 20).map(({ path, line }) => {
+          return { path: `${cwd}/${path}`, line };
+        });
+        return { text: hitsText(hits.slice(0, MOST), hits.length), locations };
+      },
+    });
+    await context.speaker.text(answer.isError === true ? answer.text : fenced(answer.text));
+  },
+};
+
+async function find(
+  input: string,
+  context: CommandContext,
+  stop: CommandContext["turn"]["stop"],
+): Promise<Hit[]> {
+  const folder = context.files.places.cwd;
+  const [, expression] = /^\/(.+)\/$/s.exec(input) ?? [];
+  if (expression !== undefined) return searchText({ folder, pattern: expression, stop });
+  // As people expect: capitals matter once somebody types one.
+  const ignoreCase = input === input.toLowerCase();
+  const exact = await searchText({ folder, pattern: input, literal: true, ignoreCase, stop });
+  const words = [...new Set(input.toLowerCase().split(/\s+/))];
+  if (exact.length > 0 || words.length === 1) return exact;
+  return bestFiles(words, folder, stop);
+}
+
+/** Files in which most of the words are, and their lines. */
+async function bestFiles(
+  words: readonly string[],
+  folder: string,
+  stop: CommandContext["turn"]["stop"],
+): Promise<Hit[]> {
+  const files = new Map<string, { words: Set<string>; hits: Hit[] }>();
+  for (const word of words.slice(0, 8)) {
+    const hits = await searchText({ folder, pattern: word, literal: true, ignoreCase: true, stop });
+    for (const hit of hits) {
+      const file = files.get(hit.path) ?? { words: new Set(), hits: [] };
+      file.words.add(word);
+      file.hits.push(hit);
+      files.set(hit.path, file);
+    }
+  }
+  const ranked = [...files.values()].toSorted((a, b) => {
+    return b.words.size - a.words.size || a.hits.length - b.hits.length;
+  });
+  return ranked.slice(0, 10).flatMap(({ hits }) => {
+    const lines = new Map(hits.map((hit) => [hit.line, hit]));
+    return [...lines.values()].toSorted((a, b) => a.line - b.line).slice(0, 5);
+  });
+}

@@ -1,0 +1,48 @@
+import type { Turn } from "../../session/agent.ts";
+import type { ModelEntry } from "../models/models.ts";
+import type { Journal } from "../files/journal.ts";
+import type { TurnFiles } from "../files/turn-files.ts";
+import type { AgentTool, ToolAnswer } from "../tools/agent-tool.ts";
+import type { Speaker } from "../turn/speaker.ts";
+import type { ReviewComments } from "./review-comments.ts";
+
+/** Something that is done as it is said, without any model. */
+export interface SlashCommand {
+  readonly name: string;
+  readonly description: string;
+  /** What may be written after its name. */
+  readonly hint?: string;
+  run(input: string, context: CommandContext): Promise<void>;
+}
+
+export interface CommandContext {
+  readonly turn: Turn;
+  readonly speaker: Speaker;
+  readonly files: TurnFiles;
+  readonly journal: Journal;
+  readonly model: ModelEntry;
+  readonly commands: readonly SlashCommand[];
+  readonly reviews: ReviewComments | undefined;
+  /** The folder of all state. */
+  readonly data: string;
+  /** Does one step of the work before the person's eyes, with the limits and consent of a tool. */
+  perform(step: Step): Promise<ToolAnswer>;
+}
+
+export interface Step extends Pick<AgentTool, "kind" | "need" | "timeout"> {
+  readonly title: string;
+  readonly call: (work: Parameters<AgentTool["call"]>[1]) => Promise<ToolAnswer>;
+}
+
+/** A command as it was typed: `/search foo`. A path such as `/usr/bin` is none. */
+export function parseCommand(text: string): { name: string; input: string } | undefined {
+  const [, name, input = ""] = /^\/([A-Za-z][\w-]*)(?:\s+([\s\S]*))?$/.exec(text.trim()) ?? [];
+  return name === undefined ? undefined : { name: name.toLowerCase(), input: input.trim() };
+}
+
+/** Text that is shown as it is. */
+export function fenced(text: string, language = ""): string {
+  const runs = text.match(/`+/g) ?? [];
+  const fence = "`".repeat(Math.max(3, ...runs.map((run) => run.length + 1)));
+  return `${fence}${language}\n${text.replace(/\n$/, "")}\n${fence}\n`;
+}

@@ -1,0 +1,129 @@
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { AgentRig } from "../../../test/agent/agent-rig.ts";
+import { FakeLlm, type ScriptedCall } from "../../../test/agent/fake-llm.ts";
+
+const write = (path: string, content: string): ScriptedCall => ({
+  name: "write_file",
+  arguments: { path, content },
+});
+
+async function changed(): Promise<{ llm: FakeLlm; rig: AgentRig } & AsyncDisposable> {
+  const calls = [write("a.txt", "A1"), write("new/deep/b.txt", "B"), write("a.txt", "A2")];
+  const llm = await FakeLlm.start([{ toolCalls: calls }, { content: "Done." }]);
+  const rig = new AgentRig({ llm, files: { "a.txt": "A0" } });
+  const dispose = async (): Promise<void> => {
+    await rig[Symbol.asyncDispose]();
+    await llm[Symbol.asyncDispose]();
+  };
+  return { llm, rig, [Symbol.asyncDispose]: dispose };
+}
+
+describe("/undo", () => {
+  it("makes every file of the last turn what it was, also one that was not there", async () => {
+    await using at = await changed();
+    const session = await at.rig.open();
+    await at.rig.turnOf(session, "change");
+    assert.equal(at.rig.read("a.txt"), "A2");
+    const { turn } = await at.rig.turnOf(session, "/undo");
+    assert.equal(at.rig.read("a.txt"), "A0");
+    assert.equal(existsSync(join(at.rig.cwd, "new")), false);
+    assert.deepEqual(turn.ends, ["completed"]);
+    assert.equal(turn.asked.length, 0);
+    const { turn: again } = await at.rig.turnOf(session, "/undo");
+    assert.match(again.text, /nothing to undo/);
+  });
+
+  it("works after a restart", async () => {
+    await using at = await changed();
+    await at.rig.turn("change");
+    await using other = new AgentRig({ data: at.rig.data });
+    const session = await other.open({ cwd: at.rig.cwd });
+    await other.turnOf(session, "/undo");
+    assert.equal(at.rig.read("a.txt"), "A0");
+  });
+
+  it("leaves alone what others have changed since, unless it is forced to", async () => {
+    await using at = await changed();
+    const session = await at.rig.open();
+    await at.rig.turnOf(session, "change");
+    at.rig.write("a.txt", "mine");
+    const { turn } = await at.rig.turnOf(session, "/undo");
+    assert.equal(at.rig.read("a.txt"), "mine");
+    assert.match(turn.text, /Left alone.*a\.txt/s);
+    assert.equal(existsSync(join(at.rig.cwd, "new")), false);
+    await at.rig.turnOf(session, "/undo force");
+    assert.equal(at.rig.read("a.txt"), "A0");
+  });
+
+  it("goes back one turn after the other", async () => {
+    const llm = await FakeLlm.start([
+      { toolCalls: [write("a.txt", "A1")] },
+      { content: "One." },
+      { toolCalls: [write("a.txt", "A2")] },
+      { content: "Two." },
+    ]);
+    await using _ = llm;
+    await using rig = new AgentRig({ llm, files: { "a.txt": "A0" } });
+    const session = await rig.open();
+    await rig.turnOf(session, "one");
+    await rig.turnOf(session, "two");
+    await rig.turnOf(session, "/undo");
+    assert.equal(rig.read("a.txt"), "A1");
+    await rig.turnOf(session, "/undo");
+    assert.equal(rig.read("a.txt"), "A0");
+  });
+
+  it("restores what the editor had not saved", async () => {
+    await using at = await changed();
+    const buffers = new Map([[`${at.rig.cwd}/a.txt`, "unsaved"]]);
+    const fs = {
+      readTextFile: async (path: string) => {
+        const text = buffers.get(path);
+        if (text === undefined) throw new Error("no such buffer");
+        return text;
+      },
+      writeTextFile: async (path: string, text: string) => void buffers.set(path, text),
+    };
+    const session = await at.rig.open();
+    await at.rig.turnOf(session, { prompt: "change", client: { fs } });
+    assert.equal(buffers.get(`${at.rig.cwd}/a.txt`), "A2");
+    assert.equal(at.rig.read("a.txt"), "A0", "the editor has not saved it");
+    await at.rig.turnOf(session, { prompt: "/undo", client: { fs } });
+    assert.equal(buffers.get(`${at.rig.cwd}/a.txt`), "unsaved");
+  });
+
+  it("restores what a command did to the files of a repository", async () => {
+    const command = "echo 2 > tracked; echo 2 > dirty; rm gone; echo new > made; exit 1";
+    await using llm = await FakeLlm.start([
+      { toolCalls: [{ name: "run_command", arguments: { command } }] },
+      { content: "Done." },
+    ]);
+    const files = { tracked: "1\n", dirty: "0\n", gone: "here\n", same: "same\n" };
+    await using rig = new AgentRig({ llm, files });
+    rig.commitAll();
+    rig.write("dirty", "1\n");
+    const session = await rig.open();
+    await rig.turnOf(session, "go");
+    assert.match(rig.git("status", "--short"), /D gone[^]*M tracked[^]*\?\? made/);
+    await rig.turnOf(session, "/undo");
+    assert.equal(rig.git("status", "--short"), " M dirty\n");
+    assert.equal(rig.read("dirty"), "1\n");
+  });
+
+  it("names the commands that ran in the turn", async () => {
+    const command = "echo hello";
+    await using llm = await FakeLlm.start([
+      { toolCalls: [write("a.txt", "A1"), { name: "run_command", arguments: { command } }] },
+      { content: "Done." },
+    ]);
+    await using rig = new AgentRig({ llm, files: { "a.txt": "A0" } });
+    const session = await rig.open();
+    await rig.turnOf(session, "go");
+    const { turn } = await rig.turnOf(session, "/undo");
+    assert.match(turn.text, /not undone:\n- `echo hello`/);
+  });
+});

@@ -1,0 +1,49 @@
+import { Git } from "../../git/git.ts";
+import type { Stop } from "../../base/stop.ts";
+import { untilStopped } from "../until-stopped.ts";
+import type { TurnFiles } from "../files/turn-files.ts";
+
+/** A file that differs from the last commit. */
+export interface WorkingChange {
+  /** Absolute. */
+  readonly path: string;
+  readonly name: string;
+  readonly status: string;
+  readonly isNew: boolean;
+}
+
+/** What has changed since the last commit, new files included, below the workspace's folder. */
+export async function workingChanges(files: TurnFiles, stop: Stop): Promise<WorkingChange[]> {
+  const { cwd } = files.places;
+  const git = new Git(cwd);
+  const args = [
+    "status",
+    "--porcelain=v1",
+    "-z",
+    "--untracked-files=all",
+    "--no-renames",
+    "--",
+    ".",
+  ];
+  const [{ stdout }, root] = await untilStopped(
+    stop,
+    Promise.all([git.run(args), git.text(["rev-parse", "--show-toplevel"])]),
+  );
+  const records = stdout
+    .toString("utf8")
+    .split("\0")
+    .filter((record) => record !== "");
+  return records.map((record) => {
+    const path = `${root}/${record.slice(3)}`;
+    const status = record.slice(0, 2);
+    return { path, name: files.places.nameOf(path), status, isNew: status === "??" };
+  });
+}
+
+/** What a file held in the last commit; nothing where it was not there. */
+export async function committedText(files: TurnFiles, path: string): Promise<string | undefined> {
+  const git = new Git(files.places.cwd);
+  const name = files.places.nameOf(path);
+  const { code, stdout } = await git.run(["show", `HEAD:./${name}`], { accepts: [0, 128] });
+  return code === 0 ? stdout.toString("utf8") : undefined;
+}

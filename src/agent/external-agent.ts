@@ -1,0 +1,110 @@
+import { OwnedChild } from "../base/child-process.ts";
+import { TrunklineError } from "../base/errors.ts";
+import type { LimitTable } from "../base/limits.ts";
+import type { Log } from "../base/log.ts";
+import { usualVariables } from "../base/usual-variables.ts";
+import { AgentConnection, type AgentListener } from "../protocol/acp/connect.ts";
+import type { UpdateParams } from "../protocol/acp/schema.gen.ts";
+import type { Agent, AgentOpenOptions } from "../session/agent.ts";
+import { childChannel } from "../wire/channel/child.ts";
+import { ExternalSession } from "./external-session.ts";
+
+export interface ExternalAgentOptions {
+  readonly name: string;
+  readonly command: string;
+  readonly args?: readonly string[] | undefined;
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  readonly limits?: LimitTable | undefined;
+  readonly log: Log;
+}
+
+/** A process that speaks ACP, for as long as it lives. */
+export interface AgentProcess {
+  readonly connection: AgentConnection;
+  /** By the agent's own name for them. */
+  readonly sessions: Map<string, ExternalSession>;
+}
+
+/**
+ * Somebody else's agent, as a program that speaks ACP on its standard streams. One process serves
+ * all sessions; when it dies, the next prompt starts another, which takes them up where it can.
+ */
+export class ExternalAgent implements Agent, AsyncDisposable {
+  readonly name: string;
+  readonly #options: ExternalAgentOptions;
+  #running: Promise<AgentProcess> | undefined;
+  #child: OwnedChild | undefined;
+
+  constructor(options: ExternalAgentOptions) {
+    this.name = options.name;
+    this.#options = options;
+  }
+
+  async open(options: AgentOpenOptions): Promise<ExternalSession> {
+    const session = new ExternalSession(this, options);
+    await session.begin();
+    return session;
+  }
+
+  /** The process, started if it is not there. */
+  process(): Promise<AgentProcess> {
+    this.#running ??= this.#start();
+    return this.#running;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#child?.end();
+    const running = await this.#running?.catch(() => undefined);
+    await running?.connection[Symbol.asyncDispose]();
+  }
+
+  async #start(): Promise<AgentProcess> {
+    const { name, command, args = [], env, limits, log } = this.#options;
+    const said = (line: string): void => log.info("agent.said", { agent: name, line });
+    try {
+      const child = await OwnedChild.start({
+        command,
+        args,
+        env: { ...usualVariables(), ...env },
+        stderr: said,
+      });
+      this.#child = child;
+      const sessions = new Map<string, ExternalSession>();
+      const channel = childChannel(child, { stray: said });
+      const listener = listenerFor(sessions);
+      // One that dies while it says hello is told apart from one that says nothing.
+      const connection = await Promise.race([
+        AgentConnection.open(channel, { listener, limits }),
+        child.exit.then((exit) => {
+          throw new TrunklineError("unavailable", `Agent '${name}' ended at once (${exit}).`);
+        }),
+      ]);
+      const gone = (): void => {
+        if (this.#child === child) this.#running = undefined;
+      };
+      void child.exit.then(gone);
+      // It may close its output and linger.
+      void connection.ended.then(gone).then(() => child.end());
+      return { connection, sessions };
+    } catch (error) {
+      this.#running = undefined;
+      await this.#child?.end();
+      throw error;
+    }
+  }
+}
+
+/** Finds the session that an agent speaks of. */
+function listenerFor(sessions: ReadonlyMap<string, ExternalSession>): AgentListener {
+  const find = ({ sessionId }: { readonly sessionId: string }): ExternalSession => {
+    const session = sessions.get(sessionId);
+    if (session !== undefined) return session;
+    throw new TrunklineError("not-found", `There is no session '${sessionId}' here`);
+  };
+  return {
+    update: (params: UpdateParams) => sessions.get(params.sessionId)?.heard(params.update),
+    requestPermission: (params) => find(params).permission(params),
+    readTextFile: (params) => find(params).readTextFile(params),
+    writeTextFile: (params) => find(params).writeTextFile(params),
+  };
+}

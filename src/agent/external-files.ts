@@ -1,0 +1,77 @@
+import { mkdir, readFile, realpath, stat, writeFile } from "node:fs/promises";
+import { basename, dirname, join, resolve, sep } from "node:path";
+
+import { SessionError } from "../session/session-error.ts";
+
+const LARGEST = 10 * 1024 * 1024;
+
+/** The files of a workspace, for an agent whose editor does not offer them. */
+export class ExternalFiles {
+  readonly #folders: readonly string[];
+
+  constructor(folders: readonly string[]) {
+    this.#folders = folders;
+  }
+
+  /** The path without detours, if it is in the workspace: no `..` and no link leads out of it. */
+  async within(path: string): Promise<string> {
+    const real = await realPath(resolve(path));
+    for (const folder of this.#folders) {
+      const root = await realPath(resolve(folder));
+      if (real === root || real.startsWith(root.endsWith(sep) ? root : root + sep)) return real;
+    }
+    const why = `'${path}' is outside of the workspace`;
+    throw new SessionError("permission-denied", why, { path });
+  }
+
+  async read(path: string, { line, limit }: { line?: number; limit?: number }): Promise<string> {
+    try {
+      const { size } = await stat(path);
+      if (size > LARGEST) {
+        const why = `'${path}' has ${size} bytes, over the limit of ${LARGEST}`;
+        throw new SessionError("file-too-large", why, { path });
+      }
+      const text = await readFile(path, "utf8");
+      if (line === undefined && limit === undefined) return text;
+      const from = Math.max(0, (line ?? 1) - 1);
+      const lines = text.split(/(?<=\n)/);
+      return lines.slice(from, limit === undefined ? undefined : from + limit).join("");
+    } catch (error) {
+      throw explain(error, path);
+    }
+  }
+
+  async write(path: string, content: string): Promise<void> {
+    try {
+      await mkdir(dirname(path), { recursive: true });
+      await writeFile(path, content);
+    } catch (error) {
+      throw explain(error, path);
+    }
+  }
+}
+
+/** Of a file that is not there yet, the real place where it would be. */
+async function realPath(path: string): Promise<string> {
+  try {
+    return await realpath(path);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const parent = dirname(path);
+    if (code !== "ENOENT" || parent === path) throw explain(error, path);
+    return join(await realPath(parent), basename(path));
+  }
+}
+
+function explain(error: unknown, path: string): unknown {
+  if (error instanceof SessionError) return error;
+  const { code, message } = error as NodeJS.ErrnoException;
+  const options = { cause: error };
+  if (code === "ENOENT" || code === "EISDIR" || code === "ENOTDIR") {
+    return new SessionError("file-not-found", `There is no file '${path}'`, { path }, options);
+  }
+  if (code === "EACCES" || code === "EPERM" || code === "EROFS" || code === "ELOOP") {
+    return new SessionError("permission-denied", message, { path }, options);
+  }
+  return error;
+}

@@ -1,0 +1,206 @@
+import { TrunklineError } from "../base/errors.ts";
+import { METHODS } from "../protocol/acp/methods.ts";
+import type {
+  PermissionParams,
+  ReadFileParams,
+  SettingsResult,
+  WriteFileParams,
+} from "../protocol/acp/schema.gen.ts";
+import { fromWire } from "../protocol/acp/session-errors.ts";
+import type {
+  AgentOpenOptions,
+  AgentSession,
+  SessionSettings,
+  SessionUpdate,
+  Turn,
+  TurnEnd,
+} from "../session/agent.ts";
+import { optionOf } from "../session/settings.ts";
+import type { AgentProcess, ExternalAgent } from "./external-agent.ts";
+import { ExternalFiles } from "./external-files.ts";
+
+/** What is kept for the next time: the agent's own name for the conversation. */
+interface Memory {
+  readonly sessionId?: string;
+}
+
+/** Updates that may be on their way to the disk before the agent has to wait. */
+const WAIT_EVERY = 256;
+
+/** One conversation with somebody else's agent. */
+export class ExternalSession implements AgentSession {
+  readonly #agent: ExternalAgent;
+  readonly #options: AgentOpenOptions;
+  readonly #files: ExternalFiles;
+  #process: AgentProcess | undefined;
+  #remoteId = "";
+  #settings: SessionSettings = {};
+  #turn: Turn | undefined;
+  #heard = 0;
+  /** What it repeats of the past while it loads a session is in our log already. */
+  #isLoading = false;
+
+  constructor(agent: ExternalAgent, options: AgentOpenOptions) {
+    this.#agent = agent;
+    this.#options = options;
+    this.#files = new ExternalFiles([options.cwd, ...options.additionalDirectories]);
+    this.#remoteId = ((options.memory ?? {}) as Memory).sessionId ?? "";
+  }
+
+  get settings(): SessionSettings {
+    return this.#settings;
+  }
+
+  /** Begins at the agent, or takes up what was begun there. */
+  async begin(): Promise<AgentProcess> {
+    const process = await this.#agent.process();
+    if (process === this.#process) return process;
+    const { connection, sessions } = process;
+    const { cwd, mcpServers, remember, log } = this.#options;
+    const place = { cwd, mcpServers };
+    if (this.#remoteId !== "" && connection.capabilities.loadSession === true) {
+      sessions.set(this.#remoteId, this);
+      this.#isLoading = true;
+      try {
+        const sessionId = this.#remoteId;
+        this.#take(await connection.request(METHODS.loadSession, { sessionId, ...place }));
+        this.#process = process;
+        return process;
+      } catch (error) {
+        sessions.delete(this.#remoteId);
+        log.warn("agent.session-lost", { error });
+      } finally {
+        this.#isLoading = false;
+      }
+    }
+    const created = await connection.request(METHODS.newSession, place).catch(rethrow);
+    this.#remoteId = created.sessionId;
+    sessions.set(this.#remoteId, this);
+    this.#process = process;
+    this.#take(created);
+    await remember({ sessionId: this.#remoteId });
+    return process;
+  }
+
+  async prompt(turn: Turn): Promise<TurnEnd> {
+    const { connection } = await this.begin();
+    const sessionId = this.#remoteId;
+    const stopped = (): void => connection.cancel(sessionId);
+    this.#turn = turn;
+    turn.stop.add({ stopped });
+    try {
+      const params = { sessionId, prompt: turn.prompt };
+      const { stopReason, usage, _meta } = await connection.request(METHODS.prompt, params);
+      return { stopReason, ...(usage ? { usage } : {}), ...(_meta ? { _meta } : {}) };
+    } catch (error) {
+      if (!(error instanceof TrunklineError) || error.code !== "closed") throw fromWire(error);
+      this.#process = undefined;
+      const why = `Agent '${this.#agent.name}' ended while it was working. The next prompt starts it again.`;
+      throw new TrunklineError("unavailable", why, { cause: error });
+    } finally {
+      this.#turn = undefined;
+    }
+  }
+
+  async setMode(modeId: string): Promise<void> {
+    const { connection } = await this.begin();
+    const sessionId = this.#remoteId;
+    await connection.request(METHODS.setMode, { sessionId, modeId }).catch(rethrow);
+    const { modes } = this.#settings;
+    if (modes !== undefined) this.#merge({ modes: { ...modes, currentModeId: modeId } });
+  }
+
+  async setModel(modelId: string): Promise<void> {
+    const { connection } = await this.begin();
+    const sessionId = this.#remoteId;
+    const { models, configOptions = [] } = this.#settings;
+    const option = optionOf(configOptions, "model");
+    if (models === undefined && option !== undefined) {
+      await this.setConfigOption(option.id, modelId);
+      return;
+    }
+    await connection.request(METHODS.setModel, { sessionId, modelId }).catch(rethrow);
+    if (models !== undefined) this.#merge({ models: { ...models, currentModelId: modelId } });
+  }
+
+  async setConfigOption(configId: string, value: unknown): Promise<void> {
+    const { connection } = await this.begin();
+    const type = typeof value === "boolean" ? { type: "boolean" } : {};
+    const params = { sessionId: this.#remoteId, configId, value, ...type };
+    this.#take(await connection.request(METHODS.setConfigOption, params).catch(rethrow));
+  }
+
+  /** What the agent says. */
+  heard(update: SessionUpdate): Promise<void> | undefined {
+    if (this.#isLoading) return undefined;
+    const { modes } = this.#settings;
+    if (update.sessionUpdate === "current_mode_update" && modes !== undefined) {
+      this.#merge({ modes: { ...modes, currentModeId: String(update.currentModeId) } });
+    } else if (update.sessionUpdate === "config_option_update") {
+      this.#merge({ configOptions: update.configOptions as never });
+    }
+    if (this.#turn === undefined) {
+      this.#options.update(update);
+      return undefined;
+    }
+    const stored = this.#turn.update(update);
+    // Waiting for the disk at each would make a commit of each.
+    return ++this.#heard % WAIT_EVERY === 0 ? stored : undefined;
+  }
+
+  async permission({ toolCall, options, _meta }: PermissionParams): Promise<unknown> {
+    if (this.#turn === undefined) return { outcome: { outcome: "cancelled" } };
+    const meta = _meta ? { _meta } : {};
+    const asked = await this.#turn.requestPermission({ toolCall, options, ...meta });
+    if (asked.outcome === "cancelled") return { outcome: { outcome: "cancelled" } };
+    return { outcome: { outcome: "selected", optionId: asked.optionId } };
+  }
+
+  /** Through the editor where it offers that, so that what is not saved yet counts. */
+  async readTextFile({ path, line, limit }: ReadFileParams): Promise<unknown> {
+    const range = {
+      ...(typeof line === "number" ? { line } : {}),
+      ...(typeof limit === "number" ? { limit } : {}),
+    };
+    const place = await this.#files.within(path);
+    const read = this.#turn?.client.fs?.readTextFile;
+    const content = read ? await read(place, range) : await this.#files.read(place, range);
+    return { content };
+  }
+
+  async writeTextFile({ path, content }: WriteFileParams): Promise<unknown> {
+    const place = await this.#files.within(path);
+    const write = this.#turn?.client.fs?.writeTextFile;
+    if (write !== undefined) await write(place, content);
+    else await this.#files.write(place, content);
+    return {};
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const process = this.#process;
+    if (process === undefined) return;
+    process.sessions.delete(this.#remoteId);
+    const { sessionCapabilities } = process.connection.capabilities;
+    const { close } = (sessionCapabilities ?? {}) as { close?: unknown };
+    if (close === undefined || close === null) return;
+    const sessionId = this.#remoteId;
+    await process.connection.request(METHODS.closeSession, { sessionId }).catch(() => {});
+  }
+
+  #take(result: SettingsResult): void {
+    const { modes, models, configOptions } = result ?? {};
+    this.#merge({
+      ...(modes ? { modes: modes as never } : {}),
+      ...(models ? { models: models as never } : {}),
+      ...(configOptions ? { configOptions } : {}),
+    });
+  }
+
+  #merge(settings: SessionSettings): void {
+    this.#settings = { ...this.#settings, ...settings };
+  }
+}
+
+function rethrow(error: unknown): never {
+  throw fromWire(error);
+}

@@ -1,0 +1,78 @@
+import { readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+
+import { Git } from "../../git/git.ts";
+import type { TurnFiles } from "./turn-files.ts";
+
+/** What files hold that differ from the last commit; nothing for one that is not there. */
+interface Snapshot {
+  readonly root: string;
+  readonly head: string;
+  readonly dirty: ReadonlyMap<string, Buffer | undefined>;
+}
+
+const MOST_FILES = 2_000;
+const MOST_BYTES = 32 * 1024 * 1024;
+
+/**
+ * Runs a command and records what it does to the files of the repository, so that it can be undone.
+ * Files that git ignores are not looked at, nor what a command does that moves to another commit.
+ */
+export async function recordingChanges<T>(files: TurnFiles, run: () => Promise<T>): Promise<T> {
+  const before = await snapshot(files).catch(() => undefined);
+  try {
+    return await run();
+  } finally {
+    // Also after a command that failed or was called off.
+    if (before !== undefined) await record(files, before).catch(() => {});
+  }
+}
+
+async function record(files: TurnFiles, before: Snapshot): Promise<void> {
+  const after = await snapshot(files);
+  if (after === undefined || after.head !== before.head) return;
+  for (const name of new Set([...before.dirty.keys(), ...after.dirty.keys()])) {
+    const old = before.dirty.has(name)
+      ? before.dirty.get(name)
+      : await committed(before.root, before.head, name);
+    const now = after.dirty.has(name)
+      ? after.dirty.get(name)
+      : await readFile(join(before.root, name)).catch(() => undefined);
+    if (old === now || (old !== undefined && now !== undefined && old.equals(now))) continue;
+    const place = await files.places.findToWrite(join(before.root, name)).catch(() => undefined);
+    if (place === undefined) continue;
+    await files.journal.before(place.path, old);
+    await files.journal.after(place.path, [now]);
+  }
+}
+
+/** Nothing where there is no repository, or more has changed than can be kept. */
+async function snapshot(files: TurnFiles): Promise<Snapshot | undefined> {
+  const git = new Git(files.places.cwd);
+  const [root, head] = (await git.text(["rev-parse", "--show-toplevel", "HEAD"])).split("\n");
+  if (root === undefined || head === undefined) return undefined;
+  const args = ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames"];
+  const { stdout } = await git.run(args);
+  const names = stdout
+    .toString("utf8")
+    .split("\0")
+    .filter((record) => record !== "")
+    .map((record) => record.slice(3));
+  if (names.length > MOST_FILES) return undefined;
+  const dirty = new Map<string, Buffer | undefined>();
+  let size = 0;
+  for (const name of names) {
+    const path = join(root, name);
+    const status = await stat(path).catch(() => undefined);
+    if (status !== undefined && !status.isFile()) continue;
+    if ((size += status?.size ?? 0) > MOST_BYTES) return undefined;
+    dirty.set(name, status === undefined ? undefined : await readFile(path));
+  }
+  return { root, head, dirty };
+}
+
+async function committed(root: string, head: string, name: string): Promise<Buffer | undefined> {
+  const args = ["cat-file", "--filters", `${head}:${name}`];
+  const { code, stdout } = await new Git(root).run(args, { accepts: [0, 128] });
+  return code === 0 ? stdout : undefined;
+}

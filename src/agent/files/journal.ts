@@ -1,0 +1,169 @@
+import { createHash } from "node:crypto";
+import { mkdir, open, readdir, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+
+/** What one turn has done to one file. */
+export interface Change {
+  readonly path: string;
+  /** What it held before; nothing where there was no file. */
+  readonly before: Buffer | undefined;
+  readonly mode: number | undefined;
+  /** The highest folder that was made for it. */
+  readonly made: string | undefined;
+  /** Digests of what the turn left in it: as it was written, and as it then was on disk. */
+  readonly after: readonly string[] | undefined;
+}
+
+/** A turn that can be undone. */
+export interface RecordedTurn {
+  readonly folder: string;
+  readonly changes: readonly Change[];
+  /** Commands whose effects nobody has recorded. */
+  readonly commands: readonly string[];
+}
+
+interface Line {
+  readonly path?: string;
+  readonly blob?: string | null;
+  readonly mode?: number;
+  readonly made?: string;
+  readonly after?: readonly string[];
+  readonly command?: string;
+}
+
+const FILE = "turn.jsonl";
+const MOST_TURNS = 20;
+
+/**
+ * What files held before the turns of a session changed them. It is on disk before the change is,
+ * and stays there when the process ends.
+ */
+export class Journal {
+  readonly #folder: string;
+
+  constructor(data: string, sessionId: string) {
+    this.#folder = join(data, "undo", encodeURIComponent(sessionId).replaceAll(".", "%2E"));
+  }
+
+  /** Begins to record a turn. Nothing is written before the first change. */
+  begin(): TurnJournal {
+    return new TurnJournal(async () => {
+      const turns = await this.#turns();
+      for (const old of turns.slice(0, Math.max(0, turns.length - MOST_TURNS + 1))) {
+        await rm(join(this.#folder, old), { recursive: true, force: true });
+      }
+      const next = Number(turns.at(-1) ?? 0) + 1;
+      const folder = join(this.#folder, String(next).padStart(8, "0"));
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+      return folder;
+    });
+  }
+
+  /** The last turn that changed something and was not undone. */
+  async last(): Promise<RecordedTurn | undefined> {
+    for (const name of (await this.#turns()).toReversed()) {
+      const turn = await readTurn(join(this.#folder, name));
+      if (turn.changes.length > 0 || turn.commands.length > 0) return turn;
+    }
+    return undefined;
+  }
+
+  async forget(turn: RecordedTurn): Promise<void> {
+    await rm(turn.folder, { recursive: true, force: true });
+  }
+
+  /** For a session that is deleted. */
+  async remove(): Promise<void> {
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+
+  async #turns(): Promise<string[]> {
+    const names = await readdir(this.#folder).catch(() => []);
+    return names.filter((name) => /^\d+$/.test(name)).toSorted();
+  }
+}
+
+export class TurnJournal {
+  readonly #make: () => Promise<string>;
+  readonly #known = new Set<string>();
+  #folder: Promise<string> | undefined;
+  #blobs = 0;
+
+  constructor(make: () => Promise<string>) {
+    this.#make = make;
+  }
+
+  /** The files that the turn has changed. */
+  get paths(): readonly string[] {
+    return [...this.#known];
+  }
+
+  /** To be awaited before a file is changed. Only the first of a turn counts. */
+  async before(path: string, content: Buffer | undefined, mode?: number): Promise<void> {
+    if (this.#known.has(path)) return;
+    this.#known.add(path);
+    const blob = content === undefined ? null : `${this.#blobs++}.before`;
+    const folder = await (this.#folder ??= this.#make());
+    if (blob !== null) await put(join(folder, blob), content ?? "", "wx");
+    await this.#append({ path, blob, ...(mode === undefined ? {} : { mode }) });
+  }
+
+  /** What the turn left in a file, in the forms that it may be found in. */
+  async after(path: string, forms: readonly Content[], made?: string): Promise<void> {
+    const after = [...new Set(forms.map(digestOf))];
+    await this.#append({ path, after, ...(made === undefined ? {} : { made }) });
+  }
+
+  async ran(command: string): Promise<void> {
+    await this.#append({ command });
+  }
+
+  async #append(line: Line): Promise<void> {
+    const folder = await (this.#folder ??= this.#make());
+    await put(join(folder, FILE), `${JSON.stringify(line)}\n`, "a");
+  }
+}
+
+/** What a file holds; nothing where there is none. */
+type Content = Buffer | undefined;
+
+export function digestOf(content: Content): string {
+  return content === undefined ? "" : createHash("sha256").update(content).digest("hex");
+}
+
+async function put(path: string, content: string | Buffer, flags: "a" | "wx"): Promise<void> {
+  await using file = await open(path, flags, 0o600);
+  await file.writeFile(content);
+  await file.sync();
+}
+
+async function readTurn(folder: string): Promise<RecordedTurn> {
+  const text = await readFile(join(folder, FILE), "utf8").catch(() => "");
+  const changes = new Map<string, Change>();
+  const commands: string[] = [];
+  for (const line of parseLines(text)) {
+    if (line.command !== undefined) commands.push(line.command);
+    if (line.path === undefined) continue;
+    const known = changes.get(line.path);
+    if (known !== undefined) {
+      const { after = known.after, made = known.made } = line;
+      changes.set(line.path, { ...known, after, made });
+    } else if (line.blob !== undefined) {
+      const before = line.blob === null ? undefined : await readFile(join(folder, line.blob));
+      const { path, mode } = line;
+      changes.set(path, { path, before, mode, made: undefined, after: undefined });
+    }
+  }
+  return { folder, changes: [...changes.values()], commands };
+}
+
+/** The last line may be torn: the process ended over it, and with it what it was to announce. */
+function parseLines(text: string): Line[] {
+  return text.split("\n").flatMap((line) => {
+    try {
+      return [JSON.parse(line) as Line];
+    } catch {
+      return [];
+    }
+  });
+}

@@ -1,0 +1,89 @@
+import { lstat, readlink, realpath } from "node:fs/promises";
+import { dirname, join, relative, resolve, sep } from "node:path";
+
+import { ACP } from "../../rpc/codes.ts";
+import { RpcError } from "../../rpc/rpc-error.ts";
+
+/** A path of the workspace. */
+export interface Place {
+  /** Absolute, by the names that the person uses; editors know files by it. */
+  readonly path: string;
+  /** Where it is once every link is followed. */
+  readonly real: string;
+  /** Short, for people and models. */
+  readonly name: string;
+}
+
+/** The folders that an agent may work in. Whatever leads out of them is refused. */
+export class Places {
+  readonly cwd: string;
+  readonly roots: readonly string[];
+
+  constructor(cwd: string, more: readonly string[] = []) {
+    this.cwd = resolve(cwd);
+    this.roots = [this.cwd, ...more.map((folder) => resolve(folder))];
+  }
+
+  /** Throws "Permission denied" (-31701) for a path that is or leads outside, also through links. */
+  async find(path: string): Promise<Place> {
+    if (path.includes("\0")) throw denied(path, "it holds a null byte");
+    if (/^~(?:\/|$)/.test(path)) throw denied(path, "write it from the workspace's folder");
+    const lexical = resolve(this.cwd, path);
+    if (!isInside(lexical, this.roots)) throw denied(path, "it lies outside of the workspace");
+    const real = await follow(lexical);
+    const roots = await Promise.all(this.roots.map((root) => realpath(root).catch(() => root)));
+    if (!isInside(real, roots)) throw denied(path, "a link on it leads out of the workspace");
+    return { path: lexical, real, name: this.nameOf(lexical) };
+  }
+
+  /** The same, for a path that is to be written. What git keeps for itself is not. */
+  async findToWrite(path: string): Promise<Place> {
+    const place = await this.find(path);
+    const steps = [...place.path.split(sep), ...place.real.split(sep)];
+    // A hook that is written there runs with the next command of git.
+    if (steps.some((step) => step.toLowerCase() === ".git")) {
+      throw denied(path, "what is in '.git' is for git alone");
+    }
+    return place;
+  }
+
+  nameOf(path: string): string {
+    const name = relative(this.cwd, path);
+    return name === "" ? "." : name.startsWith("..") ? path : name;
+  }
+}
+
+function denied(path: string, why: string): RpcError {
+  const shown = path.length > 200 ? `${path.slice(0, 200)}…` : path;
+  return RpcError.of(ACP.permissionDenied, `'${shown}' may not be used: ${why}`, { path: shown });
+}
+
+function isInside(path: string, roots: readonly string[]): boolean {
+  return roots.some((root) => {
+    return path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
+  });
+}
+
+const MOST_LINKS = 40;
+
+/** Where a path leads, though its end may not be there yet. */
+async function follow(path: string, links = MOST_LINKS): Promise<string> {
+  try {
+    return await realpath(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw unfit(path, error);
+  }
+  const parent = dirname(path);
+  if (parent === path) return path;
+  const status = await lstat(path).catch(() => undefined);
+  const real = await follow(parent, links);
+  const name = path.slice(parent.endsWith(sep) ? parent.length : parent.length + 1);
+  if (status?.isSymbolicLink() !== true) return join(real, name);
+  // It leads to what is not there: to write it is to make that.
+  if (links <= 0) throw denied(path, "it is a link that never ends");
+  return follow(resolve(real, await readlink(path)), links - 1);
+}
+
+function unfit(path: string, error: unknown): RpcError {
+  return denied(path, (error as Error).message);
+}

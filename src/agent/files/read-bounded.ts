@@ -1,0 +1,110 @@
+import type { ChildExit, OwnedChild } from "../../base/child-process.ts";
+import type { Stop } from "../../base/stop.ts";
+
+export interface ReadBoundedOptions {
+  readonly stop: Stop;
+  /** Characters that are kept: the beginning, and most of the end. */
+  readonly most: number;
+  /** Milliseconds after which it is killed. */
+  readonly timeout?: number;
+  /** Hears what there is so far, now and then. */
+  readonly heard?: (output: BoundedText) => void;
+}
+
+export interface BoundedRun {
+  readonly text: string;
+  readonly exit: ChildExit;
+  readonly isCut: boolean;
+  readonly isLate: boolean;
+}
+
+/** What a program left behind may keep the stream open for good. */
+const STREAM_GRACE = 200;
+
+/**
+ * Reads what a child writes until it ends. When the work is called off or the time is up, it is
+ * killed with all that it started; called off, this rejects with the reason.
+ */
+export async function readBounded(
+  child: OwnedChild,
+  { stop, most, timeout, heard }: ReadBoundedOptions,
+): Promise<BoundedRun> {
+  const output = new BoundedText(most);
+  const ended = Promise.withResolvers<void>();
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    output.add(text);
+    heard?.(output);
+  });
+  child.stdout.on("close", ended.resolve).on("error", () => ended.resolve());
+  let reason: Error | undefined;
+  let isLate = false;
+  const listener = {
+    stopped: (why: Error) => {
+      reason = why;
+      child.kill();
+    },
+  };
+  stop.add(listener);
+  const timer = setTimeout(
+    () => {
+      isLate = true;
+      child.kill();
+    },
+    timeout ?? 2 ** 31 - 1,
+  );
+  try {
+    const exit = await child.exit;
+    const grace = setTimeout(() => child.stdout.destroy(), STREAM_GRACE);
+    await ended.promise;
+    clearTimeout(grace);
+    if (reason !== undefined) throw reason;
+    return { text: output.settle().text, exit, isCut: output.isCut, isLate };
+  } finally {
+    clearTimeout(timer);
+    stop.remove(listener);
+  }
+}
+
+/** The beginning and the end of a text that may be of any length. */
+export class BoundedText {
+  readonly #most: number;
+  #head = "";
+  #tail = "";
+  #cut = 0;
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  get isCut(): boolean {
+    return this.#cut > 0;
+  }
+
+  get text(): string {
+    if (this.#cut === 0) return this.#head + this.#tail;
+    return `${this.#head}\n… (${this.#cut} characters left out) …\n${this.#tail}`;
+  }
+
+  add(text: string): void {
+    const room = Math.floor(this.#most / 4) - this.#head.length;
+    if (room > 0) this.#head += text.slice(0, room);
+    this.#tail += room > 0 ? text.slice(room) : text;
+    const most = this.#most - Math.floor(this.#most / 4);
+    // Cut seldom: each cut copies.
+    if (this.#tail.length <= most * 2) return;
+    this.#trim(most);
+  }
+
+  /** Brings it to its bound. */
+  settle(): this {
+    this.#trim(this.#most - Math.floor(this.#most / 4));
+    return this;
+  }
+
+  #trim(most: number): void {
+    const over = this.#tail.length - most;
+    if (over <= 0) return;
+    this.#cut += over;
+    this.#tail = this.#tail.slice(over);
+  }
+}

@@ -1,0 +1,82 @@
+import { OwnedChild } from "../../base/child-process.ts";
+import type { Stop } from "../../base/stop.ts";
+import type { TerminalHost } from "../../session/agent.ts";
+import { harmlessVariables } from "../hide-secrets.ts";
+import { untilStopped } from "../until-stopped.ts";
+import { type BoundedText, readBounded } from "./read-bounded.ts";
+
+export interface CommandLine {
+  /** For a shell. */
+  readonly line: string;
+  readonly cwd: string;
+  /** Milliseconds. */
+  readonly timeout: number;
+  readonly stop: Stop;
+}
+
+export interface LineEnd {
+  readonly output: string;
+  /** How it ended, in words: "exit code 1". */
+  readonly end: string;
+  readonly isOk: boolean;
+}
+
+const MOST_OUTPUT = 30_000;
+
+/** Tells programs that nobody answers them and nobody turns pages. */
+const QUIET = { PAGER: "cat", GIT_PAGER: "cat", GIT_TERMINAL_PROMPT: "0", GIT_EDITOR: "true" };
+
+/** Runs a command line in a process group of its own, without our secrets. */
+export async function runLine(
+  { line, cwd, timeout, stop }: CommandLine,
+  heard?: (output: BoundedText) => void,
+): Promise<LineEnd> {
+  stop.signal.throwIfAborted();
+  const child = await OwnedChild.start({
+    command: "/bin/sh",
+    // One stream, so that what it says keeps its order.
+    args: ["-c", `exec 2>&1\n${line}`],
+    env: { ...harmlessVariables(process.env), ...QUIET },
+    cwd,
+  });
+  child.stdin.end();
+  const options = { stop, timeout, most: MOST_OUTPUT, ...(heard === undefined ? {} : { heard }) };
+  const { text, exit, isLate } = await readBounded(child, options);
+  if (isLate) return { output: text, end: lateText(timeout), isOk: false };
+  const end = typeof exit === "number" ? `exit code ${exit}` : `ended by ${exit}`;
+  return { output: text, end, isOk: exit === 0 };
+}
+
+/** Runs it in a terminal of the editor, where the person sees it. */
+export async function runInTerminal(
+  host: TerminalHost,
+  { line, cwd, timeout, stop }: CommandLine,
+  opened: (terminalId: string) => Promise<void>,
+): Promise<LineEnd> {
+  const env = Object.entries(QUIET).map(([name, value]) => ({ name, value }));
+  const options = { command: "sh", args: ["-c", line], cwd, env, outputByteLimit: MOST_OUTPUT };
+  const terminal = await untilStopped(stop, host.create(options));
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<"late">((resolve) => {
+    timer = setTimeout(resolve, timeout, "late");
+  });
+  try {
+    await opened(terminal.terminalId);
+    const end = await untilStopped(stop, Promise.race([terminal.waitForExit(), late]));
+    if (end === "late") await terminal.kill();
+    const { output } = await untilStopped(stop, terminal.output());
+    if (end === "late") return { output, end: lateText(timeout), isOk: false };
+    const { exitCode, signal } = end;
+    const how =
+      typeof exitCode === "number" ? `exit code ${exitCode}` : `ended by ${signal ?? "?"}`;
+    return { output, end: how, isOk: exitCode === 0 };
+  } finally {
+    clearTimeout(timer);
+    // Ends it, too, when the turn was called off.
+    await terminal.release().catch(() => {});
+  }
+}
+
+function lateText(timeout: number): string {
+  return `killed after ${Math.round(timeout / 1000)} s`;
+}

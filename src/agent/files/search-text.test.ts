@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, mkdtempDisposableSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, it } from "node:test";
+
+import { Stopper } from "../../base/stop.ts";
+import { Packages } from "../../../test/support/packages.ts";
+import { type Hit, searchText, type TextSearch } from "./search-text.ts";
+
+const packages = new Packages("test/agent");
+await packages.install();
+const { platform, arch } = process;
+const RIPGREP = packages.path("@vscode", `ripgrep-${platform}-${arch}`, "bin/rg");
+
+for (const [name, ripgrep] of Object.entries({ ripgrep: RIPGREP, git: null })) {
+  const isMissing = ripgrep !== null && !existsSync(ripgrep);
+  const skip = isMissing ? `there is no ripgrep for ${platform}-${arch} on npm` : false;
+  describe(`searchText(), with ${name}`, { skip }, () => {
+    const folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-search-"));
+    after(() => folder.remove());
+    const at = folder.path;
+    const run = (search: Partial<TextSearch>): Promise<Hit[]> => {
+      return searchText({ folder: at, pattern: "", stop: new Stopper(), ripgrep, ...search });
+    };
+    const places = async (search: Partial<TextSearch>): Promise<string[]> => {
+      return (await run(search)).map(({ path, line }) => `${path}:${line}`);
+    };
+
+    it("finds lines, in order, and cuts long ones", async () => {
+      prepare(at);
+      assert.deepEqual(await places({ pattern: "needle" }), [
+        ".hidden:1",
+        "a b.txt:2",
+        "a:b.txt:1",
+        "src/deep.ts:1",
+      ]);
+      const [long] = await run({ pattern: "LONG" });
+      assert.ok((long?.text.length ?? Infinity) < 1_100);
+    });
+
+    it("takes a pattern literally, without case, and only in some files", async () => {
+      prepare(at);
+      assert.deepEqual(await places({ pattern: "f(x", literal: true }), ["src/deep.ts:2"]);
+      assert.deepEqual(await places({ pattern: "NEEDLE", glob: "*.ts" }), []);
+      const loose = { pattern: "NEEDLE", ignoreCase: true, glob: "*.ts" };
+      assert.deepEqual(await places(loose), ["src/deep.ts:1"]);
+      assert.deepEqual(await places({ pattern: "--version" }), []);
+    });
+
+    it("says what is wrong with a pattern", async () => {
+      prepare(at);
+      await assert.rejects(run({ pattern: "(" }), /Cannot search for '\('/);
+    });
+
+    it("ends when it is called off", async () => {
+      prepare(at);
+      const stop = new Stopper();
+      stop.stop(new Error("enough"));
+      await assert.rejects(run({ pattern: "needle", stop }), /enough/);
+    });
+  });
+}
+
+function prepare(at: string): void {
+  mkdirSync(join(at, "src"), { recursive: true });
+  mkdirSync(join(at, ".git"), { recursive: true });
+  writeFileSync(join(at, ".gitignore"), "*.log\n");
+  writeFileSync(join(at, ".hidden"), "needle\n");
+  writeFileSync(join(at, "a b.txt"), "hay\nneedle\n");
+  writeFileSync(join(at, "a:b.txt"), "needle\n");
+  writeFileSync(join(at, "x.log"), "needle\n");
+  writeFileSync(join(at, "binary"), Buffer.from("needle\0needle"));
+  writeFileSync(join(at, "src/deep.ts"), "needle\nf(x)\n");
+  writeFileSync(join(at, "long.txt"), `${"LONG ".repeat(5_000)}\n`);
+  if (!existsSync(join(at, "loop"))) symlinkSync(".", join(at, "loop"));
+}

@@ -1,0 +1,174 @@
+import { constants } from "node:fs";
+import { lstat, mkdir, open, readFile, rm, rmdir, stat } from "node:fs/promises";
+import { dirname } from "node:path";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { ACP } from "../../rpc/codes.ts";
+import { RpcError } from "../../rpc/rpc-error.ts";
+import type { TurnClient } from "../../session/agent.ts";
+import { type Change, digestOf, type TurnJournal } from "./journal.ts";
+import type { Place, Places } from "./places.ts";
+
+/** ACP message specification, "Message Size Limits": `fs/*`. */
+export const LARGEST_FILE = 10 * 1024 * 1024;
+
+export interface TurnFilesOptions {
+  readonly places: Places;
+  /** Editors come and go while a turn runs. */
+  readonly client: () => TurnClient;
+  readonly journal: TurnJournal;
+}
+
+/**
+ * The files of the workspace as one turn sees them: through the editor where it offers that, since
+ * what is in its buffers counts, else on disk.
+ */
+export class TurnFiles {
+  readonly places: Places;
+  readonly journal: TurnJournal;
+  readonly #client: () => TurnClient;
+
+  constructor(options: TurnFilesOptions) {
+    this.places = options.places;
+    this.journal = options.journal;
+    this.#client = options.client;
+  }
+
+  /** The text of a file. Throws "File not found" and the like with the document's codes. */
+  async read(place: Place): Promise<string> {
+    const text = await this.readIfThere(place);
+    if (text !== undefined) return text;
+    throw RpcError.of(ACP.fileNotFound, `there is no file '${place.name}'`, { path: place.path });
+  }
+
+  async readIfThere(place: Place): Promise<string | undefined> {
+    return (await this.#fromEditor(place)) ?? (await this.readFromDisk(place));
+  }
+
+  /** For what need not be of this moment, and is not worth an editor's time. */
+  async readFromDisk(place: Place): Promise<string | undefined> {
+    const bytes = await bytesOf(place);
+    return bytes === undefined ? undefined : textOf(bytes, place);
+  }
+
+  /** Writes a text, after what was there has been recorded. */
+  async write(place: Place, text: string, old: string | undefined): Promise<void> {
+    const content = Buffer.from(text);
+    if (content.length > LARGEST_FILE) throw tooLarge(place, content.length);
+    const now = await this.readIfThere(place);
+    if (now !== old) {
+      const says = `'${place.name}' has changed since it was read. Read it again, then change it`;
+      throw new TrunklineError("conflict", says);
+    }
+    const status = await lstat(place.real).catch(() => undefined);
+    // The editor's text where there is one: undoing must not lose what was never saved.
+    const before = old === undefined ? undefined : Buffer.from(old);
+    await this.journal.before(place.path, before, status?.mode);
+    const made = await this.#put(place, content, text);
+    // An editor may format what it saves.
+    await this.journal.after(place.path, [content, await bytesOf(place)], made);
+  }
+
+  /** Makes a file what it was before a turn. False when it has been changed since by others. */
+  async restore(change: Change, force = false): Promise<boolean> {
+    const place = await this.places.findToWrite(change.path);
+    const buffered = await this.#fromEditor(place);
+    const now = buffered === undefined ? await bytesOf(place) : Buffer.from(buffered);
+    const isOurs = change.after?.includes(digestOf(now)) ?? true;
+    if (!isOurs && !force) return false;
+    if (change.before === undefined) await this.#remove(place, change.made);
+    else await this.#put(place, change.before, asText(change.before), change.mode);
+    return true;
+  }
+
+  async #fromEditor(place: Place): Promise<string | undefined> {
+    const { fs } = this.#client();
+    if (fs?.readTextFile === undefined) return undefined;
+    try {
+      return await fs.readTextFile(place.path);
+    } catch {
+      // It does not know the file, such as one that it was told to ignore; the disk may.
+      return undefined;
+    }
+  }
+
+  /** Returns the highest folder that had to be made. */
+  async #put(
+    place: Place,
+    content: Buffer,
+    text: string | undefined,
+    mode?: number,
+  ): Promise<string | undefined> {
+    const made = await mkdir(dirname(place.real), { recursive: true });
+    const { fs } = this.#client();
+    if (fs?.writeTextFile !== undefined && text !== undefined) {
+      await fs.writeTextFile(place.path, text);
+      return made;
+    }
+    const { O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW } = constants;
+    // A link that was put there after the path was looked at is not followed.
+    const flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW;
+    await using file = await open(place.real, flags, mode === undefined ? 0o666 : mode & 0o777);
+    await file.writeFile(content);
+    return made;
+  }
+
+  async #remove(place: Place, made: string | undefined): Promise<void> {
+    await rm(place.real, { force: true });
+    if (made === undefined) return;
+    for (let folder = dirname(place.real); folder.startsWith(made); folder = dirname(folder)) {
+      try {
+        await rmdir(folder);
+      } catch {
+        return;
+      }
+    }
+  }
+}
+
+async function bytesOf(place: Place): Promise<Buffer | undefined> {
+  let status;
+  try {
+    status = await stat(place.real);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw unreadable(place, error);
+  }
+  if (status.isDirectory()) {
+    const says = `'${place.name}' is a folder; list_files shows what is in it`;
+    throw RpcError.of(ACP.fileNotFound, says, { path: place.path });
+  }
+  // Reading a pipe or a device may never end.
+  if (!status.isFile()) throw unreadable(place, new Error("it is not a regular file"));
+  if (status.size > LARGEST_FILE) throw tooLarge(place, status.size);
+  try {
+    return await readFile(place.real);
+  } catch (error) {
+    throw unreadable(place, error);
+  }
+}
+
+/** Text that would come back otherwise than it was is not text. */
+function textOf(bytes: Buffer, place: Place): string {
+  const text = asText(bytes);
+  if (text !== undefined && !text.includes("\0")) return text;
+  throw new TrunklineError("usage", `'${place.name}' is not a text in UTF-8; leave it as it is`);
+}
+
+function asText(bytes: Buffer): string | undefined {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+function tooLarge(place: Place, size: number): RpcError {
+  const says = `'${place.name}' has ${size} bytes; at most ${LARGEST_FILE} are handled`;
+  return RpcError.of(ACP.fileTooLarge, says, { path: place.path, size, limit: LARGEST_FILE });
+}
+
+function unreadable(place: Place, error: unknown): RpcError {
+  const says = `'${place.name}' cannot be read: ${(error as Error).message}`;
+  return RpcError.of(ACP.permissionDenied, says, { path: place.path });
+}

@@ -1,0 +1,43 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { harmlessVariables, hideSecrets } from "./hide-secrets.ts";
+
+const TOKEN = `ghp_${"a1".repeat(18)}`;
+
+describe("hideSecrets()", () => {
+  it("hides what looks like a secret, and leaves the rest as it is", () => {
+    assert.equal(hideSecrets(`a ${TOKEN} b\n\tc  \n`), "a ••• b\n\tc  \n");
+  });
+
+  it("hides a private key over all its lines", () => {
+    const key = "-----BEGIN PRIVATE KEY-----\nabc\ndef\n-----END PRIVATE KEY-----";
+    assert.equal(hideSecrets(`x\n${key}\ny`), "x\n•••\ny");
+  });
+
+  it("hides our own keys, whatever they look like", () => {
+    assert.equal(hideSecrets("is it plain-old-key?", ["plain-old-key"]), "is it •••?");
+  });
+
+  it("does not cut a long text", () => {
+    const long = `${"word ".repeat(3_000)}${TOKEN} ${"x".repeat(9_000)}`;
+    const shown = hideSecrets(long);
+    assert.equal(shown.length, long.length - TOKEN.length + 3);
+    assert.doesNotMatch(shown, /ghp_/);
+  });
+});
+
+describe("harmlessVariables()", () => {
+  it("keeps what programs need and leaves out what is a secret by name or by looks", () => {
+    const env = {
+      PATH: "/bin",
+      GOPATH: "/go",
+      ANTHROPIC_API_KEY: "x",
+      NPM_TOKEN: "y",
+      DB: `postgres://me:hunter2hunter2@host/db`,
+      MY_THING: TOKEN,
+      TRUNKLINE_DATA: "/data",
+    };
+    assert.deepEqual(harmlessVariables(env), { PATH: "/bin", GOPATH: "/go" });
+  });
+});

@@ -1,0 +1,179 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer, type RequestListener, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, it } from "node:test";
+
+import { Log } from "../../base/log.ts";
+import { findModel, Models, OFFLINE } from "./models.ts";
+import { type ModelSettings, providersOf } from "./provider.ts";
+
+class ModelServer implements AsyncDisposable {
+  readonly #server: Server;
+  readonly requests: { url: string; headers: NodeJS.Dict<string | string[]> }[] = [];
+
+  constructor(answer: RequestListener) {
+    this.#server = createServer((request, response) => {
+      this.requests.push({ url: request.url ?? "", headers: request.headers });
+      answer(request, response);
+    });
+  }
+
+  static async start(answer: RequestListener): Promise<ModelServer> {
+    const server = new ModelServer(answer);
+    server.#server.listen(0, "127.0.0.1");
+    await once(server.#server, "listening");
+    return server;
+  }
+
+  static listing(body: unknown): Promise<ModelServer> {
+    return ModelServer.start((_, response) => response.end(JSON.stringify(body)));
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/v1`;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, "close");
+  }
+}
+
+const KEY = "key-of-mine-12345";
+
+function models(
+  env: Readonly<Record<string, string>>,
+  settings: ModelSettings = {},
+  log: string[] = [],
+): Models {
+  return new Models({
+    find: (name) => env[name],
+    settings: { local: false, ...settings },
+    log: new Log("debug", (line) => log.push(line)),
+    patience: 300,
+  });
+}
+
+const ids = (all: Models): string[] => all.list().map(({ id }) => id);
+
+describe("Models", () => {
+  it("offer nothing but the entry without a model when there is no key and no server", async () => {
+    const none = models({});
+    await none.refresh();
+    assert.deepEqual(none.list(), [OFFLINE]);
+    assert.equal(none.first(), OFFLINE);
+  });
+
+  it("list what a provider has, with its key in a header and nowhere else", async () => {
+    const data = [{ id: "small" }, { id: "large", context_length: 65_536 }];
+    await using server = await ModelServer.listing({ data });
+    const all = models({ OPENAI_API_KEY: KEY, OPENAI_BASE_URL: server.url });
+    await all.refresh();
+    assert.deepEqual(ids(all), ["openai/small", "openai/large", "offline"]);
+    assert.equal(findModel(all, "openai/large").contextWindow, 65_536);
+    assert.equal(server.requests[0]?.url, "/v1/models");
+    assert.equal(server.requests[0]?.headers.authorization, `Bearer ${KEY}`);
+    assert.deepEqual(all.secrets, [KEY]);
+  });
+
+  it("put the models first that suit the work, and name them as Anthropic does", async () => {
+    const data = [
+      { id: "claude-old", display_name: "Claude Old" },
+      { id: "claude-sonnet-4-5-20250929", display_name: "Claude Sonnet 4.5" },
+    ];
+    await using server = await ModelServer.listing({ data });
+    const all = models({ ANTHROPIC_API_KEY: KEY, ANTHROPIC_BASE_URL: server.url });
+    await all.refresh();
+    assert.equal(all.first().id, "anthropic/claude-sonnet-4-5-20250929");
+    assert.equal(all.first().name, "Anthropic: Claude Sonnet 4.5");
+    assert.equal(server.requests[0]?.headers["x-api-key"], KEY);
+  });
+
+  it("offer the usual ones while a provider does not answer, and wait no longer than allowed", async () => {
+    const log: string[] = [];
+    await using server = await ModelServer.start(() => {});
+    const all = models({ ANTHROPIC_API_KEY: KEY, ANTHROPIC_BASE_URL: server.url }, {}, log);
+    await all.refresh();
+    assert.match(all.first().id, /^anthropic\/claude-/);
+    assert.match(log.join(""), /agent.models-unknown/);
+    assert.doesNotMatch(log.join(""), new RegExp(KEY));
+  });
+
+  it("do not take a key to where a provider redirects", async () => {
+    await using elsewhere = await ModelServer.listing({ data: [{ id: "trap" }] });
+    await using server = await ModelServer.start((_, response) => {
+      response.writeHead(302, { location: `${elsewhere.url}/models` }).end();
+    });
+    const all = models({ OPENAI_API_KEY: KEY, OPENAI_BASE_URL: server.url });
+    await all.refresh();
+    assert.deepEqual(ids(all), ["offline"]);
+    assert.equal(elsewhere.requests.length, 0);
+  });
+
+  for (const [what, body] of Object.entries({
+    nonsense: "<html>",
+    "no list": "{}",
+    null: "null",
+  })) {
+    it(`pass over a server that answers with ${what}`, async () => {
+      await using server = await ModelServer.start((_, response) => response.end(body));
+      const all = models({ OPENAI_BASE_URL: server.url });
+      await all.refresh();
+      assert.deepEqual(ids(all), ["offline"]);
+    });
+  }
+
+  it("tell when there are others than before", async () => {
+    await using server = await ModelServer.listing({ data: [{ id: "m" }] });
+    const all = models({ OPENAI_BASE_URL: server.url });
+    let count = 0;
+    all.onChange(() => count++);
+    await all.refresh();
+    await all.refresh();
+    await new Promise(setImmediate);
+    assert.equal(count, 1);
+    assert.equal(server.requests.length, 1, "it was asked lately");
+  });
+
+  it("begin with the one that the configuration names", async () => {
+    await using server = await ModelServer.listing({ data: [{ id: "a" }, { id: "b" }] });
+    const providers = { mine: { baseUrl: server.url, keyVariable: "MY_KEY", models: ["c"] } };
+    const all = models({ MY_KEY: KEY }, { providers, default: "mine/c" });
+    await all.refresh();
+    assert.equal(all.first().id, "mine/c");
+    assert.deepEqual(ids(all), ["mine/a", "mine/b", "mine/c", "offline"]);
+  });
+
+  it("say which there are when one is chosen that there is not", async () => {
+    await using server = await ModelServer.listing({ data: [{ id: "small" }] });
+    const all = models({ OPENAI_BASE_URL: server.url });
+    await all.refresh();
+    assert.throws(() => findModel(all, "openai/smal"), /Near: openai\/small/);
+    assert.throws(() => findModel(all, "zzz"), /There are: openai\/small, offline/);
+  });
+});
+
+describe("providersOf()", () => {
+  it("finds local servers, unless one of them is configured already", () => {
+    const found = providersOf(() => undefined, {
+      providers: { mine: { baseUrl: "http://localhost:11434/v1/" } },
+    });
+    assert.deepEqual(
+      found.map(({ id }) => id),
+      ["mine", "lmstudio", "llamacpp"],
+    );
+  });
+
+  it("speaks to OpenAI itself in its own way, and to another address in the common one", () => {
+    const types = (env: Record<string, string>): string[] =>
+      providersOf((name) => env[name], { local: false }).map(({ type }) => type);
+    assert.deepEqual(types({ OPENAI_API_KEY: "k" }), ["openai"]);
+    assert.deepEqual(types({ OPENAI_BASE_URL: "http://x/v1" }), ["openai-compatible"]);
+    assert.deepEqual(types({ OPENAI_API_KEY: "k", OPENAI_BASE_URL: "https://api.openai.com/v1" }), [
+      "openai",
+    ]);
+    assert.deepEqual(types({ GOOGLE_GENERATIVE_AI_API_KEY: "k" }), ["google"]);
+  });
+});

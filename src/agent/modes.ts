@@ -1,0 +1,54 @@
+import type { SessionModes } from "../session/agent.ts";
+
+/** What a tool does to the world. */
+export type Need = "nothing" | "write" | "run";
+
+export interface Mode {
+  readonly id: string;
+  readonly name: string;
+  readonly description: string;
+  readonly may: readonly Need[];
+  /** What the model is told about it. */
+  readonly instruction: string;
+}
+
+const BUILD: Mode = {
+  id: "build",
+  name: "Build",
+  description: "Reads, writes and runs what the task needs, and asks before it does",
+  may: ["nothing", "write", "run"],
+  instruction: "You may change files and run commands. Each change is shown to the person first.",
+};
+
+export const MODES: readonly Mode[] = [
+  BUILD,
+  {
+    id: "architect",
+    name: "Architect",
+    description: "Plans; may run commands to find out, but cannot write files",
+    may: ["nothing", "run"],
+    instruction:
+      "You are to plan, not to build: you cannot write files. Find out what there is, then say " +
+      "what should be done, where and why, with update_plan.",
+  },
+  {
+    id: "ask",
+    name: "Ask",
+    description: "Answers questions about the code; can neither write nor run anything",
+    may: ["nothing"],
+    instruction: "You are to answer questions. You can neither write files nor run commands.",
+  },
+];
+
+export const FIRST_MODE = BUILD;
+
+export function modeOf(id: string | undefined): Mode | undefined {
+  return MODES.find((mode) => mode.id === id);
+}
+
+export function modesFor(current: Mode): SessionModes {
+  return {
+    currentModeId: current.id,
+    availableModes: MODES.map(({ id, name, description }) => ({ id, name, description })),
+  };
+}

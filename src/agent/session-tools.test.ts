@@ -1,0 +1,39 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { AgentRig } from "../../test/agent/agent-rig.ts";
+import { FakeLlm } from "../../test/agent/fake-llm.ts";
+
+const SERVER = join(import.meta.dirname, "../../test/support/echo-server.mjs");
+
+describe("the MCP servers of a session", () => {
+  it("give the model their tools; one that cannot start is reported and delays nothing", async () => {
+    await using llm = await FakeLlm.start([
+      { toolCalls: [{ name: "echo_read", arguments: { message: "hello" } }] },
+      { content: "Done." },
+    ]);
+    await using rig = new AgentRig({ llm, realServers: true });
+    const args = [SERVER, "echo", join(rig.folder, "record")];
+    const session = await rig.open({
+      mcpServers: [
+        { name: "dead", command: "/no/such/program", args: [], env: [] },
+        { name: "echo", command: process.execPath, args, env: [] },
+      ],
+    });
+    const { turn } = await rig.turnOf(session, "go");
+    assert.deepEqual(turn.ends, ["completed"]);
+    assert.match(llm.seen(1), /tool: \d+ hello/);
+    assert.equal(turn.asked.length, 0, "it only reads");
+    assert.match(turn.notices, /'dead' is not there.*no such program/);
+    assert.doesNotMatch(turn.notices, /'echo'/);
+  });
+
+  it("are reported as not used where nothing can start them", async () => {
+    await using llm = await FakeLlm.start([{ content: "Hi." }]);
+    await using rig = new AgentRig({ llm });
+    const session = await rig.open({ mcpServers: [{ name: "some", command: "x" }] });
+    const { turn } = await rig.turnOf(session, "go");
+    assert.match(turn.notices, /cannot be used some/);
+  });
+});

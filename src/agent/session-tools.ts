@@ -1,0 +1,93 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
+import type { AgentOpenOptions } from "../session/agent.ts";
+import type { Offer } from "../tool/offer.ts";
+import type { OpenServers, SessionServers } from "./session-servers.ts";
+import type { AgentTool } from "./tools/agent-tool.ts";
+import { BUILT_IN_TOOLS } from "./tools/built-in-tools.ts";
+import { addToolbox } from "./tools/toolbox-tools.ts";
+import type { Speaker } from "./turn/speaker.ts";
+
+export interface SessionToolsOptions {
+  readonly offer?: Pick<Offer, "tools" | "known">;
+  readonly openServers?: OpenServers;
+  /** Milliseconds from the opening of the session that turns wait for tools. */
+  readonly patience: number;
+}
+
+/** The tools that a session's model is offered: ours, the session's servers', and the toolbox's. */
+export class SessionTools implements AsyncDisposable {
+  readonly #options: SessionToolsOptions;
+  readonly #servers: Promise<SessionServers | undefined>;
+  readonly #wanted: readonly string[];
+  readonly #reported = new Set<string>();
+  readonly #openedAt = performance.now();
+
+  constructor(session: AgentOpenOptions, options: SessionToolsOptions) {
+    this.#options = options;
+    this.#wanted = session.mcpServers.map(({ name }) => name);
+    this.#servers = this.#open(session);
+  }
+
+  /** What there is now. What is not there, though it should be, is reported once. */
+  async gather(speaker: Speaker): Promise<Map<string, AgentTool>> {
+    const tools = new Map(BUILT_IN_TOOLS.map((tool) => [tool.name, tool]));
+    const { offer } = this.#options;
+    const servers = await this.#servers;
+    await this.#briefly([servers?.known(), offer?.known()]);
+    const left = [
+      ...(servers === undefined ? [] : addToolbox(tools, servers.tools)),
+      ...(offer === undefined ? [] : addToolbox(tools, offer.tools)),
+    ];
+    if (left.length > 0) {
+      const says = `There is no room for ${left.length} tools, which the model is not offered`;
+      await this.#report(speaker, "too many tools", says, left.slice(0, 20).join(", "));
+    }
+    if (servers === undefined && this.#wanted.length > 0) {
+      const says = "The MCP servers of this session cannot be used";
+      await this.#report(speaker, "servers", says, this.#wanted.join(", "));
+    }
+    for (const { name, isKnown, lastError } of servers?.status() ?? []) {
+      if (isKnown) continue;
+      const says = `The MCP server '${name}' is not there, so its tools are left out for now`;
+      await this.#report(speaker, `server ${name}`, says, lastError ?? "it has not answered yet");
+    }
+    return tools;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const servers = await this.#servers;
+    await servers?.[Symbol.asyncDispose]();
+  }
+
+  async #open(session: AgentOpenOptions): Promise<SessionServers | undefined> {
+    const { mcpServers, sessionId, cwd, log } = session;
+    if (mcpServers.length === 0) return undefined;
+    try {
+      const servers = await this.#options.openServers?.(mcpServers, { sessionId, cwd, log });
+      // Begun now, so that they are there when the first prompt comes.
+      servers?.known()?.catch(() => {});
+      return servers;
+    } catch (error) {
+      log.error("agent.servers-failed", { error });
+      return undefined;
+    }
+  }
+
+  /** Counted from when the session was opened: what takes long delays nobody twice. */
+  async #briefly(waits: readonly (Promise<void> | undefined)[]): Promise<void> {
+    const open = waits.filter((wait) => wait !== undefined);
+    const left = this.#options.patience - (performance.now() - this.#openedAt);
+    if (open.length === 0 || left <= 0) return;
+    const patience = new AbortController();
+    const late = sleep(left, undefined, { signal: patience.signal });
+    await Promise.race([Promise.allSettled(open), late.catch(() => {})]);
+    patience.abort();
+  }
+
+  async #report(speaker: Speaker, key: string, says: string, why: string): Promise<void> {
+    if (this.#reported.has(key)) return;
+    this.#reported.add(key);
+    await speaker.notice("warning", says, why);
+  }
+}

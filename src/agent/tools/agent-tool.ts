@@ -1,0 +1,87 @@
+import type { Log } from "../../base/log.ts";
+import type { Stop } from "../../base/stop.ts";
+import type { TurnClient } from "../../session/agent.ts";
+import type { Arguments, JsonSchema } from "../../tool/tool.ts";
+import type { TurnFiles } from "../files/turn-files.ts";
+import type { Need } from "../modes.ts";
+
+/** What an editor shows a tool call as. */
+export type ToolKind = "read" | "edit" | "search" | "execute" | "think" | "fetch" | "other";
+
+/** What an editor shows in a tool call: text, a diff or a terminal. */
+export type ShownContent = { readonly type: string } & Readonly<Record<string, unknown>>;
+
+export interface Location {
+  readonly path: string;
+  readonly line?: number;
+}
+
+/** Something that a model can have done. */
+export interface AgentTool {
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: JsonSchema;
+  readonly kind: ToolKind;
+  readonly need: Need;
+  /** Milliseconds that it may take; waiting for a person does not count. */
+  readonly timeout?: number;
+  /** What it is about to do, in few words; arguments may be wrong here. */
+  title(args: Arguments): string;
+  call(args: Arguments, work: ToolWork): Promise<ToolAnswer>;
+}
+
+export interface ToolAnswer {
+  /** For the model. */
+  readonly text: string;
+  readonly isError?: boolean;
+  /** For people; the text when left out. */
+  readonly content?: readonly ShownContent[];
+  readonly locations?: readonly Location[];
+  readonly images?: readonly { readonly data: string; readonly mimeType: string }[];
+}
+
+/** What is asked of a person before something is done. */
+export interface Consent {
+  readonly title?: string;
+  /** What an "always" stands for. */
+  readonly subject: string;
+  readonly content?: readonly ShownContent[];
+  readonly locations?: readonly Location[];
+}
+
+/** What a tool has at hand while it runs. */
+export interface ToolWork {
+  readonly files: TurnFiles;
+  readonly client: TurnClient;
+  readonly stop: Stop;
+  readonly log: Log;
+  readonly sessionId: string;
+  /** Shows how far it is. */
+  readonly show: (shown: {
+    readonly title?: string;
+    readonly content?: readonly ShownContent[];
+    readonly locations?: readonly Location[];
+  }) => Promise<void>;
+  /** Waits until a person allows it. Throws `Refused` when they do not. */
+  readonly allow: (consent: Consent) => Promise<void>;
+  plan(entries: readonly Readonly<Record<string, unknown>>[]): Promise<void>;
+  /** It works, though it has nothing to show. */
+  progressed(): void;
+}
+
+/** A person said no. */
+export class Refused extends Error {
+  override readonly name = "Refused";
+}
+
+export function textContent(text: string): ShownContent {
+  return { type: "content", content: { type: "text", text } };
+}
+
+/** The members of a schema that takes an object. */
+export function inputOf(
+  properties: Readonly<Record<string, JsonSchema>>,
+  required: readonly string[],
+): JsonSchema {
+  return { type: "object", properties, required, additionalProperties: false };
+}

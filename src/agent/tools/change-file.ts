@@ -1,0 +1,34 @@
+import { TrunklineError } from "../../base/errors.ts";
+import type { Place } from "../files/places.ts";
+import { MASK } from "../hide-secrets.ts";
+import type { ToolAnswer, ToolWork } from "./agent-tool.ts";
+import { changeLocation, shownDiff } from "./shown-diff.ts";
+
+/** What "always" means for changes of files. */
+export const EDIT_SUBJECT = "edit files";
+
+/** Shows a person how a file is to change, and changes it when they allow it. */
+export async function changeFile(
+  work: Pick<ToolWork, "allow" | "files">,
+  place: Place,
+  change: { readonly old: string | undefined; readonly text: string },
+): Promise<ToolAnswer> {
+  const { old, text } = change;
+  if (old === text) {
+    throw new TrunklineError("usage", `'${place.name}' is like that already: nothing to change`);
+  }
+  if (text.split(MASK).length > (old ?? "").split(MASK).length) {
+    const says =
+      `Cannot write '${MASK}' to '${place.name}': it stands for a secret that you cannot see. ` +
+      "Change only the lines around it, with edit_file";
+    throw new TrunklineError("usage", says);
+  }
+  const content = [shownDiff(place.path, old, text)];
+  const locations = [changeLocation(place.path, old, text)];
+  const title = `${old === undefined ? "Create" : "Edit"} ${place.name}`;
+  await work.allow({ subject: EDIT_SUBJECT, title, content, locations });
+  await work.files.write(place, text, old);
+  const lines = text === "" ? 0 : text.split("\n").length - (text.endsWith("\n") ? 1 : 0);
+  const says = `${old === undefined ? "Created" : "Changed"} ${place.name} (${lines} lines now).`;
+  return { text: says, content, locations };
+}

@@ -1,0 +1,126 @@
+import { Git } from "../../git/git.ts";
+import { untilStopped } from "../until-stopped.ts";
+import { type AgentTool, inputOf, type ToolWork } from "./agent-tool.ts";
+
+const MOST_CHARACTERS = 40_000;
+const COMMIT_TIMEOUT = 300_000;
+
+const PATHS = { type: "array", items: { type: "string" }, description: "Only these; default all." };
+
+export const gitStatus: AgentTool = {
+  name: "git_status",
+  description: "Shows the branch and which files have changed.",
+  inputSchema: inputOf({}, []),
+  kind: "read",
+  need: "nothing",
+  title: () => "git status",
+  call: async (_, work) => ({ text: await git(work, ["status", "--short", "--branch"]) }),
+};
+
+export const gitDiff: AgentTool = {
+  name: "git_diff",
+  description: "Shows how files differ from the index, or the index from the last commit.",
+  inputSchema: inputOf(
+    {
+      staged: { type: "boolean", description: "What is staged, instead of what is not." },
+      base: { type: "string", description: "A commit or branch to compare with." },
+      paths: PATHS,
+    },
+    [],
+  ),
+  kind: "read",
+  need: "nothing",
+  title: ({ base }) => `git diff${base === undefined ? "" : ` ${base as string}`}`,
+  async call(args, work) {
+    const { staged, base, paths = [] } = args as Input;
+    const names = await namesOf(work, paths);
+    const options = ["--no-ext-diff", "--no-color", ...(staged === true ? ["--cached"] : [])];
+    const against = base === undefined ? [] : ["--end-of-options", base];
+    const text = await git(work, ["diff", ...options, ...against, "--", ...names]);
+    return { text: text === "" ? "(No difference.)" : text };
+  },
+};
+
+export const gitLog: AgentTool = {
+  name: "git_log",
+  description: "Shows the last commits.",
+  inputSchema: inputOf(
+    {
+      limit: { type: "integer", minimum: 1, maximum: 200, description: "Default 20." },
+      paths: PATHS,
+    },
+    [],
+  ),
+  kind: "read",
+  need: "nothing",
+  title: () => "git log",
+  async call(args, work) {
+    const { limit = 20, paths = [] } = args as Input;
+    const names = await namesOf(work, paths);
+    const format = "--format=%h %ad %an: %s";
+    return {
+      text: await git(work, ["log", `-n${limit}`, "--date=short", format, "--", ...names]),
+    };
+  },
+};
+
+export const gitCommit: AgentTool = {
+  name: "git_commit",
+  description: "Commits the named files, or with none what is staged.",
+  inputSchema: inputOf(
+    { message: { type: "string", minLength: 1 }, paths: { ...PATHS, description: "Files." } },
+    ["message"],
+  ),
+  kind: "execute",
+  need: "write",
+  timeout: COMMIT_TIMEOUT,
+  title: ({ message }) => `git commit: ${String(message).split("\n")[0]}`,
+  async call(args, work) {
+    const { message = "", paths = [] } = args as Input;
+    const names = await namesOf(work, paths);
+    await work.allow({ subject: "git commit" });
+    if (names.length > 0) await git(work, ["add", "--", ...names], true);
+    return { text: await commit(work, message, names) };
+  },
+};
+
+interface Input {
+  readonly staged?: boolean;
+  readonly base?: string;
+  readonly limit?: number;
+  readonly message?: string;
+  readonly paths?: readonly string[];
+}
+
+/** Commits what is staged, or of the named files all. Says what git says. */
+export async function commit(
+  work: Pick<ToolWork, "files" | "stop">,
+  message: string,
+  names: readonly string[] = [],
+): Promise<string> {
+  // Not as an argument: others on the machine see those.
+  const args = ["commit", "--file=-", ...(names.length > 0 ? ["--", ...names] : [])];
+  const answer = new Git(work.files.places.cwd).run(args, {
+    input: message,
+    writes: true,
+    timeout: COMMIT_TIMEOUT,
+  });
+  const { stdout } = await untilStopped(work.stop, answer);
+  return stdout.toString("utf8").trim();
+}
+
+export async function git(
+  work: Pick<ToolWork, "files" | "stop">,
+  args: readonly string[],
+  writes = false,
+): Promise<string> {
+  const text = await untilStopped(work.stop, new Git(work.files.places.cwd).text(args, { writes }));
+  if (text.length <= MOST_CHARACTERS) return text;
+  return `${text.slice(0, MOST_CHARACTERS)}\n(${text.length - MOST_CHARACTERS} characters more.)`;
+}
+
+/** Paths as git takes them, none of which is an option or leads outside. */
+async function namesOf(work: ToolWork, paths: readonly string[]): Promise<string[]> {
+  const places = await Promise.all(paths.map((path) => work.files.places.find(path)));
+  return places.map(({ path }) => path);
+}

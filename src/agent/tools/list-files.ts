@@ -1,0 +1,43 @@
+import { TrunklineError } from "../../base/errors.ts";
+import { walk } from "../files/walk.ts";
+import { type AgentTool, inputOf } from "./agent-tool.ts";
+
+const MOST = 1_000;
+const DEEPEST = 20;
+
+interface Input {
+  readonly path?: string;
+  readonly depth?: number;
+  readonly pattern?: string;
+}
+
+export const listFiles: AgentTool = {
+  name: "list_files",
+  description:
+    "Lists a folder of the workspace, or the files in it whose names fit a pattern such as " +
+    "`**/*.ts`. Does not look into .git and node_modules.",
+  inputSchema: inputOf(
+    {
+      path: { type: "string", description: "The folder; default the workspace's." },
+      depth: { type: "integer", minimum: 1, maximum: DEEPEST, description: "Default 2." },
+      pattern: { type: "string", description: "Glob; with it, the depth is unlimited." },
+    },
+    [],
+  ),
+  kind: "search",
+  need: "nothing",
+  title: ({ path, pattern }) => `List ${(pattern ?? path ?? ".") as string}`,
+  async call(args, { files, stop }) {
+    const { path = ".", pattern, depth = pattern === undefined ? 2 : DEEPEST } = args as Input;
+    const place = await files.places.find(path);
+    const { names, isCut } = await walk(place.real, { depth, most: MOST, pattern, stop }).catch(
+      (error: unknown) => {
+        stop.signal.throwIfAborted();
+        const why = (error as NodeJS.ErrnoException).code ?? (error as Error).message;
+        throw new TrunklineError("not-found", `Cannot list '${place.name}': ${why}`);
+      },
+    );
+    const rest = isCut ? `\n(Cut at ${names.length}; list a smaller part.)` : "";
+    return { text: names.length === 0 ? "(Nothing.)" : names.join("\n") + rest };
+  },
+};

@@ -1,0 +1,56 @@
+import { type AgentTool, inputOf, textContent } from "./agent-tool.ts";
+
+const MOST_LINES = 2_000;
+const MOST_CHARACTERS = 60_000;
+const LONGEST_LINE = 2_000;
+
+interface Input {
+  readonly path: string;
+  readonly line?: number;
+  readonly limit?: number;
+}
+
+export const readFile: AgentTool = {
+  name: "read_file",
+  description:
+    "Reads a text file of the workspace, as the editor has it. Lines come with their numbers, " +
+    "which are not part of the file.",
+  inputSchema: inputOf(
+    {
+      path: { type: "string", description: "From the workspace's folder, or absolute." },
+      line: { type: "integer", minimum: 1, description: "The first line to read; default 1." },
+      limit: { type: "integer", minimum: 1, description: `Lines; at most ${MOST_LINES}.` },
+    },
+    ["path"],
+  ),
+  kind: "read",
+  need: "nothing",
+  title: ({ path }) => `Read ${String(path)}`,
+  async call(args, { files, show }) {
+    const { path, line = 1, limit = MOST_LINES } = args as unknown as Input;
+    const place = await files.places.find(path);
+    const locations = [{ path: place.path, line }];
+    await show({ locations });
+    const text = await files.read(place);
+    const excerpt = numbered(text, line, Math.min(limit, MOST_LINES));
+    return { text: excerpt, content: [textContent(excerpt)], locations };
+  },
+};
+
+/** A part of a text, with numbers before its lines, and a word about what is left out. */
+export function numbered(text: string, from: number, limit: number): string {
+  if (text === "") return "(The file is empty.)";
+  const lines = text.split("\n");
+  if (lines.at(-1) === "") lines.pop();
+  if (from > lines.length) return `(The file has only ${lines.length} lines.)`;
+  const shown: string[] = [];
+  let size = 0;
+  for (const line of lines.slice(from - 1, from - 1 + limit)) {
+    const cut = line.length > LONGEST_LINE ? `${line.slice(0, LONGEST_LINE)}… (cut)` : line;
+    if ((size += cut.length + 7) > MOST_CHARACTERS && shown.length > 0) break;
+    shown.push(`${String(from + shown.length).padStart(5)}\t${cut.replace(/\r$/, "")}`);
+  }
+  const last = from - 1 + shown.length;
+  const rest = `(Lines ${from} to ${last} of ${lines.length}; read on from line ${last + 1}.)`;
+  return last < lines.length ? `${shown.join("\n")}\n${rest}` : shown.join("\n");
+}

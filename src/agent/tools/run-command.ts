@@ -1,0 +1,89 @@
+import { recordingChanges } from "../files/command-changes.ts";
+import { type LineEnd, runInTerminal, runLine } from "../files/run-line.ts";
+import { type AgentTool, inputOf, textContent, type ToolWork } from "./agent-tool.ts";
+
+const TIMEOUT = 120_000;
+const LONGEST = 1_800_000;
+/** How often what a command has said so far is shown. */
+const SHOW_EVERY = 500;
+const MOST_SHOWN = 8_000;
+
+interface Input {
+  readonly command: string;
+  readonly cwd?: string;
+  readonly timeout_ms?: number;
+}
+
+export const runCommand: AgentTool = {
+  name: "run_command",
+  description:
+    "Runs a command line in a shell, in the workspace's folder. It cannot be answered when it " +
+    "asks something, and ends with what it started.",
+  inputSchema: inputOf(
+    {
+      command: { type: "string", minLength: 1 },
+      cwd: { type: "string", description: "A folder of the workspace." },
+      timeout_ms: { type: "integer", minimum: 1, maximum: LONGEST, description: "Default 120000." },
+    },
+    ["command"],
+  ),
+  kind: "execute",
+  need: "run",
+  // It has a limit of its own.
+  timeout: LONGEST + 10_000,
+  title: ({ command }) => String(command),
+  async call(args, work) {
+    const { command, cwd = ".", timeout_ms: timeout = TIMEOUT } = args as unknown as Input;
+    const place = await work.files.places.find(cwd);
+    await work.allow({ subject: `run ${command}`, title: command });
+    const { output, end, isOk } = await runShown(work, command, place.path, timeout);
+    return { text: `${output.trimEnd()}\n(${end})`.trimStart(), isError: !isOk, content: [] };
+  },
+};
+
+/** Runs a command line where the person sees what it says: in the editor, or here. */
+export async function runShown(
+  work: ToolWork,
+  line: string,
+  cwd: string,
+  timeout: number,
+): Promise<LineEnd> {
+  await work.files.journal.ran(line);
+  return recordingChanges(work.files, () => runVisibly(work, line, cwd, timeout));
+}
+
+async function runVisibly(
+  work: ToolWork,
+  line: string,
+  cwd: string,
+  timeout: number,
+): Promise<LineEnd> {
+  const { stop, client } = work;
+  const command = { line, cwd, timeout, stop };
+  // It may run long, and say nothing.
+  const alive = setInterval(() => work.progressed(), 5_000);
+  try {
+    if (client.terminal !== undefined) {
+      return await runInTerminal(client.terminal, command, async (terminalId) => {
+        await work.show({ content: [{ type: "terminal", terminalId }] });
+      });
+    }
+    let shownAt = 0;
+    const ran = await runLine(command, (output) => {
+      const now = performance.now();
+      if (now - shownAt < SHOW_EVERY) return;
+      shownAt = now;
+      void work.show({ content: [textContent(fenced(output.text))] }).catch(() => {});
+    });
+    await work.show({ content: [textContent(fenced(`${ran.output.trimEnd()}\n(${ran.end})`))] });
+    return ran;
+  } finally {
+    clearInterval(alive);
+  }
+}
+
+function fenced(text: string): string {
+  const shown = text.length > MOST_SHOWN ? `…${text.slice(-MOST_SHOWN)}` : text;
+  const fence = "`".repeat(Math.max(3, ...(shown.match(/`+/g) ?? []).map((run) => run.length + 1)));
+  return `${fence}\n${shown}\n${fence}`;
+}

@@ -1,0 +1,238 @@
+import type { Log } from "../../base/log.ts";
+import { TrunklineError } from "../../base/errors.ts";
+import { Stopper } from "../../base/stop.ts";
+import { suggest } from "../../base/suggest.ts";
+import { ACP } from "../../rpc/codes.ts";
+import { RpcError } from "../../rpc/rpc-error.ts";
+import type { Turn } from "../../session/agent.ts";
+import type { TurnFiles } from "../files/turn-files.ts";
+import { hideSecrets } from "../hide-secrets.ts";
+import type { Mode } from "../modes.ts";
+import type { Speaker } from "../turn/speaker.ts";
+import { untilStopped } from "../until-stopped.ts";
+import { argumentProblem } from "../../tool/argument-problem.ts";
+import type { Arguments, Tool } from "../../tool/tool.ts";
+import {
+  type AgentTool,
+  type Consent,
+  Refused,
+  type ShownContent,
+  textContent,
+  type ToolAnswer,
+  type ToolWork,
+} from "./agent-tool.ts";
+import { shownInput } from "./shown-input.ts";
+import { Countdown } from "./countdown.ts";
+
+export interface ToolRunnerOptions {
+  readonly turn: Turn;
+  readonly speaker: Speaker;
+  readonly files: TurnFiles;
+  readonly mode: () => Mode;
+  readonly tools: ReadonlyMap<string, AgentTool>;
+  readonly sessionId: string;
+  readonly log: Log;
+  /** Milliseconds for tools that have no limit of their own. */
+  readonly timeout: number;
+  /** Ours, which no model gets to see. */
+  readonly secrets: readonly string[];
+}
+
+export interface ToolCall {
+  readonly id: string;
+  readonly name: string;
+  readonly args: unknown;
+  /** Why the model's own words for it make no sense. */
+  readonly problem?: string | undefined;
+}
+
+type Shown = Readonly<Record<string, unknown>> & { readonly content?: readonly ShownContent[] };
+
+const OPTIONS = [
+  { optionId: "allow", name: "Allow", kind: "allow_once" },
+  { optionId: "always", name: "Always allow", kind: "allow_always" },
+  { optionId: "reject", name: "Reject", kind: "reject_once" },
+] as const;
+
+/** Calls tools on a turn's behalf: with consent, within limits, and before the person's eyes. */
+export class ToolRunner {
+  readonly #options: ToolRunnerOptions;
+
+  constructor(options: ToolRunnerOptions) {
+    this.#options = options;
+  }
+
+  /** The tools that the present mode allows. */
+  offered(): AgentTool[] {
+    const { tools, mode } = this.#options;
+    return [...tools.values()].filter(({ need }) => mode().may.includes(need));
+  }
+
+  /** Calls a tool. Only what ends the turn is thrown; every other failure is an answer. */
+  async call(call: ToolCall): Promise<ToolAnswer> {
+    return this.perform(call, this.#options.tools.get(call.name));
+  }
+
+  /** The same, for a tool that no model is offered. */
+  async perform(asked: ToolCall, tool: AgentTool | undefined): Promise<ToolAnswer> {
+    const { speaker, turn, log } = this.#options;
+    // Some models begin to count anew with each answer, and clients go by the id.
+    const call = { ...asked, id: crypto.randomUUID() };
+    const args = asArguments(call.args);
+    await speaker.update({
+      sessionUpdate: "tool_call",
+      toolCallId: call.id,
+      title: short(tool?.title(args) ?? call.name),
+      name: call.name,
+      kind: tool?.kind ?? "other",
+      status: "pending",
+      rawInput: shownInput(call.args),
+    });
+    let answer: ToolAnswer;
+    let code: number | undefined;
+    try {
+      if (tool === undefined) throw this.#unknown(call.name);
+      answer = await this.#run(tool, args, call);
+    } catch (error) {
+      if (turn.stop.signal.aborted) {
+        await this.#cancelled(call);
+        throw error;
+      }
+      if (error instanceof RpcError) ({ code } = error);
+      answer = { text: failureText(error, call.name, log), isError: true };
+    }
+    const text = hideSecrets(answer.text, this.#options.secrets);
+    await this.#finished(call, { ...answer, text }, code);
+    return { ...answer, text };
+  }
+
+  async #run(tool: AgentTool, args: Arguments, call: ToolCall): Promise<ToolAnswer> {
+    const { turn, mode, timeout } = this.#options;
+    if (call.problem !== undefined) throw new TrunklineError("usage", call.problem);
+    if (!mode().may.includes(tool.need)) {
+      const says = `'${tool.name}' cannot be used in the mode '${mode().name}'`;
+      throw RpcError.of(ACP.toolDisabled, says);
+    }
+    const problem = await argumentProblem({ definition: tool } as unknown as Tool, args);
+    if (problem !== undefined) {
+      throw new TrunklineError("usage", `Invalid arguments for '${tool.name}': ${problem}`);
+    }
+    await this.#update(call, { status: "in_progress" });
+    const stopper = new Stopper();
+    const relay = { stopped: (reason: Error) => stopper.stop(reason) };
+    turn.stop.add(relay);
+    const limit = tool.timeout ?? timeout;
+    using countdown = new Countdown(limit, () => {
+      const says = `'${tool.name}' took longer than ${Math.round(limit / 1000)} s`;
+      stopper.stop(RpcError.of(ACP.toolTimeout, says));
+    });
+    try {
+      const work = this.#work(tool, call, stopper, countdown);
+      return await untilStopped(stopper, tool.call(args, work));
+    } finally {
+      turn.stop.remove(relay);
+    }
+  }
+
+  #work(tool: AgentTool, call: ToolCall, stop: Stopper, countdown: Countdown): ToolWork {
+    const { turn, speaker, files, log, sessionId } = this.#options;
+    return {
+      files,
+      get client() {
+        return turn.client;
+      },
+      stop,
+      log,
+      sessionId,
+      show: (shown) => this.#update(call, shown),
+      plan: (entries) => speaker.plan(entries),
+      progressed: () => turn.progressed(),
+      // A person may take their time.
+      allow: (consent) => countdown.pausedWhile(() => this.#ask(tool, call, consent, stop)),
+    };
+  }
+
+  async #ask(tool: AgentTool, call: ToolCall, consent: Consent, stop: Stopper): Promise<void> {
+    const { turn } = this.#options;
+    const { subject, title, content, locations } = consent;
+    const toolCall = {
+      toolCallId: call.id,
+      title: short(title ?? tool.title(asArguments(call.args))),
+      kind: tool.kind,
+      status: "pending",
+      rawInput: shownInput(call.args),
+      content: content ?? [],
+      locations: locations ?? [],
+    };
+    if (content !== undefined) await this.#update(call, { content, locations: locations ?? [] });
+    const asked = turn.requestPermission({ toolCall, options: OPTIONS, subject });
+    const outcome = await untilStopped(stop, asked);
+    if (outcome.outcome === "selected" && outcome.kind.startsWith("allow")) return;
+    throw new Refused(
+      "The person did not allow it. Do not try it again in another way; ask what they want instead.",
+    );
+  }
+
+  async #finished(call: ToolCall, answer: ToolAnswer, code: number | undefined): Promise<void> {
+    const { isError = false, content = [textContent(shownText(answer.text))], locations } = answer;
+    const error = { code, message: answer.text.slice(0, 1_000) };
+    await this.#update(call, {
+      status: isError ? "failed" : "completed",
+      ...(content.length === 0 ? {} : { content }),
+      ...(locations === undefined ? {} : { locations }),
+      ...(code === undefined ? {} : { rawOutput: { error } }),
+    });
+  }
+
+  async #cancelled(call: ToolCall): Promise<void> {
+    const content = [textContent("Cancelled.")];
+    await this.#update(call, { status: "failed", content }).catch(() => {});
+  }
+
+  async #update(call: ToolCall, fields: Shown): Promise<void> {
+    const { content } = fields;
+    const shown = content === undefined ? {} : { content: content.map((each) => this.#hide(each)) };
+    const update = { sessionUpdate: "tool_call_update", toolCallId: call.id, ...fields, ...shown };
+    await this.#options.speaker.update(update);
+  }
+
+  /** What is shown is stored, and told to the model when the session is loaded. */
+  #hide(shown: ShownContent): ShownContent {
+    const block = shown.content as { readonly type?: string; readonly text?: string } | undefined;
+    if (block?.type !== "text" || block.text === undefined) return shown;
+    const text = hideSecrets(block.text, this.#options.secrets);
+    return { ...shown, content: { ...block, text } };
+  }
+
+  #unknown(name: string): RpcError {
+    const near = suggest(name, [...this.#options.tools.keys()]);
+    const meant = near.length === 0 ? "" : `. Did you mean ${near.join(" or ")}?`;
+    return RpcError.of(ACP.toolNotFound, `there is no tool '${name.slice(0, 100)}'${meant}`);
+  }
+}
+
+function asArguments(args: unknown): Arguments {
+  const isObject = typeof args === "object" && args !== null && !Array.isArray(args);
+  return isObject ? (args as Arguments) : {};
+}
+
+/** What a model can act on; a fault of ours goes to the log. */
+function failureText(error: unknown, name: string, log: Log): string {
+  const isTold =
+    error instanceof TrunklineError || error instanceof RpcError || error instanceof Refused;
+  if (isTold) return error.message;
+  log.error("agent.tool-fault", { tool: name, error });
+  return `'${name}' failed because of a fault in it: ${(error as Error).message}`;
+}
+
+function short(title: string): string {
+  const line = title.replaceAll(/\s*\n\s*/g, " ⏎ ");
+  return line.length > 300 ? `${line.slice(0, 300)}…` : line;
+}
+
+const MOST_SHOWN = 16_000;
+
+function shownText(text: string): string {
+  if (text.length <= MOST_SHOWN) return text;
+  return `${text.slice(0, MOST_SHOWN)}\n… (${text.length} characters in all)`;
+}

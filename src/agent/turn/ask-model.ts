@@ -1,0 +1,140 @@
+import type * as AiLibrary from "ai";
+import type { LanguageModel, ModelMessage, ToolSet } from "ai";
+
+import { TrunklineError } from "../../base/errors.ts";
+import type { Stop } from "../../base/stop.ts";
+import type { AgentTool } from "../tools/agent-tool.ts";
+import type { ToolCall } from "../tools/tool-runner.ts";
+import type { Speaker } from "./speaker.ts";
+
+export interface ModelQuestion {
+  readonly model: LanguageModel;
+  readonly instructions: string;
+  readonly messages: readonly ModelMessage[];
+  readonly tools: readonly AgentTool[];
+  readonly speaker: Speaker;
+  readonly stop: Stop;
+  /** Milliseconds without a word after which a stream is given up. */
+  readonly silence: number;
+  /** Hears what was said, also when it then fails. */
+  readonly said: (text: string) => void;
+}
+
+export interface TokenUsage {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly cachedReadTokens: number;
+  readonly thoughtTokens: number;
+}
+
+/** One answer of a model: what it said, and what it wants done. */
+export interface ModelAnswer {
+  readonly messages: readonly ModelMessage[];
+  readonly calls: readonly ToolCall[];
+  readonly finish: string;
+  readonly usage: TokenUsage | undefined;
+}
+
+/** Asks a model once, and passes on what it says while it says it. */
+export async function askModel(question: ModelQuestion): Promise<ModelAnswer> {
+  const { model, instructions, messages, speaker, stop } = question;
+  const ai = await import("ai");
+  // They would go to the streams that protocols run on.
+  (globalThis as { AI_SDK_LOG_WARNINGS?: false }).AI_SDK_LOG_WARNINGS = false;
+  const abort = new AbortController();
+  const relay = { stopped: (reason: Error) => abort.abort(reason) };
+  stop.add(relay);
+  const silence = setTimeout(() => abort.abort(silent(question.silence)), question.silence);
+  const calls: ToolCall[] = [];
+  let finish: string | undefined;
+  let usage: TokenUsage | undefined;
+  try {
+    const result = ai.streamText({
+      model,
+      instructions: { role: "system", content: instructions, providerOptions: CACHED },
+      messages: withCacheMark(messages),
+      tools: toolSet(question.tools, ai),
+      maxRetries: 0,
+      abortSignal: abort.signal,
+      onError: () => {},
+    });
+    for await (const part of result.stream) {
+      silence.refresh();
+      if (part.type === "text-delta") {
+        question.said(part.text);
+        await speaker.text(part.text);
+      } else if (part.type === "reasoning-delta") await speaker.thought(part.text);
+      else if (part.type === "tool-call") calls.push(callOf(part));
+      else if (part.type === "finish") {
+        finish = part.finishReason;
+        usage = usageOf(part.totalUsage);
+      } else if (part.type === "error") throw part.error;
+    }
+    abort.signal.throwIfAborted();
+    if (finish === undefined || finish === "error") throw new Error("the answer broke off");
+    const said = await result.responseMessages;
+    return { messages: said.filter(({ role }) => role === "assistant"), calls, finish, usage };
+  } catch (error) {
+    // What a library makes of an abort does not say why.
+    throw abort.signal.aborted ? abort.signal.reason : error;
+  } finally {
+    clearTimeout(silence);
+    stop.remove(relay);
+    // Whoever stops listening leaves nothing running behind.
+    abort.abort();
+  }
+}
+
+type Library = Pick<typeof AiLibrary, "tool" | "jsonSchema">;
+
+/** Providers that ask for it keep what comes before a mark, and charge less for it. */
+const CACHED = { anthropic: { cacheControl: { type: "ephemeral" } } };
+
+function withCacheMark(messages: readonly ModelMessage[]): ModelMessage[] {
+  return messages.map((message, index) => {
+    return index === messages.length - 1 ? { ...message, providerOptions: CACHED } : message;
+  });
+}
+
+function toolSet(tools: readonly AgentTool[], { tool, jsonSchema }: Library): ToolSet {
+  return Object.fromEntries(
+    tools.map(({ name, description, inputSchema }) => {
+      return [name, tool({ description, inputSchema: jsonSchema(inputSchema) })];
+    }),
+  );
+}
+
+function callOf(part: {
+  readonly toolCallId: string;
+  readonly toolName: string;
+  readonly input: unknown;
+  readonly invalid?: boolean | undefined;
+  readonly error?: unknown;
+}): ToolCall {
+  const { toolCallId: id, toolName: name, input: args } = part;
+  if (part.invalid !== true || name === "") return { id, name, args };
+  const isText = typeof args === "string";
+  const problem = isText ? "The arguments are not valid JSON; say them again, whole" : undefined;
+  return { id, name, args, problem };
+}
+
+function usageOf(usage: {
+  readonly inputTokens: number | undefined;
+  readonly outputTokens: number | undefined;
+  readonly inputTokenDetails: { readonly cacheReadTokens: number | undefined };
+  readonly outputTokenDetails: { readonly reasoningTokens: number | undefined };
+}): TokenUsage | undefined {
+  const { inputTokens = 0, outputTokens = 0, inputTokenDetails, outputTokenDetails } = usage;
+  if (inputTokens === 0 && outputTokens === 0) return undefined;
+  return {
+    inputTokens,
+    outputTokens,
+    cachedReadTokens: inputTokenDetails.cacheReadTokens ?? 0,
+    thoughtTokens: outputTokenDetails.reasoningTokens ?? 0,
+  };
+}
+
+function silent(milliseconds: number): TrunklineError {
+  const says = `said nothing for ${Math.round(milliseconds / 1000)} s`;
+  return new TrunklineError("timeout", says);
+}

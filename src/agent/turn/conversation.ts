@@ -1,0 +1,61 @@
+import type { ModelMessage, ToolResultPart } from "ai";
+
+import type { ToolAnswer } from "../tools/agent-tool.ts";
+import type { ToolCall } from "../tools/tool-runner.ts";
+import { tokensOf } from "./compact.ts";
+import type { TokenUsage } from "./ask-model.ts";
+
+/** What was said between a person and a model, as the model knows it. */
+export class Conversation {
+  #messages: ModelMessage[];
+  /** What the provider last counted, and how many messages that was for. */
+  #counted = { tokens: 0, messages: 0 };
+
+  constructor(messages: readonly ModelMessage[] = []) {
+    this.#messages = [...messages];
+  }
+
+  get messages(): readonly ModelMessage[] {
+    return this.#messages;
+  }
+
+  /** Tokens, as far as they are known; what came since is guessed. */
+  get size(): number {
+    const { tokens, messages } = this.#counted;
+    return tokens + tokensOf(this.#messages.slice(messages));
+  }
+
+  add(...messages: readonly ModelMessage[]): void {
+    this.#messages.push(...messages);
+  }
+
+  /** Providers take no conversation in which a call has no answer. */
+  addAnswers(calls: readonly ToolCall[], answers: ReadonlyMap<string, ToolAnswer>): void {
+    if (calls.length === 0) return;
+    const content = calls.map((call) => {
+      return resultPart(call, answers.get(call.id) ?? { text: "(Cancelled.)", isError: true });
+    });
+    this.#messages.push({ role: "tool", content });
+  }
+
+  counted({ inputTokens, outputTokens }: TokenUsage): void {
+    this.#counted = { tokens: inputTokens + outputTokens, messages: this.#messages.length };
+  }
+
+  replace(messages: readonly ModelMessage[]): void {
+    this.#messages = [...messages];
+    this.#counted = { tokens: 0, messages: 0 };
+  }
+}
+
+function resultPart({ id, name }: ToolCall, answer: ToolAnswer): ToolResultPart {
+  const base = { type: "tool-result", toolCallId: id, toolName: name } as const;
+  const { text, isError = false, images = [] } = answer;
+  const value = text === "" ? "(Nothing.)" : text;
+  if (isError) return { ...base, output: { type: "error-text", value } };
+  if (images.length === 0) return { ...base, output: { type: "text", value } };
+  const files = images.map(({ data, mimeType }) => {
+    return { type: "file", data: { type: "data", data }, mediaType: mimeType } as const;
+  });
+  return { ...base, output: { type: "content", value: [{ type: "text", text: value }, ...files] } };
+}

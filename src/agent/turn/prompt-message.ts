@@ -1,0 +1,47 @@
+import type { UserContent, UserModelMessage } from "ai";
+
+import type { ContentBlock } from "../../session/agent.ts";
+import { hideSecrets } from "../hide-secrets.ts";
+
+type Part = Exclude<UserContent, string>[number];
+
+/** A prompt as models take it. */
+export function promptMessage(prompt: readonly ContentBlock[]): UserModelMessage {
+  const content = prompt.map(partOf);
+  return { role: "user", content: content.length === 0 ? "(Empty.)" : content };
+}
+
+/** The words of a prompt, without what is attached. */
+export function promptText(prompt: readonly ContentBlock[]): string {
+  return prompt
+    .flatMap((block) => (block.type === "text" ? [String(block.text)] : []))
+    .join("\n")
+    .trim();
+}
+
+function partOf(block: ContentBlock): Part {
+  const { type, text, data, mimeType, uri, name, resource } = block;
+  // Some providers refuse a text that is empty.
+  if (type === "text")
+    return { type: "text", text: String(text).trim() === "" ? "(Empty.)" : String(text) };
+  if (type === "image" && typeof data === "string" && typeof mimeType === "string") {
+    return { type: "file", data, mediaType: mimeType };
+  }
+  if (type === "resource") return { type: "text", text: embedded(resource) };
+  if (type === "resource_link") {
+    return { type: "text", text: `(The person points at ${String(name)}: ${pathOf(uri)})` };
+  }
+  return { type: "text", text: `(Something of the type '${type}', which cannot be passed on.)` };
+}
+
+function embedded(resource: unknown): string {
+  const { uri, text } = (resource ?? {}) as Record<string, unknown>;
+  const where = pathOf(uri);
+  if (typeof text !== "string") return `(The person attached ${where}, which is no text.)`;
+  return `The person attached ${where}:\n\n${hideSecrets(text)}`;
+}
+
+function pathOf(uri: unknown): string {
+  const url = URL.parse(String(uri));
+  return url?.protocol === "file:" ? decodeURIComponent(url.pathname) : String(uri);
+}

@@ -1,0 +1,194 @@
+import type { ModelMessage } from "ai";
+
+import { TrunklineError } from "../../base/errors.ts";
+import type { Log } from "../../base/log.ts";
+import type { StopReason, Turn, TurnEnd } from "../../session/agent.ts";
+import type { ModelEntry } from "../models/models.ts";
+import type { ToolAnswer } from "../tools/agent-tool.ts";
+import type { ToolRunner } from "../tools/tool-runner.ts";
+import type { ModelAnswer, TokenUsage } from "./ask-model.ts";
+import { askWithPatience, Overflow, type Patience } from "./ask-with-patience.ts";
+import { compact } from "./compact.ts";
+import type { Conversation } from "./conversation.ts";
+import { promptMessage } from "./prompt-message.ts";
+import { Repetition } from "./repetition.ts";
+import { type Speaker, SUMMARY } from "./speaker.ts";
+
+export interface TurnOptions {
+  readonly turn: Turn;
+  readonly model: ModelEntry & { readonly open: NonNullable<ModelEntry["open"]> };
+  readonly conversation: Conversation;
+  readonly instructions: () => string;
+  readonly speaker: Speaker;
+  readonly runner: ToolRunner;
+  readonly patience: Patience;
+  /** Answers of the model in one turn. */
+  readonly maxSteps: number;
+  readonly log: Log;
+}
+
+/** Of a model's window, how full it may become before the conversation is shortened. */
+const FULL = 0.85;
+/** Messages that are not worth shortening. */
+const FEWEST = 4;
+
+/** One prompt, worked on by a model: it answers and has tools called until it is done. */
+export class TurnRun {
+  readonly #options: TurnOptions;
+  readonly #used = { inputTokens: 0, outputTokens: 0, cachedReadTokens: 0, thoughtTokens: 0 };
+
+  constructor(options: TurnOptions) {
+    this.#options = options;
+  }
+
+  async run(): Promise<TurnEnd> {
+    const { turn, conversation } = this.#options;
+    conversation.add(promptMessage(turn.prompt));
+    try {
+      return this.#end(await this.#steps());
+    } catch (error) {
+      if (turn.stop.signal.aborted) return this.#end("cancelled");
+      throw error;
+    }
+  }
+
+  async #steps(): Promise<StopReason> {
+    const { conversation, maxSteps, speaker, turn } = this.#options;
+    const repetition = new Repetition();
+    for (let step = 0; step < maxSteps; step++) {
+      this.#steer();
+      const answer = await this.#ask();
+      conversation.add(...answer.messages);
+      await this.#count(answer.usage);
+      if (answer.calls.length === 0) {
+        if (this.#steer()) continue;
+        return stopReasonOf(answer.finish);
+      }
+      await this.#callAll(answer, repetition);
+      turn.stop.signal.throwIfAborted();
+      if (repetition.isEndless) {
+        await speaker.notice("warning", "Stopped: the model asks for the same again and again");
+        return "max_turn_requests";
+      }
+    }
+    const says = `Stopped after ${maxSteps} answers of the model; send 'continue' to go on`;
+    await speaker.notice("warning", says);
+    return "max_turn_requests";
+  }
+
+  /** Asks the model; shortens the conversation first when it is nearly full, or turns out to be. */
+  async #ask(): Promise<ModelAnswer> {
+    const { conversation, model } = this.#options;
+    const isFull = conversation.size > model.contextWindow * FULL;
+    if (isFull && conversation.messages.length > FEWEST) await this.#compact();
+    try {
+      return await this.#askOnce();
+    } catch (error) {
+      if (!(error instanceof Overflow)) throw error;
+      await this.#compact();
+      return await this.#askOnce().catch((second: unknown) => {
+        throw second instanceof Overflow ? tooLong(model.id, second) : second;
+      });
+    }
+  }
+
+  async #askOnce(): Promise<ModelAnswer> {
+    const { model, conversation, runner, speaker, turn, patience, log } = this.#options;
+    let said = "";
+    try {
+      return await askWithPatience({
+        name: model.id,
+        model: await model.open(),
+        instructions: this.#options.instructions(),
+        messages: conversation.messages,
+        tools: runner.offered(),
+        speaker,
+        stop: turn.stop,
+        silence: patience.silence,
+        patience,
+        log,
+        said: (text) => (said += text),
+      });
+    } catch (error) {
+      // What the person has read of a cancelled answer, the model knows as well.
+      const partial: ModelMessage = { role: "assistant", content: said };
+      if (turn.stop.signal.aborted && said.trim() !== "") conversation.add(partial);
+      throw error;
+    }
+  }
+
+  async #callAll({ calls }: ModelAnswer, repetition: Repetition): Promise<void> {
+    const { runner, conversation } = this.#options;
+    const answers = new Map<string, ToolAnswer>();
+    try {
+      for (const call of calls)
+        answers.set(call.id, repetition.note(call, await runner.call(call)));
+    } finally {
+      conversation.addAnswers(calls, answers);
+    }
+  }
+
+  /** Takes in what the person has said meanwhile. */
+  #steer(): boolean {
+    const { turn, conversation } = this.#options;
+    const prompts = turn.steering?.() ?? [];
+    conversation.add(...prompts.map(promptMessage));
+    return prompts.length > 0;
+  }
+
+  async #compact(): Promise<void> {
+    const { conversation, model, speaker, turn, log } = this.#options;
+    const compactionId = crypto.randomUUID();
+    const before = conversation.size;
+    const sessionUpdate = "compaction_update";
+    const { client } = turn;
+    if (client.compaction)
+      await speaker.update({ sessionUpdate, compactionId, status: "in_progress" });
+    const { contextWindow: window } = model;
+    const { messages, summary, isWritten } = await compact(conversation.messages, {
+      model: await model.open(),
+      window,
+      stop: turn.stop,
+    });
+    conversation.replace(messages);
+    const after = conversation.size;
+    log.info("agent.compacted", { before, after, isWritten });
+    const how = isWritten ? "a summary" : "a list of what was asked and done";
+    const says =
+      `The conversation had become too long for ${model.id}; its beginning was replaced by ${how} ` +
+      `(about ${before} → ${after} tokens)`;
+    if (client.compaction) {
+      const content = [{ type: "text", text: summary }];
+      await speaker.update({ sessionUpdate, compactionId, status: "completed", summary: content });
+      await speaker.notice("info", says);
+    } else await speaker.aside(says, { [SUMMARY]: summary });
+  }
+
+  async #count(usage: TokenUsage | undefined): Promise<void> {
+    const { conversation, speaker, model } = this.#options;
+    if (usage !== undefined) {
+      conversation.counted(usage);
+      this.#used.inputTokens += usage.inputTokens;
+      this.#used.outputTokens += usage.outputTokens;
+      this.#used.cachedReadTokens += usage.cachedReadTokens;
+      this.#used.thoughtTokens += usage.thoughtTokens;
+    }
+    await speaker.usage(conversation.size, model.contextWindow);
+  }
+
+  #end(stopReason: StopReason): TurnEnd {
+    const { inputTokens, outputTokens } = this.#used;
+    if (inputTokens + outputTokens === 0) return { stopReason };
+    return { stopReason, usage: { ...this.#used, totalTokens: inputTokens + outputTokens } };
+  }
+}
+
+function tooLong(model: string, { message }: Overflow): TrunklineError {
+  const says = `What was said is too long for ${model}, also shortened: it ${message}`;
+  return new TrunklineError("limit", `${says}. Begin a new session, or choose another model`);
+}
+
+function stopReasonOf(finish: string): StopReason {
+  if (finish === "length") return "max_tokens";
+  return finish === "content-filter" ? "refusal" : "end_turn";
+}

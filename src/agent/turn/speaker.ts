@@ -1,0 +1,87 @@
+import type { SessionUpdate, Turn } from "../../session/agent.ts";
+
+type Severity = "info" | "warning" | "error";
+
+/** Marks what is said about the work, and is no part of the conversation with the model. */
+export const ASIDE = "trunkline/aside";
+/** Holds what the conversation up to here was shortened to. */
+export const SUMMARY = "trunkline/summary";
+
+/** A `session/update` stays far below its limit of size. */
+const LONGEST = 16_000;
+
+/** How the agent speaks in one turn. */
+export class Speaker {
+  readonly #turn: Turn;
+  #isMidLine = false;
+  #said = "";
+
+  constructor(turn: Turn) {
+    this.#turn = turn;
+  }
+
+  /** The beginning of what was said. */
+  get said(): string {
+    return this.#said;
+  }
+
+  async text(text: string): Promise<void> {
+    this.#said = (this.#said + text).slice(0, LONGEST);
+    await this.#chunks("agent_message_chunk", text);
+    if (text !== "") this.#isMidLine = !text.endsWith("\n");
+  }
+
+  async thought(text: string): Promise<void> {
+    await this.#chunks("agent_thought_chunk", text);
+  }
+
+  /** A word about the work itself: as a notice where the client shows such, else in the text. */
+  async notice(severity: Severity, title: string, description?: string): Promise<void> {
+    if (this.#turn.client.notices) {
+      const more = description === undefined ? {} : { description };
+      await this.update({ sessionUpdate: "notice", severity, title, ...more });
+      return;
+    }
+    await this.aside(description === undefined ? title : `${title}: ${description}`);
+  }
+
+  /** What people see, and the model does not. */
+  async aside(text: string, meta: Readonly<Record<string, unknown>> = {}): Promise<void> {
+    const start = this.#isMidLine ? "\n\n" : "";
+    this.#isMidLine = false;
+    await this.#chunks("agent_message_chunk", `${start}_${text}_\n\n`, { [ASIDE]: true, ...meta });
+  }
+
+  async usage(used: number, size: number): Promise<void> {
+    await this.update({ sessionUpdate: "usage_update", used, size });
+  }
+
+  async plan(entries: readonly Readonly<Record<string, unknown>>[]): Promise<void> {
+    await this.update({ sessionUpdate: "plan", entries });
+  }
+
+  async update(update: SessionUpdate): Promise<void> {
+    await this.#turn.update(update);
+  }
+
+  async #chunks(
+    sessionUpdate: string,
+    text: string,
+    _meta?: Readonly<Record<string, unknown>>,
+  ): Promise<void> {
+    for (let from = 0; from < text.length;) {
+      const to = pieceEnd(text, from);
+      const content = { type: "text", text: text.slice(from, to) };
+      await this.update({ sessionUpdate, content, ...(_meta === undefined ? {} : { _meta }) });
+      from = to;
+    }
+  }
+}
+
+/** Not in the middle of a character. */
+function pieceEnd(text: string, from: number): number {
+  const to = from + LONGEST;
+  if (to >= text.length) return text.length;
+  const code = text.charCodeAt(to);
+  return code >= 0xdc00 && code <= 0xdfff ? to - 1 : to;
+}

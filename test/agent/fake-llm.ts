@@ -1,0 +1,109 @@
+import { Packages } from "../support/packages.ts";
+
+const packages = new Packages("test/agent");
+
+export interface ScriptedCall {
+  readonly name: string;
+  readonly arguments: unknown;
+}
+
+/** One answer of the fake model, and how it goes wrong. */
+export interface Scripted {
+  readonly content?: string;
+  readonly reasoning?: string;
+  readonly toolCalls?: readonly ScriptedCall[];
+  readonly error?: { readonly message: string; readonly type?: string };
+  readonly status?: number;
+  readonly usage?: Readonly<Record<string, number>>;
+  readonly finishReason?: string;
+  readonly truncateAfterChunks?: number;
+  readonly latency?: number;
+  readonly chaos?: Readonly<Record<string, number>>;
+}
+
+interface Request {
+  readonly messages: readonly Readonly<Record<string, unknown>>[];
+  readonly tools?: readonly Readonly<Record<string, unknown>>[];
+}
+
+interface Mock {
+  addFixture(fixture: object): void;
+  start(): Promise<string>;
+  stop(): Promise<void>;
+  getRequests(): { readonly body: Request; readonly path: string; readonly headers: object }[];
+  readonly url: string;
+}
+
+/** A server that speaks as the providers do, and says what it was told to, one answer a request. */
+export class FakeLlm implements AsyncDisposable {
+  readonly #mock: Mock;
+
+  private constructor(mock: Mock) {
+    this.#mock = mock;
+  }
+
+  static async start(script: readonly Scripted[]): Promise<FakeLlm> {
+    await packages.install();
+    const module = packages.import<{ LLMock: new (options: object) => Mock }>(
+      "@copilotkit/aimock/dist/index.js",
+    );
+    const { LLMock } = await module;
+    const mock = new LLMock({ port: 0, chunkSize: 8, logLevel: "silent" });
+    const seen = new Map<object, number>();
+    for (const [index, step] of script.entries()) {
+      const { truncateAfterChunks, chaos, latency, ...response } = step;
+      const isTurn = (request: object): boolean => {
+        if (!seen.has(request)) seen.set(request, seen.size);
+        const at = seen.get(request) ?? 0;
+        // The last answer is given again and again.
+        return at === index || (at >= script.length && index === script.length - 1);
+      };
+      const toolCalls = response.toolCalls?.map((call, nth) => ({
+        name: call.name,
+        arguments:
+          typeof call.arguments === "string" ? call.arguments : JSON.stringify(call.arguments),
+        id: `call_${index}_${nth}`,
+      }));
+      mock.addFixture({
+        match: { predicate: isTurn },
+        response: { ...response, ...(toolCalls === undefined ? {} : { toolCalls }) },
+        ...(truncateAfterChunks === undefined ? {} : { truncateAfterChunks }),
+        ...(latency === undefined ? {} : { latency }),
+        ...(chaos === undefined ? {} : { chaos }),
+      });
+    }
+    await mock.start();
+    return new FakeLlm(mock);
+  }
+
+  get url(): string {
+    return this.#mock.url;
+  }
+
+  /** What it was asked, in order; without questions for its models. */
+  get requests(): Request[] {
+    return this.#mock.getRequests().flatMap(({ body }) => (body?.messages ? [body] : []));
+  }
+
+  /** All that the model got to see but for the tools; with a number, of that request alone. */
+  seen(index?: number): string {
+    const one = index === undefined ? undefined : this.requests.at(index);
+    const chosen = index === undefined ? this.requests : one === undefined ? [] : [one];
+    return chosen.flatMap(({ messages }) => messages.map((each) => shown(each))).join("\n");
+  }
+
+  /** The names of the tools that the model was last offered. */
+  get tools(): string[] {
+    const { tools = [] } = this.requests.at(-1) ?? {};
+    return tools.map((tool) => (tool.function as { name: string }).name);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#mock.stop();
+  }
+}
+
+function shown({ role, content, tool_calls: calls }: Readonly<Record<string, unknown>>): string {
+  const text = typeof content === "string" ? content : JSON.stringify(content ?? "");
+  return `${String(role)}: ${text} ${calls === undefined ? "" : JSON.stringify(calls)}`;
+}
