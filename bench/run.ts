@@ -9,10 +9,14 @@ import { interleave } from "./harness/interleave.ts";
 import { fillMeasured } from "./harness/measured-block.ts";
 import { type Report, reportOf } from "./harness/report.ts";
 import { renderReport } from "./harness/table.ts";
+import { identityBench } from "./identity.ts";
 import { mcpHttp } from "./mcp-http.ts";
 import { mcpStdio } from "./mcp-stdio.ts";
 import { parseOptions } from "./options.ts";
 import { relayBench } from "./relay.ts";
+import { reviewAdd, reviewList } from "./reviews.ts";
+import { sessionLogBench } from "./session-log.ts";
+import { sessionsBench } from "./sessions.ts";
 import { stdioEcho } from "./stdio-echo.ts";
 import { websocketEcho } from "./websocket-echo.ts";
 import { websocketIdle } from "./websocket-idle.ts";
@@ -24,10 +28,15 @@ const BENCHES = [
   coldStart,
   coldList,
   relayBench,
+  reviewAdd,
+  reviewList,
+  sessionLogBench,
+  sessionsBench,
   websocketEcho,
   websocketIdle,
   busBench,
   busPlugins,
+  identityBench,
 ];
 
 async function main(args: string[]): Promise<number> {

@@ -11,6 +11,8 @@ const PROGRAMS = [
   { command: "git", package: "git", why: "the tests make repositories, clone and push" },
   { command: "zsh", package: "zsh", why: "the tests press Tab in it", optional: true },
   { command: "fish", package: "fish", why: "the tests press Tab in it", optional: true },
+  { command: "sshd", package: "openssh-server", why: "the tests push to it", optional: true },
+  { command: "gpg", package: "gnupg", why: "the tests sign with it", optional: true },
 ];
 
 /** Where Debian keeps servers, though not on everybody's PATH. */

@@ -2,8 +2,19 @@ import { serveAcpOnStdio } from "../gateway/acp-on-stdio.ts";
 import type { Invocation } from "./command.ts";
 import { openHouse } from "./open-house.ts";
 
+interface AcpValues {
+  readonly agent?: string;
+  readonly dialect: string;
+  readonly [option: string]: string | undefined;
+}
+
 /** `trunkline acp` */
-export async function run(invocation: Invocation): Promise<number> {
-  await serveAcpOnStdio(await openHouse(invocation));
+export async function run(invocation: Invocation<AcpValues>): Promise<number> {
+  const { agent, dialect } = invocation.values;
+  const house = await openHouse(invocation);
+  if (dialect === "juggler") {
+    const { serveJugglerOnStdio } = await import("../gateway/juggler-on-stdio.ts");
+    await serveJugglerOnStdio(house);
+  } else await serveAcpOnStdio(house, { agent, withActions: dialect !== "acp" });
   return 0;
 }

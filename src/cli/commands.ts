@@ -3,6 +3,7 @@ import { config } from "./commands/config.ts";
 import { doctor } from "./commands/doctor.ts";
 import { orchestrator } from "./commands/orchestrator.ts";
 import { plugin } from "./commands/plugin.ts";
+import { session } from "./commands/session.ts";
 import { token } from "./commands/token.ts";
 import { tools } from "./commands/tools.ts";
 
@@ -93,6 +94,11 @@ const acp: Command = {
       choices: ["auto", "acp"],
       default: "auto",
     },
+    agent: {
+      type: "string",
+      value: "NAME",
+      describe: "Who works in new sessions: one of the configured `agents`, or trunkline",
+    },
   },
   examples: [
     { run: "trunkline acp", explains: "Offer conversations to the editor that started it." },
@@ -152,5 +158,18 @@ export const PROGRAM: Command = {
     { run: "trunkline help serve", explains: "Read about one command." },
     { run: "trunkline --mode=mcp", explains: "The same as `trunkline mcp`." },
   ],
-  commands: [serve, mcp, acp, orchestrator, tools, plugin, token, config, doctor, completion, help],
+  commands: [
+    serve,
+    mcp,
+    acp,
+    session,
+    orchestrator,
+    tools,
+    plugin,
+    token,
+    config,
+    doctor,
+    completion,
+    help,
+  ],
 };

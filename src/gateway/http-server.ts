@@ -3,12 +3,14 @@ import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 
 import { VERSION } from "../base/version.ts";
-import { acpServer } from "../protocol/acp/serve.ts";
+import type { AcpConnection } from "../protocol/acp/connection.ts";
+import { AcpDoor } from "../protocol/acp/door.ts";
+import { AcpHttp } from "../protocol/acp/http/acp-http.ts";
+import { AcpConversation } from "../protocol/acp/serve.ts";
 import { McpDoor } from "../protocol/mcp/door.ts";
 import { McpHttp } from "../protocol/mcp/http/mcp-http.ts";
 import type { McpHttpOptions } from "../protocol/mcp/http/options.ts";
 import { refuse, transportError } from "../protocol/mcp/http/reply.ts";
-import { Peer } from "../rpc/peer.ts";
 import type { PeerOptions } from "../rpc/peer-options.ts";
 import { Offer } from "../tool/offer.ts";
 import type { Channel } from "../wire/channel.ts";
@@ -21,6 +23,7 @@ import type { House } from "./house.ts";
 import { fail, refuseUpgrade, send } from "./http-answers.ts";
 import { createListener, listen } from "./listener.ts";
 import { Metrics } from "./metrics.ts";
+import { LateSessions } from "./sessions-late.ts";
 import { statusPage } from "./status-page.ts";
 
 export interface HttpServerOptions {
@@ -40,10 +43,13 @@ export class HttpServer {
   readonly #serving: Serving;
   readonly #admission: Admission;
   readonly #sockets: WebSocketAcceptor;
-  readonly #peers = new Set<Peer>();
+  readonly #clients = new Set<AcpConversation>();
   readonly #metrics = new Metrics();
   readonly #mcp: McpHttp;
-  readonly #acp: PeerOptions<undefined>;
+  readonly #sessions: LateSessions;
+  readonly #acp: AcpDoor;
+  readonly #acpOptions: PeerOptions<AcpConnection>;
+  readonly #acpHttp: AcpHttp;
 
   private constructor(house: House, serving: Serving, options: HttpServerOptions) {
     const { limits } = house.config;
@@ -62,7 +68,18 @@ export class HttpServer {
         else this.#metrics.connectionClosed("mcp");
       },
     });
-    this.#acp = house.furnish(acpServer(limits.messages));
+    this.#sessions = new LateSessions(house);
+    this.#acp = new AcpDoor({ sessions: this.#sessions.open, limits: limits.messages });
+    this.#acpOptions = house.furnish(this.#acp.peerOptions);
+    this.#acpHttp = new AcpHttp({
+      door: this.#acp,
+      peerOptions: this.#acpOptions,
+      channelLimits: limits,
+      onChange: (change) => {
+        if (change === "opened") this.#metrics.connectionOpened("acp");
+        else this.#metrics.connectionClosed("acp");
+      },
+    });
     this.#sockets = new WebSocketAcceptor(limits);
     const { server, scheme } = createListener(serving, house.log, (request, response) => {
       this.#handle(request, response);
@@ -110,11 +127,12 @@ export class HttpServer {
   /** Takes no more, answers what is in flight for at most `grace` milliseconds, and ends. */
   async close(grace: number): Promise<void> {
     const closed = new Promise((resolve) => this.#server.close(resolve));
-    const peers = Array.from(this.#peers, (peer) => peer.close(grace));
-    await Promise.all([this.#mcp.close(grace), ...peers]);
+    const clients = Array.from(this.#clients, (client) => client.close(grace));
+    await Promise.all([this.#mcp.close(grace), this.#acpHttp.close(grace), ...clients]);
     this.#sockets[Symbol.dispose]();
     this.#server.closeAllConnections();
     await closed;
+    await this.#sessions[Symbol.asyncDispose]();
     await this.#admission[Symbol.asyncDispose]();
   }
 
@@ -138,6 +156,7 @@ export class HttpServer {
   }
 
   #route(path: string, request: IncomingMessage, response: ServerResponse): void {
+    if (path === "/acp") return this.#acpHttp.handle(request, response);
     switch (`${request.method} ${path}`) {
       case "GET /healthz":
         return send(response, 200, "application/json", JSON.stringify(this.#publicHealth()));
@@ -147,9 +166,6 @@ export class HttpServer {
         const page = statusPage(this.#serving.publicUrl ?? this.origin, this.#health());
         return send(response, 200, "text/html; charset=utf-8", page);
       }
-      case "GET /acp":
-        response.setHeader("upgrade", "websocket");
-        return fail(response, 426, "Connect to /acp with a WebSocket");
       default:
         return this.#unknown(path, response);
     }
@@ -177,18 +193,19 @@ export class HttpServer {
   }
 
   async #converse(channel: Channel<string>): Promise<void> {
-    const peer = new Peer(channel, undefined, this.#acp);
-    this.#peers.add(peer);
+    const client = new AcpConversation(this.#acp, channel, this.#acpOptions);
+    this.#clients.add(client);
     this.#metrics.connectionOpened("acp");
-    await peer.ended;
-    await peer.close(Infinity);
+    await client.ended;
+    // What it asked goes on in its session; there is nobody to answer any more.
+    await client.close(0);
     this.#metrics.connectionClosed("acp");
-    this.#peers.delete(peer);
+    this.#clients.delete(client);
   }
 
   #health(): { status: "ok"; version: string; uptimeSeconds: number; connections: number } {
     const { uptimeSeconds } = this.#metrics;
-    const connections = this.#peers.size + this.#mcp.size;
+    const connections = this.#clients.size + this.#acpHttp.size + this.#mcp.size;
     return { status: "ok", version: VERSION, uptimeSeconds, connections };
   }
 

@@ -8,7 +8,10 @@ import type {
   IdentitySettings,
   McpServer,
   MessageLimit,
+  ModelProvider,
+  ModelSettings,
   PluginProgram,
+  ReviewSettings,
   ServeSettings,
   ToolRule,
 } from "./schema.gen.ts";
@@ -27,12 +30,17 @@ export interface Config {
     PeerLimits & { readonly messages: Readonly<Record<string, MessageLimit>> };
   readonly mcpServers: Readonly<Record<string, McpServer>>;
   readonly agents: Readonly<Record<string, AgentCommand>>;
+  readonly models: Omit<Required<ModelSettings>, "default" | "providers"> & {
+    readonly default?: string;
+    readonly providers: Readonly<Record<string, ModelProvider>>;
+  };
   readonly identities: Readonly<Record<string, IdentitySettings>>;
   readonly "x-juggler"?: Readonly<Record<string, unknown>>;
   readonly bus: Omit<BusSettings, "clientCertificate" | "plugins"> & {
     readonly clientCertificate: "require" | "request";
     readonly plugins: Readonly<Record<string, PluginProgram>>;
   };
+  readonly review: Required<ReviewSettings>;
   readonly policy: {
     readonly tools: {
       readonly default: Decision;

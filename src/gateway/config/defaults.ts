@@ -12,8 +12,10 @@ export function defaultConfig(data: string): Config {
     limits: { ...DEFAULT_CHANNEL_LIMITS, ...DEFAULT_PEER_LIMITS, messages: {} },
     mcpServers: {},
     agents: {},
+    models: { local: true, maxSteps: 100, toolTimeout: 120_000, providers: {} },
     identities: {},
     bus: { clientCertificate: "require", plugins: {} },
+    review: { batch: 10, first: "newest", lease: 900, dropFiles: true },
     policy: { tools: { default: "allow", rules: [], approve: "first-use" } },
   };
 }

@@ -181,7 +181,7 @@ describe("loadConfig() refuses", () => {
       "2:15: 'server.prot' is not a known key; did you mean 'port'?",
     ],
     ['{ "mcpServer": {} }', "1:3: 'mcpServer' is not a known key; did you mean 'mcpServers'?"],
-    ['{ "identities": {} }', "1:3: 'identities' is not a known key"],
+    ['{ "nonsense": {} }', "1:3: 'nonsense' is not a known key"],
     [
       '{ "log": { "level": "loud" } }',
       "1:21: 'log.level' must be one of: debug, info, warn, error",

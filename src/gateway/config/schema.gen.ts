@@ -33,6 +33,7 @@ export interface ConfigFile {
   readonly agents?: {
     readonly [key: string]: AgentCommand;
   };
+  readonly models?: ModelSettings;
   /** Git identities, by name; `trunkline identity add` writes one. */
   readonly identities?: {
     readonly [key: string]: IdentitySettings;
@@ -42,89 +43,29 @@ export interface ConfigFile {
     readonly [key: string]: unknown;
   };
   readonly bus?: BusSettings;
+  readonly review?: ReviewSettings;
   readonly policy?: {
     readonly tools?: ToolPolicy;
   };
 }
 
-/** Who may reach `trunkline serve`, and how. */
-export interface ServeSettings {
+/** Review comments and how agents get them. */
+export interface ReviewSettings {
   /**
-   * Address that others reach the gateway by, without `/mcp`. With one that is not this machine's,
-   * every request needs a token.
+   * Comments in one answer of `check_lazygit_messages` and `lazygit://messages`; the others follow
+   * in the next.
    */
-  readonly publicUrl?: string;
-  /** Names that requests may have in `Host`, besides that of `publicUrl` and this machine's. */
-  readonly allowedHosts?: readonly string[];
-  /** Where pages in a browser may come from that use the gateway. */
-  readonly allowedOrigins?: readonly string[];
-  readonly tls?: {
-    /** Certificate and its chain, in PEM. Not absolute, it counts from this file's folder. */
-    readonly certFile: string;
-    /** Its private key, in PEM; found in the same way. */
-    readonly keyFile: string;
-  };
-  readonly oauth?: {
-    /** Issuers whose access tokens (signed JWTs) are accepted; `https`, or on this machine. */
-    readonly authorizationServers: readonly string[];
-    /** What a token has to be good for, all of it. */
-    readonly scopes?: readonly string[];
-    /** Whom a token may be meant for, besides `publicUrl` with `/mcp`. */
-    readonly audience?: string;
-  };
-}
-
-/** The plugin bus. */
-export interface BusSettings {
+  readonly batch?: number;
+  /** Which comments come first where there are more than that. */
+  readonly first?: "newest" | "oldest";
+  /** Seconds that an agent keeps a thread it has claimed without a sign of life. */
+  readonly lease?: number;
   /**
-   * Address that plugins and other programs find the bus at, such as `localhost:50100`;
-   * `tls://HOST:PORT` where UDP is blocked. `trunkline serve` has a bus when this is set or there
-   * are plugins.
+   * Whether comments are taken in that lazygit-mcp-bridge and others leave in
+   * `jesseduffield/lazygit/mcp-messages.json` of the configuration folder, or in `review-inbox` of
+   * the data folder.
    */
-  readonly listen?: string;
-  /**
-   * Folder of the certificates that the bus and its plugins show each other; default `certs` in the
-   * data folder. Not absolute, it counts from this file's folder.
-   */
-  readonly certsDir?: string;
-  /**
-   * Whether whoever connects must have a certificate. `request` lets in programs without one, as
-   * Orchestra does: anybody who reaches the address can then call every tool.
-   */
-  readonly clientCertificate?: "require" | "request";
-  /**
-   * Folder whose `.projects` holds what plugins store as Markdown; default `workspace` in the data
-   * folder. Not absolute, it counts from this file's folder.
-   */
-  readonly workspace?: string;
-  /** Plugins that are started, by id. */
-  readonly plugins?: {
-    readonly [key: string]: PluginProgram;
-  };
-}
-
-/** A plugin: a program that is started and offers tools on the bus. */
-export interface PluginProgram {
-  /** Program to start, found as for an MCP server. */
-  readonly command: string;
-  /** Its arguments. */
-  readonly args?: readonly string[];
-  /** Variables it gets besides the usual ones. */
-  readonly env?: {
-    readonly [key: string]: string;
-  };
-  /** Sent to it when it boots. */
-  readonly config?: {
-    readonly [key: string]: string;
-  };
-  /** Whether it is started; it is unless this is false. */
-  readonly enabled?: boolean;
-  /** Plugins that have to be up before it. */
-  readonly dependsOn?: readonly string[];
-  /** Kinds of storage that it provides, besides those that it says itself. */
-  readonly providesStorage?: readonly string[];
-  /** Providers of AI that it stands for, besides those that it says itself. */
-  readonly providesAi?: readonly string[];
+  readonly dropFiles?: boolean;
 }
 
 /** Bounds that keep one peer from taking everything. */
@@ -210,6 +151,99 @@ export interface AgentCommand {
   };
 }
 
+/** The plugin bus. */
+export interface BusSettings {
+  /**
+   * Address that plugins and other programs find the bus at, such as `localhost:50100`;
+   * `tls://HOST:PORT` where UDP is blocked. `trunkline serve` has a bus when this is set or there
+   * are plugins.
+   */
+  readonly listen?: string;
+  /**
+   * Folder of the certificates that the bus and its plugins show each other; default `certs` in the
+   * data folder. Not absolute, it counts from this file's folder.
+   */
+  readonly certsDir?: string;
+  /**
+   * Whether whoever connects must have a certificate. `request` lets in programs without one, as
+   * Orchestra does: anybody who reaches the address can then call every tool.
+   */
+  readonly clientCertificate?: "require" | "request";
+  /**
+   * Folder whose `.projects` holds what plugins store as Markdown; default `workspace` in the data
+   * folder. Not absolute, it counts from this file's folder.
+   */
+  readonly workspace?: string;
+  /** Plugins that are started, by id. */
+  readonly plugins?: {
+    readonly [key: string]: PluginProgram;
+  };
+}
+
+/** A plugin: a program that is started and offers tools on the bus. */
+export interface PluginProgram {
+  /** Program to start, found as for an MCP server. */
+  readonly command: string;
+  /** Its arguments. */
+  readonly args?: readonly string[];
+  /** Variables it gets besides the usual ones. */
+  readonly env?: {
+    readonly [key: string]: string;
+  };
+  /** Sent to it when it boots. */
+  readonly config?: {
+    readonly [key: string]: string;
+  };
+  /** Whether it is started; it is unless this is false. */
+  readonly enabled?: boolean;
+  /** Plugins that have to be up before it. */
+  readonly dependsOn?: readonly string[];
+  /** Kinds of storage that it provides, besides those that it says itself. */
+  readonly providesStorage?: readonly string[];
+  /** Providers of AI that it stands for, besides those that it says itself. */
+  readonly providesAi?: readonly string[];
+}
+
+/** The language models of the built-in agent. */
+export interface ModelSettings {
+  /**
+   * Model that sessions begin with, as `provider/model`; `offline` for none. Without it, the first
+   * one that there is.
+   */
+  readonly default?: string;
+  /** Whether Ollama, LM Studio and llama.cpp are looked for on this machine. */
+  readonly local?: boolean;
+  /** Answers of the model in one turn. */
+  readonly maxSteps?: number;
+  /** Milliseconds that a tool of the agent may take which has no limit of its own. */
+  readonly toolTimeout?: number;
+  /**
+   * Who runs models, by name, besides Anthropic, OpenAI and Google, which are there when their keys
+   * are in the environment.
+   */
+  readonly providers?: {
+    readonly [key: string]: ModelProvider;
+  };
+}
+
+/** Somebody who runs language models. */
+export interface ModelProvider {
+  /** How it is spoken to; `openai-compatible` when left out. */
+  readonly type?: "openai-compatible" | "anthropic" | "openai" | "google";
+  /** Its address, such as `http://127.0.0.1:8000/v1`. */
+  readonly baseUrl?: string;
+  /** Name of the variable that holds its key; never the key itself. */
+  readonly keyVariable?: string;
+  /** Headers to send with every request. */
+  readonly headers?: {
+    readonly [key: string]: string;
+  };
+  /** Models to offer whether it lists them or not, the best first. */
+  readonly models?: readonly string[];
+  /** Tokens that its models take in, where it does not say so itself. */
+  readonly contextWindow?: number;
+}
+
 /** Who somebody is to git and to a forge. */
 export interface IdentitySettings {
   /** What kind of forge it is for. */
@@ -278,6 +312,33 @@ export interface MatchRule {
   readonly remote?: string;
 }
 
+/** Who may reach `trunkline serve`, and how. */
+export interface ServeSettings {
+  /**
+   * Address that others reach the gateway by, without `/mcp`. With one that is not this machine's,
+   * every request needs a token.
+   */
+  readonly publicUrl?: string;
+  /** Names that requests may have in `Host`, besides that of `publicUrl` and this machine's. */
+  readonly allowedHosts?: readonly string[];
+  /** Where pages in a browser may come from that use the gateway. */
+  readonly allowedOrigins?: readonly string[];
+  readonly tls?: {
+    /** Certificate and its chain, in PEM. Not absolute, it counts from this file's folder. */
+    readonly certFile: string;
+    /** Its private key, in PEM; found in the same way. */
+    readonly keyFile: string;
+  };
+  readonly oauth?: {
+    /** Issuers whose access tokens (signed JWTs) are accepted; `https`, or on this machine. */
+    readonly authorizationServers: readonly string[];
+    /** What a token has to be good for, all of it. */
+    readonly scopes?: readonly string[];
+    /** Whom a token may be meant for, besides `publicUrl` with `/mcp`. */
+    readonly audience?: string;
+  };
+}
+
 /** Who may call which tool. */
 export interface ToolPolicy {
   /** What holds for a call that no rule speaks of. */
@@ -318,10 +379,11 @@ export type Decision = "allow" | "ask" | "deny";
 const pattern1 = new RegExp("^https?://", "u");
 const pattern2 = new RegExp("^[A-Za-z0-9_.-]+$", "u");
 const pattern3 = new RegExp("^[!#-[\\]-~]+$", "u");
-const pattern4 = new RegExp("^[A-Za-z0-9_][A-Za-z0-9_.-]*$", "u");
-const pattern5 = new RegExp("^[^\\s<>]+@[^\\s<>]+$", "u");
-const pattern6 = new RegExp("^[^<>\\r\\n]*[^<>\\s.,:;\"'][^<>\\r\\n]*$", "u");
-const pattern7 = new RegExp("^(?:/|~/|[A-Za-z]:[\\\\/])", "u");
+const pattern4 = new RegExp("^[A-Za-z_][A-Za-z0-9_]*$", "u");
+const pattern5 = new RegExp("^[A-Za-z0-9_][A-Za-z0-9_.-]*$", "u");
+const pattern6 = new RegExp("^[^\\s<>]+@[^\\s<>]+$", "u");
+const pattern7 = new RegExp("^[^<>\\r\\n]*[^<>\\s.,:;\"'][^<>\\r\\n]*$", "u");
+const pattern8 = new RegExp("^(?:/|~/|[A-Za-z]:[\\\\/])", "u");
 
 export const checkConfigFile: Check = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
@@ -335,13 +397,15 @@ export const checkConfigFile: Check = (value) => {
       case "limits":
       case "mcpServers":
       case "agents":
+      case "models":
       case "identities":
       case "x-juggler":
       case "bus":
+      case "review":
       case "policy":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["$schema", "server", "data", "log", "serve", "limits", "mcpServers", "agents", "identities", "x-juggler", "bus", "policy"]) };
+        return { path: [key], says: unknownKey(key, ["$schema", "server", "data", "log", "serve", "limits", "mcpServers", "agents", "models", "identities", "x-juggler", "bus", "review", "policy"]) };
     }
   }
   const Schema: unknown = value.$schema;
@@ -434,13 +498,18 @@ export const checkConfigFile: Check = (value) => {
       if (problem4 !== undefined) return within(problem4, "agents", key5);
     }
   }
+  const models: unknown = value.models;
+  if (models !== undefined) {
+    const problem5 = checkModelSettings(models);
+    if (problem5 !== undefined) return within(problem5, "models");
+  }
   const identities: unknown = value.identities;
   if (identities !== undefined) {
     if (!isObject(identities)) return { path: ["identities"], says: "must be an object" };
     for (const key6 in identities) {
       const item3: unknown = identities[key6];
-      const problem5 = checkIdentitySettings(item3);
-      if (problem5 !== undefined) return within(problem5, "identities", key6);
+      const problem6 = checkIdentitySettings(item3);
+      if (problem6 !== undefined) return within(problem6, "identities", key6);
     }
   }
   const xJuggler: unknown = value["x-juggler"];
@@ -449,8 +518,13 @@ export const checkConfigFile: Check = (value) => {
   }
   const bus: unknown = value.bus;
   if (bus !== undefined) {
-    const problem6 = checkBusSettings(bus);
-    if (problem6 !== undefined) return within(problem6, "bus");
+    const problem7 = checkBusSettings(bus);
+    if (problem7 !== undefined) return within(problem7, "bus");
+  }
+  const review: unknown = value.review;
+  if (review !== undefined) {
+    const problem8 = checkReviewSettings(review);
+    if (problem8 !== undefined) return within(problem8, "review");
   }
   const policy: unknown = value.policy;
   if (policy !== undefined) {
@@ -465,8 +539,8 @@ export const checkConfigFile: Check = (value) => {
     }
     const tools: unknown = policy.tools;
     if (tools !== undefined) {
-      const problem7 = checkToolPolicy(tools);
-      if (problem7 !== undefined) return within(problem7, "policy", "tools");
+      const problem9 = checkToolPolicy(tools);
+      if (problem9 !== undefined) return within(problem9, "policy", "tools");
     }
   }
   return undefined;
@@ -979,6 +1053,131 @@ export const checkAgentCommand: Check = (value) => {
   return undefined;
 };
 
+export const checkModelSettings: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "default":
+      case "local":
+      case "maxSteps":
+      case "toolTimeout":
+      case "providers":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["default", "local", "maxSteps", "toolTimeout", "providers"]) };
+    }
+  }
+  const default2: unknown = value.default;
+  if (default2 !== undefined) {
+    if (typeof default2 !== "string") return { path: ["default"], says: "must be a string" };
+    if (default2 === "") return { path: ["default"], says: "must not be empty" };
+  }
+  const local: unknown = value.local;
+  if (local !== undefined) {
+    if (typeof local !== "boolean") return { path: ["local"], says: "must be true or false" };
+  }
+  const maxSteps: unknown = value.maxSteps;
+  if (maxSteps !== undefined) {
+    if (typeof maxSteps !== "number" || !Number.isInteger(maxSteps)) {
+      return { path: ["maxSteps"], says: "must be an integer" };
+    }
+    if (maxSteps < 1) return { path: ["maxSteps"], says: "must be at least 1" };
+    if (maxSteps > 10000) return { path: ["maxSteps"], says: "must be at most 10000" };
+  }
+  const toolTimeout: unknown = value.toolTimeout;
+  if (toolTimeout !== undefined) {
+    if (typeof toolTimeout !== "number" || !Number.isInteger(toolTimeout)) {
+      return { path: ["toolTimeout"], says: "must be an integer" };
+    }
+    if (toolTimeout < 1000) return { path: ["toolTimeout"], says: "must be at least 1000" };
+    if (toolTimeout > 2147483647) {
+      return { path: ["toolTimeout"], says: "must be at most 2147483647" };
+    }
+  }
+  const providers: unknown = value.providers;
+  if (providers !== undefined) {
+    if (!isObject(providers)) return { path: ["providers"], says: "must be an object" };
+    for (const key2 in providers) {
+      const item: unknown = providers[key2];
+      const problem = checkModelProvider(item);
+      if (problem !== undefined) return within(problem, "providers", key2);
+    }
+  }
+  return undefined;
+};
+
+export const checkModelProvider: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "type":
+      case "baseUrl":
+      case "keyVariable":
+      case "headers":
+      case "models":
+      case "contextWindow":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["type", "baseUrl", "keyVariable", "headers", "models", "contextWindow"]) };
+    }
+  }
+  const type: unknown = value.type;
+  if (type !== undefined) {
+    if (type !== "openai-compatible" && type !== "anthropic" && type !== "openai" && type !== "google") {
+      return { path: ["type"], says: "must be one of: openai-compatible, anthropic, openai, google" };
+    }
+  }
+  const baseUrl: unknown = value.baseUrl;
+  if (baseUrl !== undefined) {
+    if (typeof baseUrl !== "string") return { path: ["baseUrl"], says: "must be a string" };
+    if (!pattern1.test(baseUrl)) {
+      return { path: ["baseUrl"], says: "must match the pattern ^https?://" };
+    }
+    if (!isUri(baseUrl)) return { path: ["baseUrl"], says: "must be a URI" };
+  }
+  const keyVariable: unknown = value.keyVariable;
+  if (keyVariable !== undefined) {
+    if (typeof keyVariable !== "string") {
+      return { path: ["keyVariable"], says: "must be a string" };
+    }
+    if (!pattern4.test(keyVariable)) {
+      return { path: ["keyVariable"], says: "must match the pattern ^[A-Za-z_][A-Za-z0-9_]*$" };
+    }
+  }
+  const headers: unknown = value.headers;
+  if (headers !== undefined) {
+    if (!isObject(headers)) return { path: ["headers"], says: "must be an object" };
+    for (const key2 in headers) {
+      const item: unknown = headers[key2];
+      if (typeof item !== "string") {
+        return { path: ["headers", key2], says: "must be a string" };
+      }
+    }
+  }
+  const models: unknown = value.models;
+  if (models !== undefined) {
+    if (!Array.isArray(models)) return { path: ["models"], says: "must be a list" };
+    for (let i = 0; i < models.length; i++) {
+      const item2: unknown = models[i];
+      if (typeof item2 !== "string") return { path: ["models", i], says: "must be a string" };
+      if (item2 === "") return { path: ["models", i], says: "must not be empty" };
+    }
+  }
+  const contextWindow: unknown = value.contextWindow;
+  if (contextWindow !== undefined) {
+    if (typeof contextWindow !== "number" || !Number.isInteger(contextWindow)) {
+      return { path: ["contextWindow"], says: "must be an integer" };
+    }
+    if (contextWindow < 1024) {
+      return { path: ["contextWindow"], says: "must be at least 1024" };
+    }
+    if (contextWindow > 100000000) {
+      return { path: ["contextWindow"], says: "must be at most 100000000" };
+    }
+  }
+  return undefined;
+};
+
 export const checkIdentitySettings: Check = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
@@ -1013,7 +1212,7 @@ export const checkIdentitySettings: Check = (value) => {
   const sshHost: unknown = value.sshHost;
   if (sshHost !== undefined) {
     if (typeof sshHost !== "string") return { path: ["sshHost"], says: "must be a string" };
-    if (!pattern4.test(sshHost)) {
+    if (!pattern5.test(sshHost)) {
       return { path: ["sshHost"], says: "must match the pattern ^[A-Za-z0-9_][A-Za-z0-9_.-]*$" };
     }
   }
@@ -1025,7 +1224,7 @@ export const checkIdentitySettings: Check = (value) => {
   const email: unknown = value.email;
   if (email !== undefined) {
     if (typeof email !== "string") return { path: ["email"], says: "must be a string" };
-    if (!pattern5.test(email)) {
+    if (!pattern6.test(email)) {
       return { path: ["email"], says: "must match the pattern ^[^\\s<>]+@[^\\s<>]+$" };
     }
   }
@@ -1034,14 +1233,14 @@ export const checkIdentitySettings: Check = (value) => {
     if (typeof displayName !== "string") {
       return { path: ["displayName"], says: "must be a string" };
     }
-    if (!pattern6.test(displayName)) {
+    if (!pattern7.test(displayName)) {
       return { path: ["displayName"], says: "must match the pattern ^[^<>\\r\\n]*[^<>\\s.,:;\"'][^<>\\r\\n]*$" };
     }
   }
   const sshKey: unknown = value.sshKey;
   if (sshKey !== undefined) {
     if (typeof sshKey !== "string") return { path: ["sshKey"], says: "must be a string" };
-    if (!pattern7.test(sshKey)) {
+    if (!pattern8.test(sshKey)) {
       return { path: ["sshKey"], says: "must match the pattern ^(?:/|~/|[A-Za-z]:[\\\\/])" };
     }
   }
@@ -1193,7 +1392,7 @@ export const checkMatchRule: Check = (value) => {
   const path: unknown = value.path;
   if (path !== undefined) {
     if (typeof path !== "string") return { path: ["path"], says: "must be a string" };
-    if (!pattern7.test(path)) {
+    if (!pattern8.test(path)) {
       return { path: ["path"], says: "must match the pattern ^(?:/|~/|[A-Za-z]:[\\\\/])" };
     }
   }
@@ -1337,6 +1536,50 @@ export const checkPluginProgram: Check = (value) => {
       if (typeof item6 !== "string") {
         return { path: ["providesAi", i4], says: "must be a string" };
       }
+    }
+  }
+  return undefined;
+};
+
+export const checkReviewSettings: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "batch":
+      case "first":
+      case "lease":
+      case "dropFiles":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["batch", "first", "lease", "dropFiles"]) };
+    }
+  }
+  const batch: unknown = value.batch;
+  if (batch !== undefined) {
+    if (typeof batch !== "number" || !Number.isInteger(batch)) {
+      return { path: ["batch"], says: "must be an integer" };
+    }
+    if (batch < 1) return { path: ["batch"], says: "must be at least 1" };
+    if (batch > 1000) return { path: ["batch"], says: "must be at most 1000" };
+  }
+  const first: unknown = value.first;
+  if (first !== undefined) {
+    if (first !== "newest" && first !== "oldest") {
+      return { path: ["first"], says: "must be one of: newest, oldest" };
+    }
+  }
+  const lease: unknown = value.lease;
+  if (lease !== undefined) {
+    if (typeof lease !== "number" || !Number.isInteger(lease)) {
+      return { path: ["lease"], says: "must be an integer" };
+    }
+    if (lease < 1) return { path: ["lease"], says: "must be at least 1" };
+    if (lease > 86400) return { path: ["lease"], says: "must be at most 86400" };
+  }
+  const dropFiles: unknown = value.dropFiles;
+  if (dropFiles !== undefined) {
+    if (typeof dropFiles !== "boolean") {
+      return { path: ["dropFiles"], says: "must be true or false" };
     }
   }
   return undefined;

@@ -1,3 +1,8 @@
+import { BUS_SCHEMAS } from "./bus-schemas.ts";
+import { IDENTITY_SCHEMAS } from "./identity-schemas.ts";
+import { MODEL_SCHEMAS } from "./model-schemas.ts";
+import { SERVE_SCHEMAS } from "./serve-schemas.ts";
+
 /**
  * The configuration as it is written in a file. `x-project` says what a project's own file may set:
  * true without being trusted, false never; anything else once it is trusted.
@@ -73,6 +78,7 @@ export const schemas = {
         default: {},
         description: "Coding agents that speak ACP, by name.",
       },
+      models: { $ref: "#ModelSettings" },
       identities: {
         type: "object",
         additionalProperties: { $ref: "#IdentitySettings" },
@@ -86,6 +92,7 @@ export const schemas = {
         "x-project": false,
       },
       bus: { $ref: "#BusSettings" },
+      review: { $ref: "#ReviewSettings" },
       policy: {
         type: "object",
         additionalProperties: false,
@@ -94,162 +101,39 @@ export const schemas = {
     },
   },
 
-  ServeSettings: {
-    description: "Who may reach `trunkline serve`, and how.",
+  ReviewSettings: {
+    description: "Review comments and how agents get them.",
     type: "object",
     additionalProperties: false,
     properties: {
-      publicUrl: {
-        type: "string",
-        format: "uri",
-        pattern: "^https?://",
+      batch: {
+        type: "integer",
+        minimum: 1,
+        maximum: 1_000,
+        default: 10,
         description:
-          "Address that others reach the gateway by, without `/mcp`. With one that is not this " +
-          "machine's, every request needs a token.",
+          "Comments in one answer of `check_lazygit_messages` and `lazygit://messages`; the others " +
+          "follow in the next.",
       },
-      allowedHosts: {
-        type: "array",
-        items: { type: "string", pattern: "^[A-Za-z0-9_.-]+$" },
-        default: [],
-        description:
-          "Names that requests may have in `Host`, besides that of `publicUrl` and this machine's.",
+      first: {
+        enum: ["newest", "oldest"],
+        default: "newest",
+        description: "Which comments come first where there are more than that.",
       },
-      allowedOrigins: {
-        type: "array",
-        items: { type: "string", format: "uri", pattern: "^https?://" },
-        default: [],
-        description: "Where pages in a browser may come from that use the gateway.",
+      lease: {
+        type: "integer",
+        minimum: 1,
+        maximum: 86_400,
+        default: 900,
+        description: "Seconds that an agent keeps a thread it has claimed without a sign of life.",
       },
-      tls: {
-        type: "object",
-        additionalProperties: false,
-        required: ["certFile", "keyFile"],
-        properties: {
-          certFile: {
-            type: "string",
-            minLength: 1,
-            description:
-              "Certificate and its chain, in PEM. Not absolute, it counts from this file's folder.",
-          },
-          keyFile: {
-            type: "string",
-            minLength: 1,
-            description: "Its private key, in PEM; found in the same way.",
-          },
-        },
-      },
-      oauth: {
-        type: "object",
-        additionalProperties: false,
-        required: ["authorizationServers"],
-        properties: {
-          authorizationServers: {
-            type: "array",
-            minItems: 1,
-            maxItems: 8,
-            items: { type: "string", format: "uri", pattern: "^https?://" },
-            description:
-              "Issuers whose access tokens (signed JWTs) are accepted; `https`, or on this machine.",
-          },
-          scopes: {
-            type: "array",
-            maxItems: 64,
-            items: { type: "string", pattern: "^[!#-[\\]-~]+$" },
-            description: "What a token has to be good for, all of it.",
-          },
-          audience: {
-            type: "string",
-            minLength: 1,
-            description: "Whom a token may be meant for, besides `publicUrl` with `/mcp`.",
-          },
-        },
-      },
-    },
-  },
-
-  BusSettings: {
-    description: "The plugin bus.",
-    type: "object",
-    additionalProperties: false,
-    properties: {
-      listen: {
-        type: "string",
-        minLength: 1,
-        description:
-          "Address that plugins and other programs find the bus at, such as `localhost:50100`; " +
-          "`tls://HOST:PORT` where UDP is blocked. `trunkline serve` has a bus when this is set " +
-          "or there are plugins.",
-      },
-      certsDir: {
-        type: "string",
-        minLength: 1,
-        description:
-          "Folder of the certificates that the bus and its plugins show each other; default " +
-          "`certs` in the data folder. Not absolute, it counts from this file's folder.",
-      },
-      clientCertificate: {
-        enum: ["require", "request"],
-        default: "require",
-        description:
-          "Whether whoever connects must have a certificate. `request` lets in programs without " +
-          "one, as Orchestra does: anybody who reaches the address can then call every tool.",
-      },
-      workspace: {
-        type: "string",
-        minLength: 1,
-        description:
-          "Folder whose `.projects` holds what plugins store as Markdown; default `workspace` in " +
-          "the data folder. Not absolute, it counts from this file's folder.",
-      },
-      plugins: {
-        type: "object",
-        additionalProperties: { $ref: "#PluginProgram" },
-        default: {},
-        description: "Plugins that are started, by id.",
-      },
-    },
-  },
-
-  PluginProgram: {
-    description: "A plugin: a program that is started and offers tools on the bus.",
-    type: "object",
-    additionalProperties: false,
-    required: ["command"],
-    properties: {
-      command: {
-        type: "string",
-        minLength: 1,
-        description: "Program to start, found as for an MCP server.",
-      },
-      args: { type: "array", items: { type: "string" }, description: "Its arguments." },
-      env: {
-        type: "object",
-        additionalProperties: { type: "string" },
-        description: "Variables it gets besides the usual ones.",
-      },
-      config: {
-        type: "object",
-        additionalProperties: { type: "string" },
-        description: "Sent to it when it boots.",
-      },
-      enabled: {
+      dropFiles: {
         type: "boolean",
-        description: "Whether it is started; it is unless this is false.",
-      },
-      dependsOn: {
-        type: "array",
-        items: { type: "string" },
-        description: "Plugins that have to be up before it.",
-      },
-      providesStorage: {
-        type: "array",
-        items: { type: "string" },
-        description: "Kinds of storage that it provides, besides those that it says itself.",
-      },
-      providesAi: {
-        type: "array",
-        items: { type: "string" },
-        description: "Providers of AI that it stands for, besides those that it says itself.",
+        default: true,
+        description:
+          "Whether comments are taken in that lazygit-mcp-bridge and others leave in " +
+          "`jesseduffield/lazygit/mcp-messages.json` of the configuration folder, or in " +
+          "`review-inbox` of the data folder.",
       },
     },
   },
@@ -426,133 +310,10 @@ export const schemas = {
     },
   },
 
-  IdentitySettings: {
-    description: "Who somebody is to git and to a forge.",
-    type: "object",
-    additionalProperties: false,
-    required: ["provider"],
-    properties: {
-      provider: {
-        enum: ["github", "gitlab", "bitbucket", "other"],
-        description: "What kind of forge it is for.",
-      },
-      host: {
-        type: "string",
-        minLength: 1,
-        description: "Its host; default that of the provider, such as `github.com`.",
-      },
-      sshHost: {
-        type: "string",
-        pattern: "^[A-Za-z0-9_][A-Za-z0-9_.-]*$",
-        description: "A name for the host that only ssh knows, and finds the right key by.",
-      },
-      user: { type: "string", minLength: 1, description: "Name of the account on the forge." },
-      email: {
-        type: "string",
-        pattern: "^[^\\s<>]+@[^\\s<>]+$",
-        description: "Address that commits bear.",
-      },
-      displayName: {
-        type: "string",
-        pattern: "^[^<>\\r\\n]*[^<>\\s.,:;\"'][^<>\\r\\n]*$",
-        description: "Name that commits bear; default `user`.",
-      },
-      sshKey: {
-        type: "string",
-        pattern: "^(?:/|~/|[A-Za-z]:[\\\\/])",
-        description: "File of the private key that ssh logs in with; absolute, or `~/…`.",
-      },
-      signing: { $ref: "#SigningSettings" },
-      tokenSource: { $ref: "#TokenSource" },
-      organizations: {
-        type: "array",
-        items: { type: "string", minLength: 1 },
-        description: "Owners of repositories that it is for, such as `acme` or `group/subgroup`.",
-      },
-      match: {
-        type: "array",
-        items: { $ref: "#MatchRule" },
-        description: "Repositories that it is for; one rule has to fit.",
-      },
-      "x-juggler": {
-        type: "object",
-        description: "What RemoteJuggler knew of it and Trunkline has no use for, as imported.",
-      },
-    },
-  },
-
-  SigningSettings: {
-    description: "How commits and tags are signed.",
-    type: "object",
-    additionalProperties: false,
-    required: ["format"],
-    properties: {
-      format: { enum: ["openpgp", "ssh"], description: "By gpg, or by ssh." },
-      key: {
-        type: "string",
-        minLength: 1,
-        description:
-          "Of `openpgp` the id of a key, default the one for `email`; of `ssh` a file, default " +
-          "`sshKey`.",
-      },
-      signCommits: { type: "boolean", description: "Sign commits; it is so unless this is false." },
-      signTags: { type: "boolean", description: "Sign tags; it is so only if this is true." },
-      hardware: { type: "boolean", description: "The key lives in a device." },
-      touchPolicy: {
-        type: "string",
-        minLength: 1,
-        description: "When the device wants to be touched, such as `on`, `cached` or `off`.",
-      },
-    },
-  },
-
-  TokenSource: {
-    description: "Where the token of an identity comes from; never the token itself.",
-    type: "object",
-    additionalProperties: false,
-    required: ["kind"],
-    properties: {
-      kind: {
-        enum: ["keychain", "environment", "command-line", "none"],
-        description:
-          "The system's keychain, a variable, the forge's own program (`gh`, `glab`), or nowhere.",
-      },
-      variable: { type: "string", minLength: 1, description: "With `environment`: its name." },
-      service: {
-        type: "string",
-        minLength: 1,
-        description: "With `keychain`: what it is kept under.",
-      },
-    },
-  },
-
-  MatchRule: {
-    description: "Repositories that fit all that it says.",
-    type: "object",
-    additionalProperties: false,
-    properties: {
-      host: {
-        type: "string",
-        minLength: 1,
-        description: "Host of a remote; `*` stands for any text.",
-      },
-      owner: {
-        type: "string",
-        minLength: 1,
-        description: "Owner of the repository there, groups below it included; likewise.",
-      },
-      path: {
-        type: "string",
-        pattern: "^(?:/|~/|[A-Za-z]:[\\\\/])",
-        description: "Folder that it lies in; absolute, or `~/…`; likewise.",
-      },
-      remote: {
-        type: "string",
-        minLength: 1,
-        description: "Address of a remote; likewise.",
-      },
-    },
-  },
+  ...BUS_SCHEMAS,
+  ...MODEL_SCHEMAS,
+  ...IDENTITY_SCHEMAS,
+  ...SERVE_SCHEMAS,
 
   ToolPolicy: {
     description: "Who may call which tool.",

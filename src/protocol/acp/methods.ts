@@ -1,13 +1,132 @@
-import { method } from "../../rpc/method.ts";
-import { checkInitializeParams, type InitializeParams } from "./schema.gen.ts";
+import { type Method, method } from "../../rpc/method.ts";
+import {
+  type AuthenticateParams,
+  checkAuthenticateParams,
+  checkCreateTerminalParams,
+  checkCreateTerminalResult,
+  checkInitializeParams,
+  checkInitializeResult,
+  checkListSessionsParams,
+  checkNewSessionParams,
+  checkNewSessionResult,
+  checkOldSessionParams,
+  checkPermissionParams,
+  checkPermissionResult,
+  checkPromptParams,
+  checkPromptResult,
+  checkReadFileParams,
+  checkReadFileResult,
+  checkSessionParams,
+  checkSetConfigOptionParams,
+  checkSetModelParams,
+  checkSetModeParams,
+  checkSettingsResult,
+  checkTerminalOutputResult,
+  checkTerminalParams,
+  checkUpdateParams,
+  checkWriteFileParams,
+  type CreateTerminalParams,
+  type InitializeParams,
+  type InitializeResult,
+  type ListSessionsParams,
+  type NewSessionParams,
+  type NewSessionResult,
+  type OldSessionParams,
+  type PermissionParams,
+  type PromptParams,
+  type PromptResult,
+  type ReadFileParams,
+  type ReadFileResult,
+  type SessionParams,
+  type SetConfigOptionParams,
+  type SetModelParams,
+  type SetModeParams,
+  type SettingsResult,
+  type TerminalParams,
+  type UpdateParams,
+  type WriteFileParams,
+} from "./schema.gen.ts";
 
-export interface InitializeResult {
-  readonly protocolVersion: number;
-  readonly agentCapabilities: { readonly loadSession: boolean };
-  readonly agentInfo: { readonly name: string; readonly version: string };
-  readonly authMethods: readonly never[];
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+const settings = { check: checkOldSessionParams, checkResult: checkSettingsResult };
+const session = { check: checkSessionParams };
+
+/** What clients ask of agents. */
+export const METHODS = {
+  initialize: method<InitializeParams, InitializeResult>("initialize", {
+    check: checkInitializeParams,
+    checkResult: checkInitializeResult,
+  }),
+  authenticate: method<AuthenticateParams, unknown>("authenticate", {
+    check: checkAuthenticateParams,
+  }),
+  logout: method<JsonObject, unknown>("logout"),
+  newSession: method<NewSessionParams, NewSessionResult>("session/new", {
+    check: checkNewSessionParams,
+    checkResult: checkNewSessionResult,
+  }),
+  loadSession: method<OldSessionParams, SettingsResult>("session/load", settings),
+  resumeSession: method<OldSessionParams, SettingsResult>("session/resume", settings),
+  forkSession: method<OldSessionParams, NewSessionResult>("session/fork", {
+    check: checkOldSessionParams,
+    checkResult: checkNewSessionResult,
+  }),
+  listSessions: method<ListSessionsParams, JsonObject>("session/list", {
+    check: checkListSessionsParams,
+  }),
+  deleteSession: method<SessionParams, unknown>("session/delete", session),
+  closeSession: method<SessionParams, unknown>("session/close", session),
+  setMode: method<SetModeParams, unknown>("session/set_mode", { check: checkSetModeParams }),
+  setModel: method<SetModelParams, unknown>("session/set_model", { check: checkSetModelParams }),
+  setConfigOption: method<SetConfigOptionParams, SettingsResult>("session/set_config_option", {
+    check: checkSetConfigOptionParams,
+    checkResult: checkSettingsResult,
+  }),
+  prompt: method<PromptParams, PromptResult>("session/prompt", {
+    check: checkPromptParams,
+    checkResult: checkPromptResult,
+  }),
+  cancel: method<SessionParams>("session/cancel", session),
+} as const;
+
+/** What agents tell and ask of clients. */
+export const CLIENT_METHODS = {
+  update: method<UpdateParams>("session/update", { check: checkUpdateParams }),
+  requestPermission: method<PermissionParams, unknown>("session/request_permission", {
+    check: checkPermissionParams,
+    checkResult: checkPermissionResult,
+  }),
+  readTextFile: method<ReadFileParams, ReadFileResult>("fs/read_text_file", {
+    check: checkReadFileParams,
+    checkResult: checkReadFileResult,
+  }),
+  writeTextFile: method<WriteFileParams, unknown>("fs/write_text_file", {
+    check: checkWriteFileParams,
+  }),
+  createTerminal: method<CreateTerminalParams, unknown>("terminal/create", {
+    check: checkCreateTerminalParams,
+    checkResult: checkCreateTerminalResult,
+  }),
+  terminalOutput: method<TerminalParams, unknown>("terminal/output", {
+    check: checkTerminalParams,
+    checkResult: checkTerminalOutputResult,
+  }),
+  waitForExit: method<TerminalParams, unknown>("terminal/wait_for_exit", {
+    check: checkTerminalParams,
+  }),
+  killTerminal: method<TerminalParams, unknown>("terminal/kill", { check: checkTerminalParams }),
+  releaseTerminal: method<TerminalParams, unknown>("terminal/release", {
+    check: checkTerminalParams,
+  }),
+  elicit: method<JsonObject, unknown>("elicitation/create"),
+} as const;
+
+const BY_NAME = new Map(
+  Object.values(CLIENT_METHODS).map((one) => [one.name, one as Method<object, unknown>]),
+);
+
+/** The method that is asked of a client by its name. */
+export function clientMethod(name: string): Method<object, unknown> {
+  return BY_NAME.get(name) ?? { name };
 }
-
-export const initialize = method<InitializeParams, InitializeResult>("initialize", {
-  check: checkInitializeParams,
-});

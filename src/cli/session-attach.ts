@@ -1,0 +1,83 @@
+import { createInterface } from "node:readline";
+
+import { TrunklineError } from "../base/errors.ts";
+import { type Attached, attachTo } from "../gateway/sessions-attach.ts";
+import { SessionDesk } from "../gateway/sessions-desk.ts";
+import type { Invocation } from "./command.ts";
+import { printable } from "./printable.ts";
+import { quietHouse } from "./quiet-house.ts";
+import { SessionText } from "./session-text.ts";
+
+interface AttachValues {
+  readonly [name: string]: string | boolean | readonly string[] | undefined;
+  readonly url?: string;
+}
+
+/** `trunkline session attach ID`: lines are prompts, and numbers answer what an agent asks. */
+export async function attach(invocation: Invocation<AttachValues>): Promise<number> {
+  const { values, positionals, env, cwd, out, err, color } = invocation;
+  const house = await quietHouse(invocation);
+  const place = await placeOf(house, positionals[0] ?? "", values.url !== undefined, cwd);
+  const text = new SessionText(color);
+  const input = createInterface({ input: process.stdin });
+  const lines = input[Symbol.asyncIterator]();
+  /** Takes the next line instead of having it be a prompt. */
+  let answer: ((line: string) => void) | undefined;
+  await using session = await attachTo(house, {
+    ...place,
+    url: values.url,
+    token: env.TRUNKLINE_TOKEN,
+    update: (update) => out(text.update(update)),
+    permit: async ({ toolCall, options }, signal) => {
+      const { title } = toolCall as { title?: string };
+      const names = options.map(({ name }, at) => `  ${at + 1}) ${printable(name)}\n`);
+      out(`\n? ${printable(title ?? "May it go on?")}\n${names.join("")}`);
+      const line = await new Promise<string | undefined>((resolve) => {
+        answer = resolve;
+        signal.addEventListener("abort", () => resolve(undefined), { once: true });
+      });
+      answer = undefined;
+      return options[Number(line) - 1]?.optionId;
+    },
+  });
+  void session.ended.then(() => input.close());
+  const turns = new Set<Promise<void>>();
+  for (let next = await lines.next(); next.done !== true; next = await lines.next()) {
+    const line = next.value;
+    if (answer !== undefined) answer(line);
+    else if (line === "/cancel") session.cancel();
+    else if (line.trim() !== "") turns.add(say(session, line, { out, err }));
+  }
+  await Promise.all(turns);
+  return 0;
+}
+
+async function say(
+  session: Attached,
+  line: string,
+  { out, err }: Pick<Invocation, "out" | "err">,
+): Promise<void> {
+  try {
+    const stopReason = await session.prompt(line);
+    out(stopReason === "end_turn" ? "\n" : `\n(${stopReason})\n`);
+  } catch (error) {
+    err(`\ntrunkline: ${(error as Error).message}\n`);
+  }
+}
+
+/** A session of a gateway elsewhere is not on our disk. */
+async function placeOf(
+  house: Awaited<ReturnType<typeof quietHouse>>,
+  id: string,
+  isElsewhere: boolean,
+  cwd: string,
+): Promise<{ sessionId: string; cwd: string }> {
+  await using desk = await SessionDesk.open(house);
+  try {
+    const { id: sessionId, cwd: folder } = await desk.find(id);
+    return { sessionId, cwd: folder };
+  } catch (error) {
+    if (isElsewhere && error instanceof TrunklineError) return { sessionId: id, cwd };
+    throw error;
+  }
+}

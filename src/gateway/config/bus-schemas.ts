@@ -1,0 +1,89 @@
+/** The plugin bus as it is written in a configuration file. */
+export const BUS_SCHEMAS = {
+  BusSettings: {
+    description: "The plugin bus.",
+    type: "object",
+    additionalProperties: false,
+    properties: {
+      listen: {
+        type: "string",
+        minLength: 1,
+        description:
+          "Address that plugins and other programs find the bus at, such as `localhost:50100`; " +
+          "`tls://HOST:PORT` where UDP is blocked. `trunkline serve` has a bus when this is set " +
+          "or there are plugins.",
+      },
+      certsDir: {
+        type: "string",
+        minLength: 1,
+        description:
+          "Folder of the certificates that the bus and its plugins show each other; default " +
+          "`certs` in the data folder. Not absolute, it counts from this file's folder.",
+      },
+      clientCertificate: {
+        enum: ["require", "request"],
+        default: "require",
+        description:
+          "Whether whoever connects must have a certificate. `request` lets in programs without " +
+          "one, as Orchestra does: anybody who reaches the address can then call every tool.",
+      },
+      workspace: {
+        type: "string",
+        minLength: 1,
+        description:
+          "Folder whose `.projects` holds what plugins store as Markdown; default `workspace` in " +
+          "the data folder. Not absolute, it counts from this file's folder.",
+      },
+      plugins: {
+        type: "object",
+        additionalProperties: { $ref: "#PluginProgram" },
+        default: {},
+        description: "Plugins that are started, by id.",
+      },
+    },
+  },
+
+  PluginProgram: {
+    description: "A plugin: a program that is started and offers tools on the bus.",
+    type: "object",
+    additionalProperties: false,
+    required: ["command"],
+    properties: {
+      command: {
+        type: "string",
+        minLength: 1,
+        description: "Program to start, found as for an MCP server.",
+      },
+      args: { type: "array", items: { type: "string" }, description: "Its arguments." },
+      env: {
+        type: "object",
+        additionalProperties: { type: "string" },
+        description: "Variables it gets besides the usual ones.",
+      },
+      config: {
+        type: "object",
+        additionalProperties: { type: "string" },
+        description: "Sent to it when it boots.",
+      },
+      enabled: {
+        type: "boolean",
+        description: "Whether it is started; it is unless this is false.",
+      },
+      dependsOn: {
+        type: "array",
+        items: { type: "string" },
+        description: "Plugins that have to be up before it.",
+      },
+      providesStorage: {
+        type: "array",
+        items: { type: "string" },
+        description: "Kinds of storage that it provides, besides those that it says itself.",
+      },
+      providesAi: {
+        type: "array",
+        items: { type: "string" },
+        description: "Providers of AI that it stands for, besides those that it says itself.",
+      },
+    },
+  },
+} as const;

@@ -1,0 +1,86 @@
+/** Language models as they are written in a configuration file. */
+export const MODEL_SCHEMAS = {
+  ModelSettings: {
+    description: "The language models of the built-in agent.",
+    type: "object",
+    additionalProperties: false,
+    properties: {
+      default: {
+        type: "string",
+        minLength: 1,
+        description:
+          "Model that sessions begin with, as `provider/model`; `offline` for none. Without it, " +
+          "the first one that there is.",
+      },
+      local: {
+        type: "boolean",
+        default: true,
+        description: "Whether Ollama, LM Studio and llama.cpp are looked for on this machine.",
+      },
+      maxSteps: {
+        type: "integer",
+        minimum: 1,
+        maximum: 10_000,
+        default: 100,
+        description: "Answers of the model in one turn.",
+      },
+      toolTimeout: {
+        type: "integer",
+        minimum: 1_000,
+        maximum: 2_147_483_647,
+        default: 120_000,
+        description:
+          "Milliseconds that a tool of the agent may take which has no limit of its own.",
+      },
+      providers: {
+        type: "object",
+        additionalProperties: { $ref: "#ModelProvider" },
+        default: {},
+        description:
+          "Who runs models, by name, besides Anthropic, OpenAI and Google, which are there when " +
+          "their keys are in the environment.",
+        // Whoever sets an address and the name of a key gets the key.
+        "x-project": false,
+      },
+    },
+  },
+
+  ModelProvider: {
+    description: "Somebody who runs language models.",
+    type: "object",
+    additionalProperties: false,
+    properties: {
+      type: {
+        enum: ["openai-compatible", "anthropic", "openai", "google"],
+        description: "How it is spoken to; `openai-compatible` when left out.",
+      },
+      baseUrl: {
+        type: "string",
+        format: "uri",
+        pattern: "^https?://",
+        description: "Its address, such as `http://127.0.0.1:8000/v1`.",
+      },
+      keyVariable: {
+        type: "string",
+        pattern: "^[A-Za-z_][A-Za-z0-9_]*$",
+        description: "Name of the variable that holds its key; never the key itself.",
+      },
+      headers: {
+        type: "object",
+        additionalProperties: { type: "string" },
+        description: "Headers to send with every request.",
+      },
+      models: {
+        type: "array",
+        items: { type: "string", minLength: 1 },
+        description: "Models to offer whether it lists them or not, the best first.",
+      },
+      contextWindow: {
+        type: "integer",
+        minimum: 1_024,
+        maximum: 100_000_000,
+        description: "Tokens that its models take in, where it does not say so itself.",
+      },
+    },
+  },
+} as const;

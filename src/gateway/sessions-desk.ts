@@ -1,0 +1,65 @@
+import { TrunklineError } from "../base/errors.ts";
+import type { SessionEvent } from "../session/event.ts";
+import { type SessionRecord, SessionLog } from "../store/session-log.ts";
+import { type PermissionRule, SessionRules } from "../store/session-rules.ts";
+import type { House } from "./house.ts";
+
+export type { PermissionRule, SessionEvent, SessionRecord };
+
+/** One event of a session, as a person or a program reads it. */
+export interface SessionEntry {
+  readonly seq: number;
+  readonly at: string;
+  readonly direction: "client" | "agent";
+  readonly event: SessionEvent;
+}
+
+/** What a person does with conversations, whether anything is running or not. */
+export class SessionDesk implements AsyncDisposable {
+  readonly rules: SessionRules;
+  readonly #log: SessionLog;
+
+  private constructor(log: SessionLog) {
+    this.#log = log;
+    this.rules = new SessionRules(log.database);
+  }
+
+  static async open(house: House): Promise<SessionDesk> {
+    return new SessionDesk(await SessionLog.open(house.config.data));
+  }
+
+  list(cwd?: string): Promise<SessionRecord[]> {
+    return this.#log.list(cwd === undefined ? {} : { cwd });
+  }
+
+  /** The session of that id, or of the only one that begins so. */
+  async find(id: string): Promise<SessionRecord> {
+    const exact = await this.#log.find(id);
+    if (exact !== undefined && !exact.isDeleted) return exact;
+    const alike = (await this.#log.list()).filter((one) => id !== "" && one.id.startsWith(id));
+    const [only] = alike;
+    if (only !== undefined && alike.length === 1) return only;
+    const next = "`trunkline session list` shows what there is.";
+    const why = alike.length > 1 ? `${alike.length} sessions begin so` : "no such session";
+    throw new TrunklineError("not-found", `Cannot find session '${id}': ${why}. ${next}`);
+  }
+
+  /** What was said after an event, the oldest first. */
+  async *events(id: string, after = 0): AsyncGenerator<SessionEntry> {
+    for await (const { seq, at, direction, message } of this.#log.read(id, after)) {
+      const event = message as SessionEvent;
+      yield { seq, at: new Date(at).toISOString(), direction, event };
+    }
+  }
+
+  /** Forgets what was said. Not where somebody is at it. */
+  async delete(id: string): Promise<void> {
+    const { key } = await this.#log.hold(id);
+    await this.#log.release(key);
+    await this.#log.delete(id);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#log[Symbol.asyncDispose]();
+  }
+}

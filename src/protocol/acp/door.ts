@@ -1,0 +1,113 @@
+import { type LimitTable, limitsFor } from "../../base/limits.ts";
+import { RateLimiter } from "../../base/rate-limiter.ts";
+import { VERSION } from "../../base/version.ts";
+import type { Call } from "../../rpc/call.ts";
+import type { Method } from "../../rpc/method.ts";
+import type { PeerOptions } from "../../rpc/peer-options.ts";
+import { type Route, route, type RouteLimits, type Routes, routes } from "../../rpc/route.ts";
+import type { Session } from "../../session/session.ts";
+import type { Place, Sessions } from "../../session/sessions.ts";
+import type { AcpConnection } from "./connection.ts";
+import { acpDialect } from "./dialect.ts";
+import type { NewSessionParams } from "./schema.gen.ts";
+import { serveConnection } from "./serve-connection.ts";
+import { servePrompts } from "./serve-prompts.ts";
+import { serveSessions } from "./serve-sessions.ts";
+import { serveSettings } from "./serve-settings.ts";
+import { toWire } from "./session-errors.ts";
+
+export interface AcpDoorOptions {
+  /** Opened with the first session: an editor that only says hello does not wait for it. */
+  readonly sessions: () => Promise<Sessions>;
+  readonly limits?: LimitTable | undefined;
+  /** Who works in new sessions, where the client does not say. */
+  readonly agent?: string | undefined;
+  readonly info?: { readonly name: string; readonly version: string };
+  /** Where a session works, when that is not simply where the client says. */
+  readonly placeSession?: (params: NewSessionParams) => Promise<Place | undefined>;
+}
+
+export type Handle<P> = (params: P, call: Call<AcpConnection>) => unknown;
+
+/** The agent's side of ACP, for all connections. */
+export class AcpDoor {
+  readonly options: AcpDoorOptions;
+  readonly info: { readonly name: string; readonly version: string };
+  readonly #routes: Routes<AcpConnection>;
+  #opened: Sessions | undefined;
+  #opening: Promise<Sessions> | undefined;
+
+  constructor(options: AcpDoorOptions) {
+    this.options = options;
+    this.info = options.info ?? { name: "trunkline", version: VERSION };
+    this.#routes = routes(
+      ...serveConnection(this),
+      ...serveSessions(this),
+      ...serveSettings(this),
+      ...servePrompts(this),
+    );
+  }
+
+  /** What a peer needs to speak for this door. */
+  get peerOptions(): PeerOptions<AcpConnection> {
+    return { dialect: acpDialect, routes: this.#routes };
+  }
+
+  sessions(): Promise<Sessions> {
+    this.#opening ??= this.options.sessions().then(
+      (sessions) => (this.#opened = sessions),
+      (error: unknown) => {
+        this.#opening = undefined;
+        throw error;
+      },
+    );
+    return this.#opening;
+  }
+
+  /** The sessions, if any was asked for. */
+  get opened(): Sessions | undefined {
+    return this.#opened;
+  }
+
+  /** A session that is open; at once, so that messages about it are handled in their order. */
+  session(id: string): Session | Promise<Session> {
+    return this.#opened?.get(id) ?? this.sessions().then((sessions) => sessions.need(id));
+  }
+
+  /** The client is gone; its sessions go on. */
+  leave(connection: AcpConnection): void {
+    this.#opened?.forget(connection);
+  }
+
+  /** A route with the limits that hold for its method. */
+  serve<P, R>(
+    method: Method<P, R>,
+    handle: Handle<P>,
+    { isPatient = false }: { readonly isPatient?: boolean } = {},
+  ): Route<AcpConnection> {
+    const guarded: Handle<P> = async (params, call) => {
+      try {
+        return await handle(params, call);
+      } catch (error) {
+        throw toWire(error);
+      }
+    };
+    const limits = routeLimits(method.name, this.options.limits);
+    const { timeout: _, ...untimed } = limits;
+    return route(method, guarded as Handle<unknown>, isPatient ? untimed : limits);
+  }
+}
+
+function routeLimits(name: string, table: LimitTable | undefined): RouteLimits {
+  const { maxSize, timeout, rate } = limitsFor(name, table);
+  return {
+    ...(maxSize === undefined ? {} : { maxSize }),
+    ...(timeout === undefined ? {} : { timeout }),
+    ...(rate === undefined ? {} : { rate: new RateLimiter(rate), key: sessionOf }),
+  };
+}
+
+function sessionOf(params: unknown): string | undefined {
+  const { sessionId } = (params ?? {}) as { sessionId?: unknown };
+  return typeof sessionId === "string" ? sessionId : undefined;
+}

@@ -1,0 +1,172 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+
+import { parseMessage } from "../../../rpc/parse-message.ts";
+import { DEFAULT_PEER_LIMITS, type PeerOptions } from "../../../rpc/peer-options.ts";
+import { errorText, RpcError } from "../../../rpc/rpc-error.ts";
+import { STANDARD } from "../../../rpc/codes.ts";
+import { type ChannelLimits, resolveChannelLimits } from "../../../wire/channel.ts";
+import { readHttpBody } from "../../../wire/channel/http-body.ts";
+import { type AcpConnection, objectOf } from "../connection.ts";
+import type { AcpDoor } from "../door.ts";
+import type { JsonObject } from "../methods.ts";
+import { AcpConversation } from "../serve.ts";
+import { HttpConnection } from "./http-connection.ts";
+
+export interface AcpHttpOptions {
+  readonly door: AcpDoor;
+  /** The door's, furnished. */
+  readonly peerOptions: PeerOptions<AcpConnection>;
+  readonly channelLimits?: Partial<ChannelLimits>;
+  readonly onChange?: (change: "opened" | "closed") => void;
+}
+
+const CONNECTION = "acp-connection-id";
+const SESSION = "acp-session-id";
+const KEEP_ALIVE = 15_000;
+/** A client that neither reads nor says anything for so long is gone. */
+const SILENCE = 5 * 60_000;
+
+/**
+ * ACP as Streamable HTTP: `initialize` opens a connection, whose id goes with every request after
+ * it; messages are POSTed and answered with 202, and what the agent says is read with GET.
+ */
+export class AcpHttp {
+  readonly #options: AcpHttpOptions;
+  readonly #limits: ChannelLimits;
+  readonly #connections = new Map<string, [HttpConnection, AcpConversation]>();
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(options: AcpHttpOptions) {
+    this.#options = options;
+    this.#limits = resolveChannelLimits(options.channelLimits);
+    this.#timer = setInterval(() => this.#look(), KEEP_ALIVE).unref();
+  }
+
+  get size(): number {
+    return this.#connections.size;
+  }
+
+  /** Answers a request to the door's path. */
+  handle(request: IncomingMessage, response: ServerResponse): void {
+    if (request.method === "POST") return this.#post(request, response);
+    if (request.method === "GET") return this.#get(request, response);
+    if (request.method === "DELETE") return this.#delete(request, response);
+    response.setHeader("allow", "GET, POST, DELETE");
+    return say(response, 405, "/acp does not take this method");
+  }
+
+  async close(grace: number): Promise<void> {
+    clearInterval(this.#timer);
+    const open = [...this.#connections.values()];
+    await Promise.all(open.map(([, conversation]) => conversation.close(grace)));
+  }
+
+  #post(request: IncomingMessage, response: ServerResponse): void {
+    const type = request.headers["content-type"]?.split(";")[0]?.trim().toLowerCase();
+    if (type !== "application/json") {
+      return say(response, 415, "Send one JSON-RPC message as application/json");
+    }
+    return readHttpBody(request, this.#limits.maxMessage, (body) => {
+      if (typeof body === "string") this.#receive(body, request, response);
+      else if (body.kind === "oversize") say(response, 413, `Over ${body.limit} bytes`);
+      else say(response, 400, "The body is not valid UTF-8");
+    });
+  }
+
+  #receive(text: string, request: IncomingMessage, response: ServerResponse): void {
+    const message = parseMessage(text, DEFAULT_PEER_LIMITS);
+    if (message instanceof RpcError) return refuse(response, message);
+    if (typeof message !== "object" || message === null || Array.isArray(message)) {
+      const why = Array.isArray(message) ? "batches are not supported" : "message is no object";
+      return refuse(response, RpcError.of(STANDARD.invalidRequest, why));
+    }
+    const { id, method, params } = message as JsonObject;
+    const isHello = method === "initialize" && (typeof id === "number" || typeof id === "string");
+    if (isHello && request.headers[CONNECTION] === undefined) {
+      return this.#hello(text, JSON.stringify(id), response);
+    }
+    if (isHello) return say(response, 400, "The connection is initialized already");
+    const connection = this.#find(request, response);
+    if (connection === undefined) return undefined;
+    const named = objectOf(params).sessionId;
+    const header = request.headers[SESSION];
+    if (typeof named === "string" && typeof header === "string" && named !== header) {
+      return say(response, 400, "Acp-Session-Id is not the session of the message");
+    }
+    const session = typeof named === "string" ? named : header;
+    const idText = id === undefined || id === null ? undefined : JSON.stringify(id);
+    response.writeHead(202, { "content-length": 0 }).end();
+    const asked = method === undefined ? undefined : idText;
+    return connection.take(text, asked, typeof session === "string" ? session : undefined);
+  }
+
+  #hello(text: string, id: string, response: ServerResponse): void {
+    const { door, peerOptions, onChange } = this.#options;
+    const connection = new HttpConnection(this.#limits);
+    const conversation = new AcpConversation(door, connection, peerOptions, (update, session) =>
+      connection.sendTo(session, update),
+    );
+    this.#connections.set(connection.id, [connection, conversation]);
+    onChange?.("opened");
+    void conversation.ended.then(async () => {
+      this.#connections.delete(connection.id);
+      onChange?.("closed");
+      await conversation.close(0);
+    });
+    connection.initialize(text, id, (answer) => {
+      const headers = { "content-type": "application/json", [CONNECTION]: connection.id };
+      response.writeHead(200, headers).end(answer);
+    });
+  }
+
+  #get(request: IncomingMessage, response: ServerResponse): void {
+    if (request.headers.accept?.toLowerCase().includes("text/event-stream") !== true) {
+      if (request.headers[CONNECTION] !== undefined) {
+        return say(response, 406, "Accept text/event-stream");
+      }
+      response.setHeader("upgrade", "websocket");
+      return say(response, 426, "Connect to /acp with a WebSocket, or POST initialize to it");
+    }
+    const connection = this.#find(request, response);
+    if (connection === undefined) return undefined;
+    const session = request.headers[SESSION];
+    if (connection.open(typeof session === "string" ? session : "", response)) return undefined;
+    return say(response, 409, "Somebody reads this stream already");
+  }
+
+  #delete(request: IncomingMessage, response: ServerResponse): void {
+    const connection = this.#find(request, response);
+    if (connection === undefined) return;
+    const [, conversation] = this.#connections.get(connection.id) ?? [];
+    response.writeHead(202, { "content-length": 0 }).end();
+    void conversation?.close(0);
+  }
+
+  #find(request: IncomingMessage, response: ServerResponse): HttpConnection | undefined {
+    const id = request.headers[CONNECTION];
+    if (typeof id !== "string") {
+      say(response, 400, "Acp-Connection-Id is missing: POST initialize first");
+      return undefined;
+    }
+    const [connection] = this.#connections.get(id) ?? [];
+    if (connection === undefined) say(response, 404, "There is no such Acp-Connection-Id");
+    return connection;
+  }
+
+  #look(): void {
+    for (const [connection, conversation] of this.#connections.values()) {
+      if (connection.silentFor > SILENCE) void conversation.close(0);
+      else connection.keepAlive();
+    }
+  }
+}
+
+function say(response: ServerResponse, status: number, error: string): void {
+  response.writeHead(status, { "content-type": "application/json" });
+  response.end(JSON.stringify({ error }));
+}
+
+function refuse(response: ServerResponse, error: RpcError): void {
+  response.writeHead(400, { "content-type": "application/json" });
+  response.end(`{"jsonrpc":"2.0","id":null,"error":${errorText(error)}}`);
+}

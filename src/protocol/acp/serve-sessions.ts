@@ -1,0 +1,134 @@
+import { isAbsolutePath } from "../../base/check-parts.ts";
+import { STANDARD } from "../../rpc/codes.ts";
+import type { Route } from "../../rpc/route.ts";
+import { RpcError } from "../../rpc/rpc-error.ts";
+import type { Session } from "../../session/session.ts";
+import type { Place } from "../../session/sessions.ts";
+import type { SessionRecord } from "../../session/store.ts";
+import { type AcpConnection, ours } from "./connection.ts";
+import type { AcpDoor } from "./door.ts";
+import { normaliseServers } from "./mcp-servers.ts";
+import { type JsonObject, METHODS } from "./methods.ts";
+import type { NewSessionParams } from "./schema.gen.ts";
+
+/** Beginning, taking up and putting away conversations. */
+export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
+  return [
+    door.serve(METHODS.newSession, async (params, { state }) => {
+      const place = await placeOf(door, params);
+      const sessions = await door.sessions();
+      const session = await sessions.create(place, agentOf(params) ?? door.options.agent);
+      state.countEvents(params._meta);
+      attachLater(session, state);
+      return { sessionId: session.id, ...settingsOf(session) };
+    }),
+    door.serve(METHODS.loadSession, async (params, { state }) => {
+      const session = await reopen(door, params);
+      state.countEvents(params._meta);
+      await session.replayTo(state, 0);
+      return { ...settingsOf(session), ...stateOf(session) };
+    }),
+    door.serve(METHODS.resumeSession, async (params, { state }) => {
+      const session = await reopen(door, params);
+      const { after } = ours(params._meta);
+      state.countEvents(params._meta);
+      if (typeof after === "number") await session.replayTo(state, after);
+      else attachLater(session, state);
+      return { ...settingsOf(session), ...stateOf(session) };
+    }),
+    door.serve(METHODS.forkSession, async (params, { state }) => {
+      const place = await placeOf(door, params);
+      const { upTo } = ours(params._meta);
+      const sessions = await door.sessions();
+      const last = typeof upTo === "number" ? upTo : undefined;
+      const session = await sessions.fork(params.sessionId, place, last);
+      attachLater(session, state);
+      return { sessionId: session.id, ...settingsOf(session) };
+    }),
+    door.serve(METHODS.listSessions, async ({ cwd, cursor }) => {
+      const sessions = await door.sessions();
+      const page = await sessions.list(cwd ?? undefined, cursor ?? undefined);
+      return { ...page, sessions: page.sessions.map(infoOf) };
+    }),
+    door.serve(METHODS.closeSession, async ({ sessionId }) => {
+      await (await door.sessions()).close(sessionId);
+      return {};
+    }),
+    door.serve(METHODS.deleteSession, async ({ sessionId }) => {
+      await (await door.sessions()).delete(sessionId);
+      return {};
+    }),
+  ];
+}
+
+/** No update comes before the answer that tells the client of the session. */
+function attachLater(session: Session, client: AcpConnection): void {
+  setImmediate(() => session.attach(client));
+}
+
+async function reopen(
+  door: AcpDoor,
+  params: NewSessionParams & { readonly sessionId: string },
+): Promise<Session> {
+  const sessions = await door.sessions();
+  return (
+    sessions.get(params.sessionId) ??
+    (await sessions.open(params.sessionId, await placeOf(door, params)))
+  );
+}
+
+async function placeOf(door: AcpDoor, params: NewSessionParams): Promise<Place> {
+  const { cwd, additionalDirectories, mcpServers, _meta } = params;
+  const placed = await door.options.placeSession?.(params);
+  if (placed !== undefined) return placed;
+  // ACP message specification, "File Paths": absolute paths only.
+  if (!isAbsolutePath(cwd)) {
+    throw RpcError.of(STANDARD.invalidParams, "'params.cwd' must be an absolute path");
+  }
+  return {
+    cwd: clean(cwd),
+    additionalDirectories: additionalDirectories ?? [],
+    mcpServers: normaliseServers(mcpServers),
+    meta: _meta ?? undefined,
+  };
+}
+
+/** Two spellings of a folder are one workspace. */
+function clean(path: string): string {
+  return process.getBuiltinModule("node:path").resolve(path);
+}
+
+function agentOf({ _meta }: NewSessionParams): string | undefined {
+  const { agent } = ours(_meta);
+  return typeof agent === "string" ? agent : undefined;
+}
+
+export function settingsOf(session: Session): JsonObject {
+  const { modes, models, configOptions, _meta } = session.settings;
+  return {
+    ...(models === undefined ? {} : { models }),
+    ...(modes === undefined ? {} : { modes }),
+    ...(configOptions === undefined ? {} : { configOptions }),
+    ...(_meta === undefined ? {} : { _meta }),
+  };
+}
+
+/** Whether a turn is running, and where to resume: no member of the protocol says either. */
+function stateOf(session: Session): JsonObject {
+  const { _meta } = session.settings;
+  const state = { seq: session.last, turn: session.isRunning ? "running" : "idle" };
+  return { _meta: { ..._meta, trunkline: state } };
+}
+
+function infoOf({ id, cwd, title, updated, notes }: SessionRecord): JsonObject {
+  const { directories } = notes;
+  return {
+    sessionId: id,
+    cwd,
+    ...(title === undefined ? {} : { title }),
+    updatedAt: new Date(updated).toISOString(),
+    ...(Array.isArray(directories) && directories.length > 0
+      ? { additionalDirectories: directories as unknown[] }
+      : {}),
+  };
+}

@@ -1,0 +1,380 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { AcpHouse } from "../../../test/support/acp-house.ts";
+import { chunk, promptText } from "../../../test/support/scripted-agent.ts";
+import { covers } from "../../../test/requirements/acp.ts";
+import type { SessionUpdate } from "../../session/agent.ts";
+import { SessionError } from "../../session/session-error.ts";
+
+/** ACP message specification, "Update Types": each as it stands there. */
+const UPDATES: readonly SessionUpdate[] = [
+  {
+    sessionUpdate: "agent_message_chunk",
+    content: { type: "text", text: "Chunk of response text" },
+  },
+  {
+    sessionUpdate: "tool_call",
+    toolCallId: "tool-456",
+    title: "Execute command",
+    kind: "execute",
+    status: "pending",
+    locations: [],
+  },
+  {
+    sessionUpdate: "tool_call_update",
+    toolCallId: "tool-456",
+    status: "completed",
+    content: [
+      { type: "content", content: { type: "text", text: "Command completed successfully" } },
+    ],
+  },
+  {
+    sessionUpdate: "plan",
+    entries: [{ content: "Create React component", priority: "high", status: "pending" }],
+  },
+  {
+    sessionUpdate: "available_commands_update",
+    availableCommands: [{ name: "init", description: "Initialize project" }],
+  },
+];
+
+describe("the ACP door", { timeout: 30_000 }, () => {
+  it("holds the message specification's conversation", async () => {
+    covers("flow.conversation", "message.jsonrpc", "new.without-servers", "id.uuid");
+    covers("prompt.answer", "stream.completion", "initialize.answer", "order.unique-ids");
+    await using house = await AcpHouse.open({
+      script: async (turn) => turn.update(chunk("Hi there!")),
+    });
+    const client = house.connect();
+    const hello = await client.initialize();
+    assert.deepEqual(hello.agentCapabilities.promptCapabilities, {
+      embeddedContext: true,
+      image: true,
+    });
+    assert.deepEqual(hello.agentCapabilities.mcpCapabilities, { http: true, sse: true });
+    assert.deepEqual([hello.protocolVersion, hello.authMethods], [1, []]);
+    assert.equal(hello.agentCapabilities.loadSession, true);
+    const { sessionId } = await client.ask("session/new", { cwd: "/tmp" });
+    assert.match(String(sessionId), /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+    await client.find(({ method }) => method === "session/update");
+    const before = client.messages.length;
+    await client.prompt(String(sessionId), "Hello");
+    assert.deepEqual(client.messages.slice(before), [
+      {
+        jsonrpc: "2.0",
+        method: "session/update",
+        params: { sessionId, update: chunk("Hi there!") },
+      },
+      { jsonrpc: "2.0", id: 3, result: { stopReason: "end_turn" } },
+    ]);
+  });
+
+  it("passes every update of the specification on as it is, in order", async () => {
+    covers("update.agent-message", "update.tool-call", "update.tool-call-update", "update.plan");
+    covers("update.commands", "stream.chunks", "stream.interleave");
+    await using house = await AcpHouse.open({
+      script: async (turn) => {
+        for (const update of UPDATES) void turn.update(update);
+        void turn.update({ sessionUpdate: "of_the_future", mine: { a: [1] } });
+      },
+    });
+    const { client, sessionId } = await house.client();
+    await client.prompt(sessionId, "all");
+    const future = { sessionUpdate: "of_the_future", mine: { a: [1] } };
+    assert.deepEqual(client.updates.slice(1), [...UPDATES, future]);
+  });
+
+  it("answers session/new before any update of the session, with models, modes and options", async () => {
+    covers("new.answer", "new.local-server");
+    await using house = await AcpHouse.open();
+    const client = house.connect();
+    await client.initialize();
+    const created = await client.ask("session/new", {
+      cwd: "/path/to/project",
+      mcpServers: [
+        {
+          name: "weather",
+          type: "local",
+          command: ["bun", "x", "@h1deya/mcp-server-weather"],
+        },
+        { name: "today", command: "node", args: ["x"], env: [{ name: "A", value: "b" }] },
+        { name: "web", type: "http", url: "http://localhost:1", headers: [] },
+      ],
+    });
+    const order = client.messages.map(({ id, method }) => id ?? method);
+    assert.deepEqual(order.slice(0, 2), [1, 2]);
+    assert.equal(created.models.currentModelId, "anthropic/claude-3-5-sonnet-20241022");
+    assert.deepEqual(created.modes.availableModes[0], {
+      id: "build",
+      name: "Build",
+      description: "General purpose coding assistant",
+    });
+    const categories = created.configOptions.map((option: { category: string }) => option.category);
+    assert.deepEqual(categories, ["mode", "model"]);
+    assert.deepEqual(house.agent.sessions[0]?.options.mcpServers, [
+      { name: "weather", command: "bun", args: ["x", "@h1deya/mcp-server-weather"], env: [] },
+      { name: "today", command: "node", args: ["x"], env: [{ name: "A", value: "b" }] },
+      { name: "web", type: "http", url: "http://localhost:1", headers: [] },
+    ]);
+    const update = await client.find(({ method }) => method === "session/update");
+    assert.equal(update.params.sessionId, created.sessionId);
+  });
+
+  it("changes mode and model in both forms, and tells the other clients", async () => {
+    covers("set-mode.answer", "set-model.answer", "order.session");
+    await using house = await AcpHouse.open();
+    const { client, sessionId } = await house.client();
+    const other = house.connect();
+    await other.initialize();
+    await other.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
+    const ids = [
+      client.post("session/set_mode", { sessionId, modeId: "architect" }),
+      client.post("session/set_model", { sessionId, modelId: "openai/gpt-4" }),
+      client.post("session/set_config_option", { sessionId, configId: "mode", value: "build" }),
+    ];
+    const [mode, model, option] = await Promise.all(ids.map((id) => client.answerTo(id)));
+    assert.deepEqual([mode?.result, model?.result], [{}, {}]);
+    const values = option?.result.configOptions.map((one: { currentValue: string }) => {
+      return one.currentValue;
+    });
+    assert.deepEqual(values, ["build", "openai/gpt-4"]);
+    await other.find(() => other.updates.filter((it) => it.currentModeId).length === 2);
+    assert.deepEqual(
+      other.updates.filter((it) => it.currentModeId).map((it) => it.currentModeId),
+      ["architect", "build"],
+    );
+    assert.ok(other.updates.some((it) => it.sessionUpdate === "config_option_update"));
+    assert.ok(!client.updates.some((it) => it.sessionUpdate === "current_mode_update"));
+    for (const [method, params, words] of [
+      ["session/set_mode", { modeId: "x" }, /Cannot set the mode to 'x'.*build, architect/],
+      ["session/set_model", { modelId: "x" }, /Cannot set the model to 'x'/],
+      ["session/set_config_option", { configId: "x", value: 1 }, /no such option.*mode, model/],
+      ["session/set_config_option", { configId: "mode", value: 1 }, /to number/],
+    ] as const) {
+      await assert.rejects(client.ask(method, { sessionId, ...params }), {
+        code: -32602,
+        message: words,
+      });
+    }
+  });
+
+  it("answers a session that there is not, was closed or was deleted", async () => {
+    covers("flow.invalid-session", "error.session-not-found", "error.session-expired");
+    covers("error.session-locked", "order.concurrent", "answer.helpful");
+    await using house = await AcpHouse.open();
+    const { client, sessionId } = await house.client();
+    await assert.rejects(client.prompt("invalid", "x"), {
+      code: -31900,
+      message: "Session not found",
+      data: { details: "There is no session 'invalid'." },
+    });
+    const place = { cwd: "/tmp", mcpServers: [] };
+    const id = crypto.randomUUID();
+    await assert.rejects(client.ask("session/load", { sessionId: id, ...place }), { code: -31900 });
+    await client.ask("session/close", { sessionId });
+    assert.equal(house.agent.sessions[0]?.isDisposed, true);
+    await assert.rejects(client.prompt(sessionId, "x"), {
+      code: -31901,
+      message: "Session expired",
+    });
+    await client.ask("session/load", { sessionId, ...place });
+    assert.deepEqual(await client.prompt(sessionId, "x"), { stopReason: "end_turn" });
+    await client.ask("session/delete", { sessionId });
+    await assert.rejects(client.ask("session/load", { sessionId, ...place }), { code: -31901 });
+    const { sessions } = await client.ask("session/list", {});
+    assert.deepEqual(sessions, []);
+  });
+
+  it("lists sessions, of one folder too, page by page", async () => {
+    await using house = await AcpHouse.open();
+    const { client, sessionId } = await house.client();
+    await client.prompt(sessionId, "A title\nand more");
+    for (let at = 0; at < 101; at++) await client.ask("session/new", { cwd: "/", mcpServers: [] });
+    const here = await client.ask("session/list", { cwd: "/tmp" });
+    assert.deepEqual(here.sessions, [
+      { sessionId, cwd: "/tmp", title: "A title", updatedAt: here.sessions[0].updatedAt },
+    ]);
+    const first = await client.ask("session/list", {});
+    const second = await client.ask("session/list", { cursor: first.nextCursor });
+    assert.deepEqual([first.sessions.length, second.sessions.length], [100, 2]);
+    assert.equal(second.nextCursor, undefined);
+    await assert.rejects(client.ask("session/list", { cursor: "x" }), { code: -32602 });
+  });
+
+  it("refuses what is missing, of another type, out of range or no absolute path", async () => {
+    covers("validate.required", "validate.types", "validate.ranges", "path.absolute");
+    covers("content.null-bytes", "error.invalid-params", "id.length");
+    await using house = await AcpHouse.open();
+    const { client, sessionId } = await house.client();
+    const text = { type: "text", text: "a" };
+    for (const [method, params, words] of [
+      ["session/new", {}, /'params.cwd' is missing/],
+      ["session/new", { cwd: "relative" }, /'params.cwd' must be an absolute path/],
+      ["session/new", { cwd: "" }, /'params.cwd' must be an absolute path/],
+      ["session/new", { cwd: "/", mcpServers: {} }, /'params.mcpServers' must be a list/],
+      ["session/new", { cwd: "/", mcpServers: [{ name: "x" }] }, /mcpServers\[0\].command/],
+      ["session/new", { cwd: "/", additionalDirectories: ["x"] }, /must be an absolute path/],
+      ["session/prompt", { sessionId }, /'params.prompt' is missing/],
+      ["session/prompt", { sessionId, prompt: [] }, /must not be empty/],
+      ["session/prompt", { sessionId: 1, prompt: [text] }, /'params.sessionId' must be a string/],
+      ["session/prompt", { sessionId: "x".repeat(300), prompt: [text] }, /at most 256/],
+      ["session/prompt", { sessionId, prompt: [{ type: "text" }] }, /prompt\[0\].text/],
+      ["session/prompt", { sessionId, prompt: [{ type: "tune" }] }, /must be one of: text, image/],
+      [
+        "session/prompt",
+        { sessionId, prompt: [text, { type: "text", text: "a\0b" }] },
+        /prompt\[1\].text' must not contain null bytes/,
+      ],
+      [
+        "session/prompt",
+        { sessionId, prompt: [{ type: "resource", resource: { uri: "a:b" } }] },
+        /must have a text or a blob/,
+      ],
+      ["initialize", { protocolVersion: -1 }, /at least 0/],
+      ["initialize", { protocolVersion: 70_000 }, /at most 65535/],
+      ["authenticate", { methodId: "x" }, /no authentication is asked for/],
+    ] as const) {
+      await assert.rejects(client.ask(method, params), { code: -32602, message: words });
+    }
+    assert.deepEqual(await client.ask("logout", {}), {});
+  });
+
+  it("keeps to the sizes of the specification", async () => {
+    covers("size.initialize", "size.new", "size.prompt", "error.invalid-request");
+    await using house = await AcpHouse.open();
+    const { client, sessionId } = await house.client();
+    const pad = (length: number) => ({ _meta: { pad: "x".repeat(length) } });
+    const KB = 1024;
+    const hello = (length: number) =>
+      client.ask("initialize", { protocolVersion: 1, ...pad(length) });
+    await hello(9 * KB);
+    await assert.rejects(hello(10 * KB), { code: -32600, message: /10240 bytes/ });
+    const place = { cwd: "/tmp", mcpServers: [] };
+    await client.ask("session/new", { ...place, ...pad(49 * KB) });
+    await assert.rejects(client.ask("session/new", { ...place, ...pad(50 * KB) }), {
+      code: -32600,
+      message: /51200 bytes/,
+    });
+    await client.prompt(sessionId, "x".repeat(1000 * KB));
+    await assert.rejects(client.prompt(sessionId, "x".repeat(1024 * KB)), {
+      code: -32600,
+      message: /1048576 bytes/,
+    });
+  });
+
+  it("takes ten prompts a minute of each session", async () => {
+    covers("rate.prompt");
+    await using house = await AcpHouse.open();
+    const { client, sessionId } = await house.client();
+    for (let at = 0; at < 10; at++) await client.prompt(sessionId, "x");
+    await assert.rejects(client.prompt(sessionId, "x"), {
+      code: -32029,
+      message: /10 times in 60/,
+    });
+    const { sessionId: other } = await client.ask("session/new", { cwd: "/tmp", mcpServers: [] });
+    await client.prompt(String(other), "x");
+  });
+
+  it("sends an update over 100 KB in several, and shortens what cannot be parted", async () => {
+    covers("size.update");
+    const long = "ä\0😀\n".repeat(60_000);
+    await using house = await AcpHouse.open({
+      script: async (turn) => {
+        await turn.update(chunk(long));
+        await turn.update({
+          sessionUpdate: "tool_call",
+          toolCallId: "t",
+          title: "Edit",
+          content: [{ type: "diff", path: "/a", oldText: "x".repeat(300_000), newText: "y" }],
+        });
+      },
+    });
+    const { client, sessionId } = await house.client();
+    await client.prompt(sessionId, "x");
+    assert.equal(client.text, long);
+    for (const message of client.messages) {
+      assert.ok(Buffer.byteLength(JSON.stringify(message)) <= 100 * 1024);
+    }
+    const tool = client.updates.at(-1);
+    assert.equal(tool?.title, "Edit");
+    assert.match(tool?.content[0].oldText, /… \(\d+ characters more\)$/);
+  });
+
+  it("answers an agent's failure with the document's number, or with none of its inside", async () => {
+    covers("error.tool", "error.file", "error.mcp", "error.internal", "answer.private");
+    covers("answer.always", "stream.error", "flow.file-not-found", "error.connection-lost");
+    await using house = await AcpHouse.open({
+      script: async (turn) => {
+        const text = promptText(turn);
+        if (text === "fault") throw new Error("secret inside");
+        throw new SessionError(text as never, "About it", { path: "/nonexistent" });
+      },
+      limits: { "session/prompt": { rate: { limit: 1000, windowMs: 1 } } },
+    });
+    const { client, sessionId } = await house.client();
+    for (const [problem, code, message] of [
+      ["tool-not-found", -31800, "Tool not found"],
+      ["tool-disabled", -31801, "Tool disabled"],
+      ["tool-timeout", -31802, "Tool timeout"],
+      ["file-not-found", -31700, "File not found"],
+      ["permission-denied", -31701, "Permission denied"],
+      ["file-too-large", -31702, "File too large"],
+      ["mcp-error", -31600, "MCP server error"],
+      ["mcp-unavailable", -31601, "MCP server unavailable"],
+      ["auth-required", -32000, "Authentication required"],
+    ] as const) {
+      const data = { path: "/nonexistent", details: "About it" };
+      await assert.rejects(client.prompt(sessionId, problem), { code, message, data });
+    }
+    const id = client.post("session/prompt", {
+      sessionId,
+      prompt: [{ type: "text", text: "fault" }],
+    });
+    const answer = await client.answerTo(id);
+    assert.equal(answer.error.code, -32603);
+    assert.ok(!JSON.stringify(client.messages).includes("secret inside"));
+    house.agent.script = async () => {};
+    assert.deepEqual(await client.prompt(sessionId, "next"), { stopReason: "end_turn" });
+  });
+
+  it("leaves nothing behind of a session whose agent does not start", async () => {
+    covers("order.rollback");
+    await using house = await AcpHouse.open();
+    const client = house.connect();
+    house.agent.open = () => Promise.reject(new SessionError("mcp-unavailable", "It is down"));
+    await assert.rejects(client.ask("session/new", { cwd: "/tmp" }), { code: -31601 });
+    assert.deepEqual((await client.ask("session/list", {})).sessions, []);
+    assert.equal(house.sessions.size, 0);
+  });
+
+  it("gives up a session/new that takes too long", async () => {
+    covers("timeout.new", "error.timeout");
+    await using house = await AcpHouse.open({ limits: { "session/new": { timeout: 20 } } });
+    const open = house.agent.open.bind(house.agent);
+    const late = Promise.withResolvers<void>();
+    house.agent.open = async (options) => {
+      await late.promise;
+      return open(options);
+    };
+    const client = house.connect();
+    await assert.rejects(client.ask("session/new", { cwd: "/tmp" }), { code: -32001 });
+    late.resolve();
+  });
+
+  it("does as the standard says with what is no message, and takes a null id for a notification", async () => {
+    covers("message.null-id", "error.method-not-found", "validate.response-id");
+    covers("cancel.session");
+    const script = () => new Promise<never>(() => {});
+    await using house = await AcpHouse.open({ script, sessionLimits: { cancelGrace: 1 } });
+    const { client, sessionId } = await house.client();
+    const prompt = client.prompt(sessionId, "hang");
+    client.send({ jsonrpc: "2.0", id: 77, result: {} });
+    client.send({ jsonrpc: "2.0", id: null, method: "session/cancel", params: { sessionId } });
+    await assert.rejects(client.ask("session/nothing", {}), {
+      code: -32601,
+      message: "Method not found",
+    });
+    assert.deepEqual(await prompt, { stopReason: "cancelled" });
+  });
+});

@@ -1,0 +1,38 @@
+import { ACP, type Code } from "../../rpc/codes.ts";
+import { RpcError } from "../../rpc/rpc-error.ts";
+import { SessionError, type SessionProblem } from "../../session/session-error.ts";
+
+/** ACP message specification, "ACP-Specific Errors". */
+const CODE_OF: Readonly<Record<SessionProblem, Code>> = {
+  "session-not-found": ACP.sessionNotFound,
+  "session-expired": ACP.sessionExpired,
+  "session-locked": ACP.sessionLocked,
+  "auth-required": ACP.authRequired,
+  "tool-not-found": ACP.toolNotFound,
+  "tool-disabled": ACP.toolDisabled,
+  "tool-timeout": ACP.toolTimeout,
+  "file-not-found": ACP.fileNotFound,
+  "permission-denied": ACP.permissionDenied,
+  "file-too-large": ACP.fileTooLarge,
+  "mcp-error": ACP.mcpError,
+  "mcp-unavailable": ACP.mcpUnavailable,
+};
+
+/** The message is the document's own; what it is about is beside it, as the document has the path. */
+export function toWire(error: unknown): unknown {
+  if (!(error instanceof SessionError)) return error;
+  const { code, message } = CODE_OF[error.problem];
+  return new RpcError(code, message, { ...error.data, details: error.message });
+}
+
+/** The way back: what another agent or client answered, as a failure of ours. */
+export function fromWire(error: unknown): unknown {
+  if (!(error instanceof RpcError)) return error;
+  const { data, message } = error;
+  for (const [problem, code] of Object.entries(CODE_OF)) {
+    if (code.code !== error.code) continue;
+    const fields = typeof data === "object" && data !== null ? data : {};
+    return new SessionError(problem as SessionProblem, message, { ...fields }, { cause: error });
+  }
+  return error;
+}

@@ -1,0 +1,83 @@
+import type { SessionUpdate } from "./agent.ts";
+import { isFor } from "./attachment.ts";
+import { Attendance } from "./attendance.ts";
+import type { SessionClient } from "./client.ts";
+import { Delivery, toShown } from "./delivery.ts";
+import type { SessionLimits } from "./limits.ts";
+import { replay } from "./replay.ts";
+import type { SessionStore } from "./store.ts";
+
+/** Who sees a session, and what they see of it. */
+export class Audience {
+  readonly attendance: Attendance;
+  readonly delivery: Delivery;
+  readonly #sessionId: string;
+  readonly #store: SessionStore;
+  readonly #limits: SessionLimits;
+  #commands: SessionUpdate | undefined;
+
+  /** `last` is the number of the last event that there is. */
+  constructor(sessionId: string, last: number, store: SessionStore, limits: SessionLimits) {
+    this.#sessionId = sessionId;
+    this.#store = store;
+    this.#limits = limits;
+    this.attendance = new Attendance(sessionId, limits.backlog);
+    this.delivery = new Delivery(last, {
+      rate: limits.updateRate,
+      maxSize: limits.updateSize,
+      show: (shown, except) => this.attendance.show(shown, except),
+    });
+  }
+
+  /** The commands that there are now, for whoever comes. */
+  set commands(update: SessionUpdate) {
+    this.#commands = update;
+  }
+
+  attach(client: SessionClient): void {
+    // It may have left while the session was opened for it.
+    if (client.isGone) return;
+    const { last } = this.delivery;
+    this.attendance.attach(client, last);
+    if (this.#commands !== undefined) void this.#showTo(client, last, this.#commands);
+  }
+
+  async replayTo(client: SessionClient, after: number): Promise<void> {
+    this.attendance.detach(client);
+    const { notices } = client.capabilities;
+    for (let from = after; ;) {
+      const upTo = this.delivery.last;
+      const options = { upTo, notices, maxCharacters: this.#limits.updateSize / 8 };
+      const events = this.#store.read(this.#sessionId, from);
+      for await (const { seq, update } of replay(events, options)) {
+        await this.#showTo(client, seq, update);
+      }
+      from = Math.max(from, upTo);
+      // Nothing was shown to the others meanwhile, so nothing is missing.
+      if (this.delivery.last <= from) break;
+    }
+    this.attach(client);
+  }
+
+  /** Tells what is of this moment only, and not kept. */
+  announce(update: SessionUpdate, except: SessionClient | undefined): void {
+    const outgoing = { seq: this.delivery.last, update, text: "" };
+    for (const shown of toShown(outgoing, this.#limits.updateSize)) {
+      this.attendance.show(shown, except);
+    }
+  }
+
+  close(): void {
+    this.delivery.close();
+    for (const client of this.attendance.clients()) this.attendance.detach(client);
+  }
+
+  #showTo(client: SessionClient, seq: number, update: SessionUpdate): Promise<void> | undefined {
+    if (!isFor(client, update.sessionUpdate)) return undefined;
+    let room: Promise<void> | undefined;
+    for (const shown of toShown({ seq, update, text: "" }, this.#limits.updateSize)) {
+      room = client.show(this.#sessionId, shown) ?? room;
+    }
+    return room;
+  }
+}

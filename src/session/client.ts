@@ -1,0 +1,54 @@
+import type { Stop } from "../base/stop.ts";
+
+/** Somebody who takes part in sessions: an editor, a dashboard, a terminal. */
+export interface SessionClient {
+  /** Its name for people. */
+  readonly name: string;
+  readonly capabilities: ClientCapabilities;
+  /** Its connection is over. */
+  readonly isGone: boolean;
+  /**
+   * Shows an update. Undefined when there is room for more, else a promise of it; what is shown
+   * before it resolves is still taken.
+   */
+  show(sessionId: string, shown: Shown): Promise<void> | undefined;
+  /** It fell too far behind: from now on it is shown nothing of this session, until it resumes. */
+  lagged(sessionId: string, after: number): void;
+  /** Asks it something. Rejects with what it answered. */
+  ask(method: ClientMethod, params: object, options: AskOptions): Promise<unknown>;
+}
+
+export type ClientMethod =
+  | "session/request_permission"
+  | "fs/read_text_file"
+  | "fs/write_text_file"
+  | "terminal/create"
+  | "terminal/output"
+  | "terminal/wait_for_exit"
+  | "terminal/kill"
+  | "terminal/release"
+  | "elicitation/create";
+
+export interface AskOptions {
+  /** Gives the question up; the client is told. */
+  readonly stop?: Stop;
+  readonly timeout?: number;
+}
+
+export interface ClientCapabilities {
+  readonly readTextFile: boolean;
+  readonly writeTextFile: boolean;
+  readonly terminal: boolean;
+  readonly elicitation: boolean;
+  readonly notices: boolean;
+  readonly compaction: boolean;
+}
+
+/** An update as clients get it. */
+export interface Shown {
+  /** The number of the last event that it comes of. */
+  readonly seq: number;
+  readonly kind: string;
+  /** The JSON text of the update. */
+  readonly text: string;
+}

@@ -1,0 +1,72 @@
+import type { ContentBlock, SessionUpdate, StopReason } from "./agent.ts";
+import type { PermissionOutcome, PermissionRequest } from "./permission.ts";
+
+/** One thing that happened in a session, as its log keeps it. */
+export type SessionEvent =
+  | PromptEvent
+  | UpdateEvent
+  | PermissionEvent
+  | AnswerEvent
+  | SettingEvent
+  | EndEvent;
+
+export interface PromptEvent {
+  readonly kind: "prompt";
+  readonly turnId: string;
+  readonly prompt: readonly ContentBlock[];
+  readonly by: string;
+  /** It came while the turn was running. */
+  readonly steers?: true;
+}
+
+/** Of the turn whose prompt came last and that has no end yet, if there is one. */
+export interface UpdateEvent {
+  readonly kind: "update";
+  readonly update: SessionUpdate;
+}
+
+export interface PermissionEvent {
+  readonly kind: "permission";
+  readonly turnId: string;
+  readonly requestId: string;
+  readonly request: PermissionRequest;
+}
+
+export interface AnswerEvent {
+  readonly kind: "answer";
+  readonly requestId: string;
+  readonly outcome: PermissionOutcome;
+  /** A client, or that it was a rule. */
+  readonly by: string;
+}
+
+export interface SettingEvent {
+  readonly kind: "setting";
+  readonly setting: "mode" | "model" | "option";
+  readonly id: string;
+  readonly value?: unknown;
+}
+
+export interface EndEvent {
+  readonly kind: "end";
+  readonly turnId: string;
+  /** `interrupted`: the process died, or the agent failed, before the turn had an end. */
+  readonly stopReason: StopReason | "interrupted";
+  readonly error?: string;
+  readonly usage?: Readonly<Record<string, unknown>>;
+}
+
+/** An event with its place in the log. */
+export interface StoredEvent {
+  readonly seq: number;
+  readonly at: number;
+  readonly direction: "client" | "agent";
+  readonly message: unknown;
+}
+
+/** Whose word an event is. */
+export function directionOf(event: SessionEvent): "client" | "agent" {
+  return event.kind === "prompt" || event.kind === "answer" || event.kind === "setting"
+    ? "client"
+    : "agent";
+}

@@ -1,0 +1,23 @@
+/** What a client is asked: `session/request_permission` without the session. */
+export interface PermissionRequest {
+  readonly toolCall: Readonly<Record<string, unknown>> & { readonly toolCallId: string };
+  readonly options: readonly PermissionOption[];
+  /**
+   * What an "always" answer is remembered for in this workspace, such as `run npm install`. Without
+   * one it is remembered for nothing, since nobody could tell what was allowed.
+   */
+  readonly subject?: string;
+  readonly _meta?: Readonly<Record<string, unknown>>;
+}
+
+export interface PermissionOption {
+  readonly optionId: string;
+  readonly name: string;
+  readonly kind: PermissionKind;
+}
+
+export type PermissionKind = "allow_once" | "allow_always" | "reject_once" | "reject_always";
+
+export type PermissionOutcome =
+  | { readonly outcome: "cancelled" }
+  | { readonly outcome: "selected"; readonly optionId: string; readonly kind: PermissionKind };

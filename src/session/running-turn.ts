@@ -1,0 +1,149 @@
+import { TrunklineError } from "../base/errors.ts";
+import { Stopper } from "../base/stop.ts";
+import type { ContentBlock, Meta, SessionUpdate, Turn, TurnClient, TurnEnd } from "./agent.ts";
+import type { SessionClient } from "./client.ts";
+import type { PermissionOutcome, PermissionRequest } from "./permission.ts";
+
+/** What a turn needs of its session. */
+export interface TurnHost {
+  say(update: SessionUpdate): Promise<void>;
+  askPermission(turn: RunningTurn, request: PermissionRequest): Promise<PermissionOutcome>;
+  services(turn: RunningTurn): TurnClient;
+}
+
+export interface TurnOptions {
+  readonly prompt: readonly ContentBlock[];
+  readonly prompter: SessionClient | undefined;
+  readonly meta: Meta | undefined;
+  /** Milliseconds without progress. */
+  readonly timeout: number | undefined;
+  /** Milliseconds between cancelling and giving the agent up. */
+  readonly cancelGrace: number;
+}
+
+const ENDED: ReadonlySet<unknown> = new Set(["completed", "failed"]);
+
+/** One prompt while an agent works on it. */
+export class RunningTurn implements Turn {
+  readonly id = crypto.randomUUID();
+  readonly prompt: readonly ContentBlock[];
+  readonly prompter: SessionClient | undefined;
+  readonly _meta?: Meta;
+  readonly stop = new Stopper();
+  readonly #host: TurnHost;
+  readonly #options: TurnOptions;
+  readonly #givenUp = Promise.withResolvers<never>();
+  readonly #openTools = new Set<string>();
+  #steering: (readonly ContentBlock[])[] = [];
+  #questions = 0;
+  #progressAt = performance.now();
+  #timer: NodeJS.Timeout | undefined;
+  #grace: NodeJS.Timeout | undefined;
+  #isOver = false;
+  #isCancelled = false;
+
+  constructor(host: TurnHost, options: TurnOptions) {
+    this.#host = host;
+    this.#options = options;
+    this.prompt = options.prompt;
+    this.prompter = options.prompter;
+    if (options.meta !== undefined) this._meta = options.meta;
+    this.#givenUp.promise.catch(() => {});
+    if (options.timeout !== undefined) this.#watch(options.timeout);
+  }
+
+  get client(): TurnClient {
+    return this.#host.services(this);
+  }
+
+  /** Tool calls that were begun and have no end. */
+  get openTools(): readonly string[] {
+    return [...this.#openTools];
+  }
+
+  get isCancelled(): boolean {
+    return this.#isCancelled;
+  }
+
+  update(update: SessionUpdate): Promise<void> {
+    // An agent that was given up may not know it yet.
+    if (this.#isOver) return Promise.resolve();
+    this.#progressAt = performance.now();
+    if (update.sessionUpdate.startsWith("tool_call")) this.#followTool(update);
+    return this.#host.say(update);
+  }
+
+  requestPermission(request: PermissionRequest): Promise<PermissionOutcome> {
+    if (this.#isOver || this.#isCancelled) return Promise.resolve({ outcome: "cancelled" });
+    return this.whileAsking(() => this.#host.askPermission(this, request));
+  }
+
+  progressed(): void {
+    this.#progressAt = performance.now();
+  }
+
+  steering(): readonly (readonly ContentBlock[])[] {
+    return this.#steering.splice(0);
+  }
+
+  /** A prompt that came while this one is worked on. */
+  steer(prompt: readonly ContentBlock[]): void {
+    this.#steering.push(prompt);
+    this.progressed();
+  }
+
+  /** What a client is asked takes as long as it takes. */
+  readonly whileAsking = async <T>(work: () => Promise<T>): Promise<T> => {
+    this.#questions++;
+    try {
+      return await work();
+    } finally {
+      this.#questions--;
+      this.progressed();
+    }
+  };
+
+  /** Has the agent stop; one that does not is given up. */
+  cancel(reason: Error): void {
+    if (this.#isOver || this.#isCancelled) return;
+    this.#isCancelled = true;
+    this.#giveUpAfter(reason);
+  }
+
+  /** Runs the agent's work to its end, or to where it is given up. */
+  async run(work: (turn: Turn) => Promise<TurnEnd>): Promise<TurnEnd> {
+    try {
+      return await Promise.race([work(this), this.#givenUp.promise]);
+    } finally {
+      this.#isOver = true;
+      clearTimeout(this.#timer);
+      clearTimeout(this.#grace);
+    }
+  }
+
+  #giveUpAfter(reason: Error): void {
+    this.#grace ??= setTimeout(() => this.#givenUp.reject(reason), this.#options.cancelGrace);
+    this.stop.stop(reason);
+  }
+
+  #watch(timeout: number): void {
+    const left = this.#progressAt + timeout - performance.now();
+    this.#timer = setTimeout(
+      () => {
+        const isWaiting = this.#questions > 0 || this.#openTools.size > 0;
+        if (isWaiting) this.progressed();
+        if (this.#progressAt + timeout > performance.now()) return this.#watch(timeout);
+        const why = `The agent showed no progress for ${timeout} ms`;
+        return this.#giveUpAfter(new TrunklineError("timeout", why));
+      },
+      Math.max(1, left),
+    );
+    this.#timer.unref();
+  }
+
+  #followTool({ toolCallId, status, sessionUpdate }: SessionUpdate): void {
+    if (typeof toolCallId !== "string") return;
+    if (ENDED.has(status)) this.#openTools.delete(toolCallId);
+    else if (sessionUpdate === "tool_call") this.#openTools.add(toolCallId);
+  }
+}

@@ -1,0 +1,255 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { covers } from "../../test/requirements/acp.ts";
+import { AcpHouse } from "../../test/support/acp-house.ts";
+import { chunk, promptText } from "../../test/support/scripted-agent.ts";
+import { resolveSessionLimits } from "./limits.ts";
+
+describe("the clients of a session", { timeout: 30_000 }, () => {
+  it("resumes after an event, and sees all that comes then once", async () => {
+    await using house = await AcpHouse.open({
+      script: async (turn) => {
+        for (const word of ["a", "b", "c"]) await turn.update(chunk(word));
+      },
+    });
+    const client = house.connect();
+    await client.initialize({ _meta: { trunkline: { sequence: true } } });
+    const { sessionId } = await client.ask("session/new", { cwd: "/tmp", mcpServers: [] });
+    await client.prompt(String(sessionId), "go");
+    const b = client.messages.find(({ params }) => params?.update?.content?.text === "b");
+    assert.ok(b);
+    const { seq: after } = b.params._meta.trunkline as { seq: number };
+    const again = house.connect();
+    await again.initialize();
+    const params = { sessionId, cwd: "/tmp", _meta: { trunkline: { after } } };
+    await again.ask("session/resume", params);
+    assert.equal(again.text, "c");
+    await client.prompt(String(sessionId), "go");
+    await again.find(({ params: it }) => it?.update?._meta !== undefined);
+    assert.equal(again.text, "cabc");
+  });
+
+  it("tells a client that falls behind to resume, and holds up nobody for it", async () => {
+    const text = "x".repeat(1000);
+    await using house = await AcpHouse.open({
+      script: async (turn) => {
+        for (let at = 0; at < 50; at++) await turn.update(chunk(text));
+      },
+      sessionLimits: { backlog: { updates: 5, characters: 1_000_000 } },
+    });
+    const { client, sessionId } = await house.client();
+    const slow = house.connect({ highWater: 2_000 });
+    await slow.initialize({ _meta: { trunkline: { sequence: true } } });
+    await slow.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
+    const release = slow.pause();
+    await client.prompt(sessionId, "go");
+    assert.equal(client.text.length, 50_000);
+    release();
+    const told = await slow.find(
+      ({ params }) => params?.update?._meta?.trunkline?.lagged !== undefined,
+    );
+    const { after } = told.params.update._meta.trunkline.lagged as { after: number };
+    assert.ok(slow.text.length < 50_000, "it was told though it had seen everything");
+    const params = { sessionId, cwd: "/tmp", _meta: { trunkline: { after } } };
+    await slow.ask("session/resume", params);
+    assert.equal(slow.text.length, 50_000);
+  });
+
+  it("asks only clients that offer it for files, terminals and answers", async () => {
+    covers("write-file.request", "read-file.request");
+    const seen: unknown[] = [];
+    await using house = await AcpHouse.open({
+      script: async ({ client }) => {
+        seen.push(Object.keys(client));
+        if (client.fs?.readTextFile === undefined) return;
+        seen.push(await client.fs.readTextFile("/a", { line: 1, limit: 1000 }));
+        await client.fs.writeTextFile?.("/a", "new");
+        const terminal = await client.terminal?.create({ command: "ls", args: ["-l"] });
+        seen.push(await terminal?.waitForExit(), await terminal?.output());
+        await terminal?.release();
+        seen.push(await client.elicit?.({ mode: "form", message: "?", requestedSchema: {} }));
+      },
+    });
+    const { client, sessionId } = await house.client();
+    await client.prompt(sessionId, "none");
+    assert.deepEqual(seen.splice(0), [["notices", "compaction"]]);
+    const able = house.connect();
+    const results: Record<string, object> = {
+      "fs/read_text_file": { content: "text\n" },
+      "fs/write_text_file": {},
+      "terminal/create": { terminalId: "term-1" },
+      "terminal/wait_for_exit": { exitCode: 0 },
+      "terminal/output": { output: "a", truncated: false },
+      "terminal/release": {},
+      "elicitation/create": { action: "decline" },
+    };
+    able.answer = ({ method }) => ({ result: results[String(method)] });
+    await able.initialize({
+      fs: { readTextFile: true, writeTextFile: true },
+      terminal: true,
+      elicitation: { form: {} },
+    });
+    await able.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
+    await client.prompt(sessionId, "all");
+    assert.deepEqual(seen.slice(1), [
+      "text\n",
+      { exitCode: 0 },
+      { output: "a", truncated: false },
+      { action: "decline" },
+    ]);
+    const asked = able.messages.filter(
+      ({ method, id }) => method !== undefined && id !== undefined,
+    );
+    assert.deepEqual(
+      asked.map(({ method }) => method),
+      Object.keys(results),
+    );
+    assert.deepEqual(asked[0]?.params, { sessionId, path: "/a", line: 1, limit: 1000 });
+    const toOther = client.messages.filter(({ method }) => String(method).startsWith("fs/"));
+    assert.deepEqual(toOther, []);
+  });
+
+  it("tries reading a file once more when the client is late", async () => {
+    covers("timeout.read", "timeout.write");
+    let text: string | undefined;
+    await using house = await AcpHouse.open({
+      limits: { "fs/read_text_file": { timeout: 50 } },
+      script: async ({ client }) => void (text = await client.fs?.readTextFile?.("/a")),
+    });
+    const { client, sessionId } = await house.client({ fs: { readTextFile: true } });
+    let asked = 0;
+    client.answer = () => (++asked === 1 ? undefined : { result: { content: "late" } });
+    await client.prompt(sessionId, "read");
+    assert.deepEqual([text, asked], ["late", 2]);
+  });
+
+  it("reads a hundred files a minute and writes fifty, and waits for its turn beyond that", async () => {
+    covers("rate.read", "rate.write");
+    const rate = { limit: 2, windowMs: 300 };
+    const times: number[] = [];
+    await using house = await AcpHouse.open({
+      limits: { "fs/read_text_file": { rate }, "fs/write_text_file": { rate } },
+      script: async ({ client: { fs } }) => {
+        for (let at = 0; at < 3; at++) await fs?.readTextFile?.("/a");
+        for (let at = 0; at < 3; at++) await fs?.writeTextFile?.("/a", "");
+      },
+    });
+    const { client, sessionId } = await house.client({
+      fs: { readTextFile: true, writeTextFile: true },
+    });
+    client.answer = () => {
+      times.push(performance.now());
+      return { result: { content: "" } };
+    };
+    await client.prompt(sessionId, "go");
+    const [first = 0, , third = 0, fourth = 0, , sixth = 0] = times;
+    // A timer may be a fraction of a millisecond early.
+    assert.ok(third - first > 290 && sixth - fourth > 290, String(times));
+    const { ask } = resolveSessionLimits();
+    assert.equal(ask("fs/read_text_file").rate?.rate.limit, 100);
+    assert.equal(ask("fs/write_text_file").rate?.rate.limit, 50);
+    assert.deepEqual(
+      [ask("fs/read_text_file").timeout, ask("fs/write_text_file").timeout],
+      [30_000, 60_000],
+    );
+  });
+
+  it("tells the agent what the client could not do, in the document's words", async () => {
+    covers("read-file.error", "validate.response-body");
+    const failures: unknown[] = [];
+    await using house = await AcpHouse.open({
+      script: async ({ client: { fs } }) => {
+        await fs?.readTextFile?.("/a").catch((error: unknown) => failures.push(error));
+      },
+    });
+    const { client, sessionId } = await house.client({ fs: { readTextFile: true } });
+    const error = { code: -31700, message: "File not found", data: { path: "/a" } };
+    client.answer = () => ({ error });
+    await client.prompt(sessionId, "one");
+    client.answer = () => ({ result: {}, error });
+    await client.prompt(sessionId, "two");
+    client.answer = () => ({ result: { content: 1 } });
+    await client.prompt(sessionId, "three");
+    const told = failures.map((failure) => {
+      const { problem, data, message } = failure as Record<string, unknown>;
+      return problem === undefined ? message : { problem, data };
+    });
+    assert.deepEqual(told[0], { problem: "file-not-found", data: { path: "/a" } });
+    assert.match(String(told[1]), /has both a result and an error/);
+    assert.match(String(told[2]), /'result.content' must be a string/);
+  });
+
+  it("keeps to ten megabytes for a file", async () => {
+    covers("size.fs");
+    const failures: { problem?: string; code?: string }[] = [];
+    const MB = 1024 * 1024;
+    await using house = await AcpHouse.open({
+      script: async ({ client: { fs } }) => {
+        const failed = (error: unknown) => void failures.push(error as object);
+        await fs?.writeTextFile?.("/a", "x".repeat(11 * MB)).catch(failed);
+        await fs?.readTextFile?.("/a").catch(failed);
+      },
+    });
+    const { client, sessionId } = await house.client({
+      fs: { readTextFile: true, writeTextFile: true },
+    });
+    client.answer = () => ({ result: { content: "x".repeat(11 * MB) } });
+    await client.prompt(sessionId, "go");
+    assert.deepEqual([failures[0]?.problem, failures[1]?.code], ["file-too-large", "limit"]);
+  });
+
+  it("forgets a client that leaves while its session is opened", async () => {
+    await using house = await AcpHouse.open();
+    const client = house.connect();
+    const open = house.agent.open.bind(house.agent);
+    const left = Promise.withResolvers<void>();
+    house.agent.open = async (options) => {
+      await left.promise;
+      return open(options);
+    };
+    client.post("session/new", { cwd: "/tmp" });
+    while (house.sessions.size === 0 && (await house.log.list()).length === 0) {
+      await new Promise(setImmediate);
+    }
+    await client.leave();
+    left.resolve();
+    while (house.sessions.size === 0) await new Promise(setImmediate);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    const [record] = await house.log.list();
+    const session = house.sessions.get(record?.id ?? "");
+    assert.ok(session !== undefined && session.idleFor > 0);
+  });
+
+  it("forks with all that was said, and goes its own way", async () => {
+    await using house = await AcpHouse.open({
+      script: (turn) => turn.update(chunk(promptText(turn))),
+    });
+    const { client, sessionId } = await house.client();
+    await client.prompt(sessionId, "one");
+    const { sessionId: forked } = await client.ask("session/fork", { sessionId, cwd: "/tmp" });
+    await client.prompt(String(forked), "two");
+    const reader = house.connect();
+    await reader.initialize();
+    await reader.ask("session/load", { sessionId: forked, cwd: "/tmp", mcpServers: [] });
+    assert.equal(reader.text, "onetwo");
+    const first = house.connect();
+    await first.initialize();
+    await first.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
+    assert.equal(first.text, "one");
+  });
+
+  it("keeps what was chosen over a restart", async () => {
+    await using house = await AcpHouse.open();
+    const { client, sessionId } = await house.client();
+    await client.ask("session/set_mode", { sessionId, modeId: "architect" });
+    await client.ask("session/set_model", { sessionId, modelId: "openai/gpt-4" });
+    await house.stop();
+    await house.start();
+    const later = house.connect();
+    await later.initialize();
+    const loaded = await later.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
+    assert.equal(loaded.modes.currentModeId, "architect");
+    assert.equal(loaded.models.currentModelId, "openai/gpt-4");
+  });
+});

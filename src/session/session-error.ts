@@ -1,0 +1,56 @@
+import { hasBrand } from "../base/brand.ts";
+import { type ErrorCode, TrunklineError } from "../base/errors.ts";
+
+/** What can be wrong in a conversation, each with a number of its own on the wire. */
+export type SessionProblem =
+  | "session-not-found"
+  | "session-expired"
+  | "session-locked"
+  | "auth-required"
+  | "tool-not-found"
+  | "tool-disabled"
+  | "tool-timeout"
+  | "file-not-found"
+  | "permission-denied"
+  | "file-too-large"
+  | "mcp-error"
+  | "mcp-unavailable";
+
+const CODES: Readonly<Record<SessionProblem, ErrorCode>> = {
+  "session-not-found": "not-found",
+  "session-expired": "closed",
+  "session-locked": "conflict",
+  "auth-required": "untrusted",
+  "tool-not-found": "not-found",
+  "tool-disabled": "unavailable",
+  "tool-timeout": "timeout",
+  "file-not-found": "not-found",
+  "permission-denied": "untrusted",
+  "file-too-large": "limit",
+  "mcp-error": "unavailable",
+  "mcp-unavailable": "unavailable",
+};
+
+/** A failure in a conversation that its door has a number for. */
+export class SessionError extends TrunklineError {
+  static readonly #brand = Symbol.for("trunkline.SessionError");
+  readonly problem: SessionProblem;
+  /** What else a program may want to know, such as `{ path }`. */
+  readonly data: Readonly<Record<string, unknown>>;
+
+  constructor(
+    problem: SessionProblem,
+    message: string,
+    data: Readonly<Record<string, unknown>> = {},
+    options?: ErrorOptions,
+  ) {
+    super(CODES[problem], message, options);
+    Object.defineProperty(this, SessionError.#brand, {});
+    this.problem = problem;
+    this.data = data;
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return hasBrand(value, SessionError.#brand);
+  }
+}

@@ -1,0 +1,236 @@
+import { TrunklineError } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import type { Agent, McpServer, Meta } from "./agent.ts";
+import type { SessionClient } from "./client.ts";
+import type { SessionLimits } from "./limits.ts";
+import { recoverTurn } from "./recover.ts";
+import { historyOf } from "./replay.ts";
+import { expired, Session } from "./session.ts";
+import { SessionError } from "./session-error.ts";
+import type { HeldSession, RuleStore, SessionRecord, SessionStore } from "./store.ts";
+
+export interface SessionsOptions {
+  readonly store: SessionStore;
+  readonly rules?: RuleStore;
+  /** Who works in sessions: by name, and whoever is meant when none is given. */
+  readonly agent: (name: string | undefined) => Agent | Promise<Agent>;
+  readonly limits: SessionLimits;
+  readonly log: Log;
+  readonly audit?: (entry: object) => void;
+}
+
+/** Where a session works, and with what. */
+export interface Place {
+  readonly cwd: string;
+  readonly additionalDirectories: readonly string[];
+  readonly mcpServers: readonly McpServer[];
+  readonly meta?: Meta | undefined;
+}
+
+const PAGE = 100;
+
+/** All sessions of a house: those that are open, and those that are on disk. */
+export class Sessions implements AsyncDisposable {
+  readonly #options: SessionsOptions;
+  readonly #open = new Map<string, Session>();
+  readonly #opening = new Map<string, Promise<Session>>();
+  /** Those that are being put away: they cannot be opened before that is done. */
+  readonly #closing = new Map<string, Promise<unknown>>();
+  readonly #sweeper: NodeJS.Timeout;
+  #isClosed = false;
+
+  constructor(options: SessionsOptions) {
+    this.#options = options;
+    const { idle } = options.limits;
+    this.#sweeper = setInterval(() => this.#sweep(idle), Math.max(1_000, idle / 10)).unref();
+  }
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  async create(place: Place, agentName?: string): Promise<Session> {
+    const agent = await this.#options.agent(agentName);
+    const id = crypto.randomUUID();
+    const held = await this.#options.store.create({
+      id,
+      cwd: place.cwd,
+      agent: agent.name,
+      notes: { directories: place.additionalDirectories },
+    });
+    try {
+      return await this.#begin(held, agent, place, false);
+    } catch (error) {
+      // Nothing was said in it.
+      await this.#options.store.delete(id);
+      throw error;
+    }
+  }
+
+  /** A session that is open here. */
+  get(id: string): Session | undefined {
+    return this.#open.get(id);
+  }
+
+  /** The same, or why it cannot be used. */
+  async need(id: string): Promise<Session> {
+    const session = this.#open.get(id);
+    if (session !== undefined) return session;
+    const opening = this.#opening.get(id);
+    if (opening !== undefined) return opening;
+    const record = await this.#options.store.find(id);
+    throw record === undefined ? unknownSession(id) : expired(id);
+  }
+
+  /** Opens a session again, or gives the one that is open. */
+  async open(id: string, place: Place): Promise<Session> {
+    const session = this.#open.get(id);
+    if (session !== undefined) return session;
+    const opening = this.#opening.get(id) ?? this.#reopen(id, place);
+    this.#opening.set(id, opening);
+    try {
+      return await opening;
+    } finally {
+      this.#opening.delete(id);
+    }
+  }
+
+  /** Begins a session with all that was said in another, up to an event. */
+  async fork(from: string, place: Place, upTo?: number): Promise<Session> {
+    const record = await this.#options.store.find(from);
+    if (record === undefined || record.isDeleted) throw unknownSession(from);
+    const agent = await this.#options.agent(record.agent);
+    const { chosen } = record.notes;
+    const forked = {
+      id: crypto.randomUUID(),
+      cwd: place.cwd,
+      agent: agent.name,
+      parent: from,
+      ...(record.title === undefined ? {} : { title: record.title }),
+      notes: { directories: place.additionalDirectories, ...(chosen ? { chosen } : {}) },
+    };
+    const held = await this.#options.store.fork(from, forked, upTo);
+    return this.#begin(held, agent, place, true);
+  }
+
+  /** A page of what there is, the last used first. */
+  async list(
+    cwd?: string,
+    cursor?: string,
+  ): Promise<{ sessions: SessionRecord[]; nextCursor?: string }> {
+    const offset = cursor === undefined ? 0 : Number(cursor);
+    if (!Number.isSafeInteger(offset) || offset < 0) {
+      throw new TrunklineError("usage", `'params.cursor' is not one that was given: '${cursor}'`);
+    }
+    const limit = PAGE + 1;
+    const sessions = await this.#options.store.list({
+      offset,
+      limit,
+      ...(cwd === undefined ? {} : { cwd }),
+    });
+    if (sessions.length <= PAGE) return { sessions };
+    return { sessions: sessions.slice(0, PAGE), nextCursor: String(offset + PAGE) };
+  }
+
+  async close(id: string): Promise<void> {
+    await this.#putAway(id, await this.need(id));
+  }
+
+  async delete(id: string): Promise<void> {
+    const session = this.#open.get(id);
+    if (session === undefined) {
+      // One that another process works in stays.
+      const { key } = await this.#hold(id);
+      await this.#options.store.release(key);
+    } else {
+      await this.#putAway(id, session);
+    }
+    await this.#options.store.delete(id);
+  }
+
+  /** The client is gone. Turns go on. */
+  forget(client: SessionClient): void {
+    for (const session of this.#open.values()) session.detach(client);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    clearInterval(this.#sweeper);
+    await Promise.allSettled([...this.#opening.values(), ...this.#closing.values()]);
+    await Promise.allSettled(Array.from(this.#open.values(), (it) => it.close("stopping")));
+    this.#open.clear();
+  }
+
+  async #putAway(id: string, session: Session): Promise<void> {
+    const closing = session.close();
+    this.#open.delete(id);
+    this.#closing.set(id, closing);
+    try {
+      await closing;
+    } finally {
+      this.#closing.delete(id);
+    }
+  }
+
+  async #reopen(id: string, place: Place): Promise<Session> {
+    await this.#closing.get(id)?.catch(() => {});
+    const held = await this.#hold(id);
+    try {
+      const agent = await this.#options.agent(held.record.agent);
+      return await this.#begin(held, agent, place, true);
+    } catch (error) {
+      await this.#options.store.release(held.key);
+      throw error;
+    }
+  }
+
+  async #hold(id: string): Promise<HeldSession> {
+    try {
+      return await this.#options.store.hold(id);
+    } catch (error) {
+      if (!(error instanceof TrunklineError)) throw error;
+      if (error.code === "not-found") throw unknownSession(id);
+      const problem = error.code === "conflict" ? "session-locked" : "session-expired";
+      if (error.code !== "conflict" && error.code !== "closed") throw error;
+      throw new SessionError(problem, error.message, {}, { cause: error });
+    }
+  }
+
+  async #begin(held: HeldSession, agent: Agent, place: Place, isOld: boolean): Promise<Session> {
+    if (this.#isClosed) throw new TrunklineError("closed", "Trunkline is stopping");
+    const { store, rules, limits, log, audit = () => {} } = this.#options;
+    const { cwd, additionalDirectories, mcpServers, meta } = place;
+    const session = new Session({ store, rules, limits, log, held, cwd, audit });
+    const { notes } = held.record;
+    if (typeof notes.turn === "string") await recoverTurn(store, session, notes.turn);
+    const worker = await agent.open({
+      sessionId: session.id,
+      cwd,
+      additionalDirectories,
+      mcpServers,
+      history: isOld ? historyOf(store.read(session.id)) : undefined,
+      chosen: notes.chosen ?? {},
+      memory: notes.memory,
+      remember: (memory) => session.remember(memory),
+      log: log.with({ session: session.id, agent: agent.name }),
+      ...(meta === undefined ? {} : { _meta: meta }),
+      update: session.update,
+    });
+    session.begin(worker);
+    this.#open.set(session.id, session);
+    return session;
+  }
+
+  #sweep(idle: number): void {
+    for (const [id, session] of this.#open) {
+      if (session.idleFor < idle) continue;
+      void this.#putAway(id, session).catch((error: unknown) => {
+        this.#options.log.warn("session.not-put-away", { session: id, error });
+      });
+    }
+  }
+}
+
+function unknownSession(id: string): SessionError {
+  return new SessionError("session-not-found", `There is no session '${id.slice(0, 64)}'.`);
+}

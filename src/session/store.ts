@@ -1,0 +1,62 @@
+import type { StoredEvent } from "./event.ts";
+
+/** Where sessions are kept. What `append` has resolved for is on disk. */
+export interface SessionStore {
+  create(session: NewSession): Promise<HeldSession>;
+  fork(from: string, session: NewSession, upTo?: number): Promise<HeldSession>;
+  /** Throws "not-found", "closed" (it was deleted) or "conflict" (another process has it open). */
+  hold(id: string): Promise<HeldSession>;
+  release(key: number): Promise<void>;
+  append(key: number, seq: number, direction: "client" | "agent", text: string): Promise<void>;
+  describe(
+    key: number,
+    change: { readonly title?: string; readonly notes?: object; readonly updated?: number },
+  ): Promise<void>;
+  find(id: string): Promise<SessionRecord | undefined>;
+  list(options?: { cwd?: string; offset?: number; limit?: number }): Promise<SessionRecord[]>;
+  read(id: string, after?: number): AsyncIterable<StoredEvent>;
+  delete(id: string): Promise<void>;
+}
+
+export interface NewSession {
+  readonly id: string;
+  readonly cwd: string;
+  readonly agent: string;
+  readonly title?: string;
+  readonly parent?: string;
+  readonly notes: Readonly<Record<string, unknown>>;
+}
+
+export interface SessionRecord {
+  readonly id: string;
+  readonly cwd: string;
+  readonly agent: string;
+  readonly title: string | undefined;
+  readonly created: number;
+  readonly updated: number;
+  readonly parent: string | undefined;
+  readonly notes: Readonly<Record<string, unknown>>;
+  readonly isDeleted: boolean;
+  readonly isHeld: boolean;
+}
+
+export interface HeldSession {
+  readonly key: number;
+  readonly record: SessionRecord;
+  readonly last: number;
+}
+
+/** What people have said once and for all. */
+export interface RuleStore {
+  find(
+    workspace: string,
+    subject: string,
+  ): Promise<{ readonly id: number; readonly decision: "allow" | "reject" } | undefined>;
+  add(rule: {
+    readonly workspace: string;
+    readonly subject: string;
+    readonly decision: "allow" | "reject";
+    readonly session: string;
+    readonly by: string;
+  }): Promise<void>;
+}

@@ -1,0 +1,125 @@
+import { readFileSync } from "node:fs";
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
+
+import type { Json } from "../support/acp-house.ts";
+import { Packages } from "../support/packages.ts";
+
+/** The official SDK, which our agent's side is tried with. */
+export const packages = new Packages("test/acp");
+const SDK = ["@agentclientprotocol", "sdk"] as const;
+
+export interface Stream {
+  readonly readable: ReadableStream;
+  readonly writable: WritableStream;
+}
+
+export interface Context {
+  request(method: string, params: object): Promise<Json>;
+  notify(method: string, params: object): Promise<void>;
+}
+
+interface ClientApp {
+  onRequest(method: string, handle: (context: { params: Json }) => unknown): ClientApp;
+  onNotification(method: string, handle: (context: { params: Json }) => unknown): ClientApp;
+  connectWith<T>(stream: Stream, work: (context: Context) => Promise<T>): Promise<T>;
+}
+
+export interface Sdk {
+  client(options: { name: string }): ClientApp;
+  ndJsonStream(out: WritableStream<Uint8Array>, input: ReadableStream<Uint8Array>): Stream;
+}
+
+export async function loadSdk(): Promise<Sdk> {
+  await packages.install();
+  return packages.import<Sdk>(...SDK, "dist/v1/unstable/acp.js");
+}
+
+export async function webSocketStream(url: string): Promise<Stream> {
+  const { createWebSocketStream } = await packages.import<{
+    createWebSocketStream: (url: string) => Stream;
+  }>(...SDK, "dist/transports/ws-stream.js");
+  return createWebSocketStream(url);
+}
+
+export async function httpStream(url: string): Promise<Stream> {
+  const { createHttpStream } = await packages.import<{
+    createHttpStream: (url: string) => Stream;
+  }>(...SDK, "dist/transports/http-stream.js");
+  return createHttpStream(url);
+}
+
+interface Message {
+  readonly id?: string | number;
+  readonly method?: string;
+  readonly params?: unknown;
+  readonly result?: unknown;
+  readonly error?: unknown;
+}
+
+/** Looks at every message that the agent sends, against the official JSON schemas. */
+export class Oracle {
+  readonly problems: string[] = [];
+  /** How many messages of each kind were looked at. */
+  readonly seen = new Map<string, number>();
+  readonly #checks = new Map<string, ValidateFunction>();
+  readonly #asked = new Map<string | number, string>();
+
+  /** Stable, and where that knows nothing of a method the unstable one. */
+  static async load(): Promise<Oracle> {
+    await packages.install();
+    return new Oracle(["schema.json", "schema.unstable.json"]);
+  }
+
+  private constructor(files: readonly string[]) {
+    for (const file of files) {
+      const path = packages.path(...SDK, "schema/v1", file);
+      const schema = JSON.parse(readFileSync(path, "utf8")) as {
+        $defs: Record<string, { "x-method"?: string }>;
+      };
+      const ajv = new Ajv2020({ strict: false, validateFormats: false, discriminator: false });
+      ajv.addSchema({ ...schema, $id: file });
+      for (const [name, { "x-method": method }] of Object.entries(schema.$defs)) {
+        if (method === undefined) continue;
+        const kind = `${name.endsWith("Response") ? "answer" : "call"} ${method}`;
+        if (this.#checks.has(kind)) continue;
+        const check = ajv.getSchema(`${file}#/$defs/${name}`);
+        if (check !== undefined) this.#checks.set(kind, check);
+      }
+    }
+  }
+
+  /** The same stream, with every message seen on its way. */
+  watch({ readable, writable }: Stream): Stream {
+    const out = new TransformStream<Message, Message>({
+      transform: (message, controller) => {
+        if (message.method !== undefined && message.id !== undefined) {
+          this.#asked.set(message.id, message.method);
+        }
+        controller.enqueue(message);
+      },
+    });
+    void out.readable.pipeTo(writable).catch(() => {});
+    const seen = new TransformStream<Message, Message>({
+      transform: (message, controller) => {
+        this.#look(message);
+        controller.enqueue(message);
+      },
+    });
+    return { readable: readable.pipeThrough(seen), writable: out.writable };
+  }
+
+  #look({ id, method, params, result, error }: Message): void {
+    if (error !== undefined) return;
+    const isCall = method !== undefined;
+    const kind = isCall ? `call ${method}` : `answer ${this.#asked.get(id ?? "")}`;
+    this.seen.set(kind, (this.seen.get(kind) ?? 0) + 1);
+    const check = this.#checks.get(kind);
+    if (check === undefined) {
+      if (kind !== "answer session/set_model") this.problems.push(`${kind} is in no schema`);
+      return;
+    }
+    if (check(isCall ? params : result)) return;
+    const what = JSON.stringify(isCall ? params : result);
+    this.problems.push(`${kind}: ${JSON.stringify(check.errors?.slice(0, 3))} in ${what}`);
+  }
+}

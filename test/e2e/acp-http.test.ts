@@ -1,0 +1,129 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { Program } from "../support/program.ts";
+
+const AGENT = join(import.meta.dirname, "../support/acp-agent.mjs");
+const HELLO = { jsonrpc: "2.0", id: 1, method: "initialize", params: { protocolVersion: 1 } };
+
+class Gateway implements AsyncDisposable {
+  readonly folder = mkdtempSync(join(tmpdir(), "trunkline-acp-http-"));
+  readonly program: Program;
+  url = "";
+
+  private constructor() {
+    const config = join(this.folder, "config.jsonc");
+    const other = { command: process.execPath, args: [AGENT] };
+    writeFileSync(config, JSON.stringify({ agents: { other } }));
+    this.program = new Program(["serve", "--port", "0", "--json", "--config", config]);
+  }
+
+  static async start(): Promise<Gateway> {
+    const gateway = new Gateway();
+    const [ready] = await gateway.program.answers(1);
+    gateway.url = String(ready?.acp).replace("ws", "http");
+    return gateway;
+  }
+
+  post(body: object | string, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
+    return fetch(this.url, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...headers },
+      body: typeof body === "string" ? body : JSON.stringify(body),
+    });
+  }
+
+  /** Says hello; gives the header that goes with every request after it. */
+  async connect(): Promise<Record<string, string>> {
+    const response = await this.post(HELLO);
+    assert.equal(response.status, 200);
+    const { result } = (await response.json()) as { result: { protocolVersion: number } };
+    assert.equal(result.protocolVersion, 1);
+    const id = response.headers.get("acp-connection-id") ?? "";
+    assert.match(id, /^[0-9a-f-]{36}$/);
+    return { "acp-connection-id": id };
+  }
+
+  listen(headers: Readonly<Record<string, string>>): Promise<Response> {
+    return fetch(this.url, { headers: { accept: "text/event-stream", ...headers } });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.program.child.kill("SIGTERM");
+    await this.program.exit;
+    await this.program[Symbol.asyncDispose]();
+    rmSync(this.folder, { recursive: true });
+  }
+}
+
+describe("ACP on HTTP", { timeout: 30_000 }, () => {
+  it("answers on the streams that the client opens, also what was said before it did", async () => {
+    await using gateway = await Gateway.start();
+    const connection = await gateway.connect();
+    const params = { cwd: gateway.folder };
+    const created = await gateway.post(
+      { jsonrpc: "2.0", id: 2, method: "session/new", params },
+      connection,
+    );
+    assert.equal(created.status, 202);
+    const events = (await gateway.listen(connection)).body?.getReader();
+    const { value } = (await events?.read()) ?? {};
+    const text = new TextDecoder().decode(value);
+    const answer = JSON.parse(text.replace(/^data: /, "")) as {
+      id: number;
+      result: { sessionId: string };
+    };
+    assert.equal(answer.id, 2);
+    const { sessionId } = answer.result;
+    const prompt = [{ type: "text", text: "say hi" }];
+    await gateway.post(
+      { jsonrpc: "2.0", id: 3, method: "session/prompt", params: { sessionId, prompt } },
+      { ...connection, "acp-session-id": sessionId },
+    );
+    const stream = await gateway.listen({ ...connection, "acp-session-id": sessionId });
+    let said = "";
+    for await (const chunk of stream.body ?? []) {
+      said += new TextDecoder().decode(chunk);
+      if (said.includes("stopReason")) break;
+    }
+    const messages = said.trim().split("\n\n");
+    assert.match(messages.at(-2) ?? "", /"text":"hi"/);
+    assert.equal(
+      messages.at(-1),
+      'data: {"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}',
+    );
+    const ended = await fetch(gateway.url, { method: "DELETE", headers: connection });
+    assert.equal(ended.status, 202);
+    assert.equal((await gateway.listen(connection)).status, 404);
+    await events?.cancel();
+  });
+
+  it("refuses what is not right, and says why", async () => {
+    await using gateway = await Gateway.start();
+    const connection = await gateway.connect();
+    const ping = { jsonrpc: "2.0", id: 2, method: "session/list", params: {} };
+    const status = async (response: Promise<Response>): Promise<number> => {
+      const { status: code, body } = await response;
+      await body?.cancel();
+      return code;
+    };
+    assert.equal(await status(gateway.post(ping, { "content-type": "text/plain" })), 415);
+    assert.equal(await status(gateway.post("{oops", connection)), 400);
+    assert.equal(await status(gateway.post([ping], connection)), 400);
+    assert.equal(await status(gateway.post("1", connection)), 400);
+    assert.equal(await status(gateway.post(ping)), 400);
+    assert.equal(await status(gateway.post(HELLO, connection)), 400);
+    assert.equal(await status(gateway.post(ping, { "acp-connection-id": "none" })), 404);
+    assert.equal(await status(fetch(gateway.url, { headers: connection })), 406);
+    assert.equal(await status(fetch(gateway.url)), 426);
+    assert.equal(await status(fetch(gateway.url, { method: "PUT" })), 405);
+    const other = { jsonrpc: "2.0", id: 3, method: "session/close", params: { sessionId: "a" } };
+    assert.equal(await status(gateway.post(other, { ...connection, "acp-session-id": "b" })), 400);
+    const first = await gateway.listen(connection);
+    assert.equal(await status(gateway.listen(connection)), 409);
+    await first.body?.cancel();
+  });
+});

@@ -1,0 +1,101 @@
+// An agent of somebody else's: it speaks ACP on its standard streams and does what prompts say.
+import { createInterface } from "node:readline";
+
+let lastId = 0;
+const pending = new Map();
+const sessions = new Map();
+const cancelled = new Set();
+const send = (message) =>
+  process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+const ask = (method, params) =>
+  new Promise((resolve) => {
+    const id = ++lastId;
+    pending.set(id, resolve);
+    send({ id, method, params });
+  });
+const say = (sessionId, text) =>
+  send({
+    method: "session/update",
+    params: {
+      sessionId,
+      update: { sessionUpdate: "agent_message_chunk", content: { type: "text", text } },
+    },
+  });
+
+const modes = (currentModeId) => ({
+  currentModeId,
+  availableModes: [
+    { id: "code", name: "Code" },
+    { id: "ask", name: "Ask" },
+  ],
+});
+
+async function prompt(sessionId, text) {
+  const [verb, ...rest] = text.split(" ");
+  const argument = rest.join(" ");
+  if (verb === "say") say(sessionId, argument);
+  else if (verb === "stream") {
+    for (let at = 0; at < Number(argument); at++) {
+      say(sessionId, `${at} `);
+      if (at % 16 === 15) await new Promise(setImmediate);
+    }
+  } else if (verb === "forever") {
+    for (let at = 0; !cancelled.delete(sessionId); at++) {
+      say(sessionId, `${at} `);
+      await new Promise((resolve) => setTimeout(resolve, 2));
+    }
+    return { stopReason: "cancelled" };
+  } else if (verb === "permission") {
+    const { result } = await ask("session/request_permission", {
+      sessionId,
+      toolCall: { toolCallId: "t1", title: "Run npm install", kind: "execute", status: "pending" },
+      options: [
+        { optionId: "once", kind: "allow_once", name: "Allow once" },
+        { optionId: "reject", kind: "reject_once", name: "Reject" },
+      ],
+    });
+    say(sessionId, JSON.stringify(result.outcome));
+  } else if (verb === "read" || verb === "write") {
+    const [path, content] = argument.split("|");
+    const method = verb === "read" ? "fs/read_text_file" : "fs/write_text_file";
+    const { result, error } = await ask(method, { sessionId, path, content });
+    say(sessionId, error ? `error ${error.code} ${error.message}` : (result.content ?? "written"));
+  } else if (verb === "remember") sessions.get(sessionId).memory = argument;
+  else if (verb === "recall") say(sessionId, String(sessions.get(sessionId).memory));
+  else if (verb === "crash") process.exit(3);
+  else if (verb === "mcp") say(sessionId, JSON.stringify(sessions.get(sessionId).mcpServers));
+  return { stopReason: "end_turn" };
+}
+
+const handlers = {
+  initialize: () => ({
+    protocolVersion: 1,
+    agentCapabilities: { loadSession: process.argv.includes("--loads") },
+  }),
+  "session/new": ({ mcpServers }) => {
+    const sessionId = `theirs-${sessions.size + 1}-${process.pid}`;
+    sessions.set(sessionId, { mcpServers, mode: "code" });
+    return { sessionId, modes: modes("code") };
+  },
+  "session/load": ({ sessionId, mcpServers }) => {
+    sessions.set(sessionId, { mcpServers, memory: "loaded" });
+    say(sessionId, "This is the past, which is known already.");
+    return { modes: modes("code") };
+  },
+  "session/set_mode": ({ sessionId, modeId }) => {
+    sessions.get(sessionId).mode = modeId;
+    return {};
+  },
+  "session/prompt": ({ sessionId, prompt: [{ text }] }) => prompt(sessionId, text),
+};
+
+createInterface({ input: process.stdin }).on("line", async (line) => {
+  const { id, method, params, ...answer } = JSON.parse(line);
+  if (method === undefined) pending.get(id)?.(answer);
+  else if (method === "session/cancel") cancelled.add(params.sessionId);
+  else if (id !== undefined) {
+    const handle = handlers[method];
+    if (handle === undefined) send({ id, error: { code: -32601, message: "Method not found" } });
+    else send({ id, result: await handle(params) });
+  }
+});

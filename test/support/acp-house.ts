@@ -1,0 +1,200 @@
+import { EventEmitter, once } from "node:events";
+
+import type { LimitTable } from "../../src/base/limits.ts";
+import { Log } from "../../src/base/log.ts";
+import { AcpDoor } from "../../src/protocol/acp/door.ts";
+import { AcpConversation } from "../../src/protocol/acp/serve.ts";
+import { resolveSessionLimits, type SessionLimits } from "../../src/session/limits.ts";
+import { Sessions } from "../../src/session/sessions.ts";
+import { SampleFolder } from "../../src/store/sample-folder.ts";
+import { SessionLog } from "../../src/store/session-log.ts";
+import { SessionRules } from "../../src/store/session-rules.ts";
+import type { ChannelLimits } from "../../src/wire/channel.ts";
+import { type MemoryChannel, memoryPair } from "../../src/wire/channel/memory.ts";
+import { ScriptedAgent, type Script } from "./scripted-agent.ts";
+
+export interface AcpHouseOptions {
+  readonly script?: Script;
+  readonly limits?: LimitTable;
+  readonly sessionLimits?: Partial<SessionLimits>;
+}
+
+/** Sessions on a disk of their own, an agent that follows a script, and a door for test clients. */
+export class AcpHouse implements AsyncDisposable {
+  readonly agent: ScriptedAgent;
+  readonly audit: object[] = [];
+  readonly folder: SampleFolder;
+  log!: SessionLog;
+  rules!: SessionRules;
+  sessions!: Sessions;
+  door!: AcpDoor;
+  readonly #options: AcpHouseOptions;
+  readonly #clients = new Set<TestClient>();
+
+  private constructor(folder: SampleFolder, options: AcpHouseOptions) {
+    this.folder = folder;
+    this.#options = options;
+    this.agent = new ScriptedAgent(options.script);
+  }
+
+  static async open(options: AcpHouseOptions = {}): Promise<AcpHouse> {
+    const house = new AcpHouse(await SampleFolder.create(), options);
+    await house.start();
+    return house;
+  }
+
+  /** Opens what is on disk, as a new process would. */
+  async start(): Promise<void> {
+    const { limits, sessionLimits } = this.#options;
+    this.log = await SessionLog.open(this.folder.path);
+    this.rules = new SessionRules(this.log.database);
+    this.sessions = new Sessions({
+      store: this.log,
+      rules: this.rules,
+      agent: () => this.agent,
+      limits: resolveSessionLimits(limits, sessionLimits),
+      log: new Log("error", () => {}),
+      audit: (entry) => this.audit.push(entry),
+    });
+    this.door = new AcpDoor({ sessions: async () => this.sessions, limits });
+  }
+
+  async stop(): Promise<void> {
+    for (const client of this.#clients) await client.leave();
+    await this.sessions[Symbol.asyncDispose]();
+    await this.log[Symbol.asyncDispose]();
+  }
+
+  connect(limits: Partial<ChannelLimits> = {}): TestClient {
+    const [ours, theirs] = memoryPair(limits);
+    const conversation = new AcpConversation(this.door, theirs, this.door.peerOptions);
+    const client = new TestClient(ours, () => conversation.close(0));
+    this.#clients.add(client);
+    return client;
+  }
+
+  /** A client that has said hello and has a session. */
+  async client(capabilities: object = {}): Promise<{ client: TestClient; sessionId: string }> {
+    const client = this.connect();
+    await client.initialize(capabilities);
+    const { sessionId } = await client.ask("session/new", { cwd: "/tmp", mcpServers: [] });
+    return { client, sessionId: String(sessionId) };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+    await this.folder[Symbol.asyncDispose]();
+  }
+}
+
+/** Whatever JSON holds. */
+export type Json = ReturnType<typeof JSON.parse>;
+export type Message = Readonly<Record<string, Json>>;
+
+/** A client on the raw wire: it sees every message in its order. */
+export class TestClient {
+  readonly messages: Message[] = [];
+  /** Answers what it is asked; no answer where it returns undefined. */
+  answer: (message: Message) => object | undefined = () => undefined;
+  readonly #channel: MemoryChannel;
+  readonly #close: () => Promise<void>;
+  readonly #changed = new EventEmitter().setMaxListeners(0);
+  #lastId = 0;
+  #isGone = false;
+  #paused: PromiseWithResolvers<void> | undefined;
+
+  constructor(channel: MemoryChannel, close: () => Promise<void>) {
+    this.#channel = channel;
+    this.#close = close;
+    channel.receive({
+      message: (text) => {
+        const message = JSON.parse(text) as Message;
+        this.messages.push(message);
+        if (message.method !== undefined && message.id !== undefined) {
+          const answer = this.answer(message);
+          if (answer !== undefined) this.send({ jsonrpc: "2.0", id: message.id, ...answer });
+        }
+        this.#changed.emit("change");
+        return this.#paused?.promise;
+      },
+      fault: () => {},
+      end: () => this.#changed.emit("change"),
+    });
+  }
+
+  /** Reads no more than the next message, until what it returns is called. */
+  pause(): () => void {
+    const paused = (this.#paused = Promise.withResolvers<void>());
+    return () => {
+      this.#paused = undefined;
+      paused.resolve();
+    };
+  }
+
+  send(message: object): void {
+    void this.#channel.send(JSON.stringify(message));
+  }
+
+  /** Sends a request without waiting; gives its id. */
+  post(method: string, params: object): number {
+    const id = ++this.#lastId;
+    this.send({ jsonrpc: "2.0", id, method, params });
+    return id;
+  }
+
+  async answerTo(id: number): Promise<Message> {
+    return this.find((message) => message.id === id && message.method === undefined);
+  }
+
+  /** Asks, and gives the result; throws the error. */
+  async ask(method: string, params: object): Promise<Message> {
+    const { result, error } = await this.answerTo(this.post(method, params));
+    if (error !== undefined) throw Object.assign(new Error(error.message), error);
+    return result as Message;
+  }
+
+  initialize(clientCapabilities: object = {}): Promise<Message> {
+    const clientInfo = { name: "test", version: "1" };
+    return this.ask("initialize", { protocolVersion: 1, clientCapabilities, clientInfo });
+  }
+
+  prompt(sessionId: string, text: string, more: object = {}): Promise<Message> {
+    return this.ask("session/prompt", { sessionId, prompt: [{ type: "text", text }], ...more });
+  }
+
+  /** The first message, now or later, of that kind. */
+  async find(matches: (message: Message) => boolean): Promise<Message> {
+    for (;;) {
+      const found = this.messages.find(matches);
+      if (found !== undefined) return found;
+      if (this.#isGone) throw new Error("The client has left");
+      await once(this.#changed, "change");
+    }
+  }
+
+  request(method: string): Promise<Message> {
+    return this.find((message) => message.method === method);
+  }
+
+  get updates(): Message[] {
+    return this.messages
+      .filter(({ method }) => method === "session/update")
+      .map(({ params }) => params.update as Message);
+  }
+
+  /** What was said, as one text. */
+  get text(): string {
+    return this.updates
+      .filter(({ sessionUpdate }) => sessionUpdate === "agent_message_chunk")
+      .map(({ content }) => content.text as string)
+      .join("");
+  }
+
+  /** Drops the connection. */
+  async leave(): Promise<void> {
+    if (this.#isGone) return;
+    this.#isGone = true;
+    this.#channel.abort(new Error("The client is gone"));
+    await this.#close();
+  }
+}
