@@ -10,6 +10,8 @@ const INSTALLED = sep + join("node_modules", sep);
 /** Tests of what no command offers yet; `--all` runs them too. */
 const NOT_OFFERED = [
   join("src", "agent"),
+  join("src", "git"),
+  join("src", "identity"),
   join("src", "review"),
   join("test", "e2e", "acp-killed"),
   join("test", "e2e", "acp-sdk"),
