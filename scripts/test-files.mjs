@@ -17,6 +17,8 @@ const NOT_OFFERED = [
   join("test", "e2e", "acp-sdk"),
   join("test", "e2e", "identity"),
   join("test", "e2e", "review"),
+  // It looks for what those cite.
+  join("test", "requirements"),
 ];
 
 /** The project's test files, relative to its root. */

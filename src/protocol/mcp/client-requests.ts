@@ -61,8 +61,12 @@ class Work<R> implements Settler, RequestOptions {
   }
 
   result(result: unknown): R | Promise<R> {
-    this.#around?.answered();
-    return this.#requests.done(this, result as JsonObject);
+    const around = this.#around;
+    around?.answered();
+    const done = this.#requests.done(this, result as JsonObject);
+    // One that goes on as a task may fail yet.
+    if (around === undefined || !(done instanceof Promise)) return done;
+    return done.catch((error: unknown) => around.failed(error));
   }
 
   async error(error: unknown): Promise<R> {
