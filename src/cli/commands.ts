@@ -1,9 +1,12 @@
 import type { Command } from "./command.ts";
 import { config } from "./commands/config.ts";
 import { doctor } from "./commands/doctor.ts";
+import { identity } from "./commands/identity.ts";
 import { orchestrator } from "./commands/orchestrator.ts";
 import { plugin } from "./commands/plugin.ts";
+import { review } from "./commands/review.ts";
 import { session } from "./commands/session.ts";
+import { setup } from "./commands/setup.ts";
 import { token } from "./commands/token.ts";
 import { tools } from "./commands/tools.ts";
 
@@ -91,7 +94,7 @@ const acp: Command = {
       type: "string",
       value: "DIALECT",
       describe: "What to speak; auto goes by the first message",
-      choices: ["auto", "acp"],
+      choices: ["auto", "acp", "juggler"],
       default: "auto",
     },
     agent: {
@@ -103,6 +106,7 @@ const acp: Command = {
   examples: [
     { run: "trunkline acp", explains: "Offer conversations to the editor that started it." },
     { run: "trunkline acp --dialect acp", explains: "Speak the Agent Client Protocol only." },
+    { run: "trunkline acp --dialect juggler", explains: "Take RemoteJuggler's actions only." },
   ],
   load: () => import("./acp.ts"),
 };
@@ -166,8 +170,11 @@ export const PROGRAM: Command = {
     orchestrator,
     tools,
     plugin,
+    review,
+    identity,
     token,
     config,
+    setup,
     doctor,
     completion,
     help,

@@ -13,7 +13,7 @@ const STOP_GRACE = 500;
 export async function run(invocation: Invocation): Promise<number> {
   const signalled = untilSignal();
   const house = await openHouse(invocation);
-  await using tools = await openTools(house, { isLasting: true, hasOwnBus: true });
+  await using tools = await openTools(house, { isLasting: true, hasOwnBus: true, isShared: true });
   await using _bus = await openBusBeside(house, tools.offer);
   const server = await HttpServer.open(house, { offer: tools.offer });
   const url = server.origin;

@@ -98,7 +98,7 @@ describe("RemoteJuggler's tools", () => {
     assert.match(all, /- home\n.*SSH Host: gl-home/s);
     assert.doesNotMatch(
       await sample.text("juggler_list_identities", { provider: "gitlab" }),
-      /work/,
+      /- work\n/,
     );
     await sample.call("juggler_store_token", { identity: "work", token: TOKEN });
     const args = { includeCredentialStatus: true };

@@ -1,9 +1,12 @@
 import type { Approvals } from "../store/approvals.ts";
+import { Offer } from "../tool/offer.ts";
 import { Policy } from "../tool/policy.ts";
 import type { House } from "./house.ts";
+import { offerIdentities } from "./identities-offer.ts";
 import { lateBus } from "./late-bus.ts";
 import { LateApprover } from "./late-approver.ts";
 import { LateAudit } from "./late-audit.ts";
+import { ReviewsOffer } from "./reviews-offer.ts";
 import { type OpenedOffer, openOffer } from "./upstreams.ts";
 
 export interface OpenToolsOptions {
@@ -13,6 +16,8 @@ export interface OpenToolsOptions {
   readonly mayRemember?: boolean;
   /** Leaves the plugins to a bus that others can reach, too. */
   readonly hasOwnBus?: boolean;
+  /** Serves programs of any project, and not only of the one that it runs in. */
+  readonly isShared?: boolean;
   /** Opens the approvals also where no server is configured whose tools could need one. */
   readonly needsApprovals?: boolean;
 }
@@ -52,10 +57,14 @@ export async function openTools(
     }),
   );
   if (needsApprovals) await approver.open();
-  const toolbox = { policy: new Policy(policy.tools), audit, report, approver };
+  const offer = new Offer({ policy: new Policy(policy.tools), audit, report, approver });
+  // Ours come first: a tool of another server that has the same name gets another.
+  const folder = options.isShared === true ? undefined : process.cwd();
+  opening.use(new ReviewsOffer(house, offer, { folder }));
+  offerIdentities(house, offer, { folder });
   const opened = opening.use(
     await openOffer(house, {
-      toolbox,
+      offer,
       beforeUpstreams: () => approver.open(),
       ...(mayRemember ? { beforeRemembered: () => approver.trust() } : {}),
       ...(reloading === undefined ? {} : { reloading }),

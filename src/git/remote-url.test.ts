@@ -37,12 +37,12 @@ describe("parseRemoteUrl()", () => {
 
 describe("throughSshHost()", () => {
   it("keeps the form, the user and the port (RemoteJuggler defect 7)", () => {
-    const through = (text: string) => throughSshHost(text, "work");
-    assert.equal(through("git@github.com:acme/app.git"), "git@work:acme/app.git");
-    assert.equal(through("ssh://git@github.com:443/acme/app"), "ssh://git@work:443/acme/app");
-    assert.equal(through("ssh://github.com/acme/app"), "ssh://work/acme/app");
-    assert.equal(through("[git@github.com:443]:acme/app"), "[git@work:443]:acme/app");
-    assert.equal(through("https://ada:pw@github.com/acme/app.git"), "git@work:acme/app.git");
+    const through = (text: string) => throughSshHost(text, "acme-git");
+    assert.equal(through("git@github.com:acme/app.git"), "git@acme-git:acme/app.git");
+    assert.equal(through("ssh://git@github.com:443/acme/app"), "ssh://git@acme-git:443/acme/app");
+    assert.equal(through("ssh://github.com/acme/app"), "ssh://acme-git/acme/app");
+    assert.equal(through("[git@github.com:443]:acme/app"), "[git@acme-git:443]:acme/app");
+    assert.equal(through("https://ada:pw@github.com/acme/app.git"), "git@acme-git:acme/app.git");
     assert.equal(through("/srv/app.git"), undefined);
   });
 });
