@@ -96,7 +96,7 @@ describe("a turn that is cancelled ends soon", () => {
       },
     });
     await using llm = await FakeLlm.start([{ toolCalls: [{ name: "forever", arguments: {} }] }]);
-    await using rig = new AgentRig({ llm, offer });
+    await using rig = new AgentRig({ llm, offer: async () => offer });
     await cancelled(rig, { prompt: "go" }, () => until(() => isCalled));
   });
 
