@@ -6,6 +6,7 @@ import { Sessions } from "../session/sessions.ts";
 import { AuditLog } from "../store/audit-log.ts";
 import { SessionLog } from "../store/session-log.ts";
 import { SessionRules } from "../store/session-rules.ts";
+import { agentIdentity } from "./agent-identity.ts";
 import type { House } from "./house.ts";
 
 export interface OpenSessionsOptions {
@@ -88,7 +89,8 @@ class Agents implements AsyncDisposable {
     const settings = Object.hasOwn(config.agents, name) ? config.agents[name] : undefined;
     if (settings !== undefined) {
       const { ExternalAgent } = await import("../agent/external-agent.ts");
-      return new ExternalAgent({ name, ...settings, limits: config.limits.messages, log });
+      const actsAs = agentIdentity(this.#house, settings.identity);
+      return new ExternalAgent({ name, ...settings, actsAs, limits: config.limits.messages, log });
     }
     if (name === BUILT_IN && this.#builtIn !== undefined) return this.#builtIn();
     throw unknownAgent(name, Object.keys(config.agents), this.#builtIn !== undefined);
