@@ -67,7 +67,7 @@ const faulty = (kind: string): Tool =>
   }));
 
 describe("RemoteJuggler's action dialect", () => {
-  it("keeps ids as they came, and answers no notification (defect 3 of the original)", async () => {
+  it("keeps ids as they came, and answers no notification (RemoteJuggler defect 3)", async () => {
     await using client = new Client([]);
     for (const id of ["a-string", "17", 17, 0, -1]) {
       const { id: back } = await client.ask({ jsonrpc: "2.0", id, method: "acp/initialize" });
