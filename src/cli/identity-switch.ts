@@ -16,6 +16,7 @@ interface Printing extends Values {
 interface SwitchValues extends Printing {
   readonly global?: boolean;
   readonly "rewrite-remotes"?: boolean;
+  readonly "recurse-submodules"?: boolean;
   readonly repo?: string;
 }
 
@@ -36,6 +37,7 @@ export async function switchTo(invocation: Invocation<SwitchValues>): Promise<nu
   const plain = {
     global: values.global === true,
     rewriteRemotes: values["rewrite-remotes"] === true,
+    recurseSubmodules: values["recurse-submodules"] === true,
   };
   // For all that somebody does, one identity's tokens alone would not do.
   const request = plain.global ? plain : await desk.withHelper(name, plain);
