@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 
 import { maskText } from "../base/mask.ts";
@@ -130,6 +131,9 @@ async function makePlan(
   edits: FileEdits,
   notes: readonly string[],
 ): Promise<Plan> {
+  const { sshKey } = identity;
+  const isMissing = sshKey !== undefined && !existsSync(sshKey);
+  const missing = isMissing ? [`There is no ssh key '${sshKey}' yet: ssh will not log in.`] : [];
   const changes = await Promise.all([...edits].map(([path, each]) => changeFile(path, each)));
   return {
     kind: "switch",
@@ -137,7 +141,7 @@ async function makePlan(
     subject,
     settings: changes.flatMap(({ settings }) => settings),
     files: changes.flatMap(({ file }) => file ?? []),
-    notes,
+    notes: [...missing, ...notes],
   };
 }
 

@@ -121,6 +121,17 @@ describe("trunkline identity", { timeout: 240_000 }, () => {
     assert.equal(await home.must("git config user.email"), "ada@acme.example\n");
   });
 
+  it("says at once when the keys of an identity are not there", async () => {
+    using home = new Home();
+    await home.addBoth();
+    const { err } = await home.run("trunkline identity switch work");
+    assert.match(err, /^Note: There is no ssh key '.*id_work' yet: ssh will not log in/m);
+    for (const line of ["switch home --dry-run", "switch home"]) {
+      const said = (await home.run(`trunkline identity ${line}`)).err;
+      assert.match(said, /^Note: There is no ssh key '.*id_home\.pub' that can be read/m);
+    }
+  });
+
   it("takes booleans for what they are (RemoteJuggler defect 2)", async () => {
     using home = new Home();
     await home.addBoth();
