@@ -16,8 +16,14 @@ import type {
   TurnEnd,
 } from "../session/agent.ts";
 import { optionOf } from "../session/settings.ts";
+import type { AgentIdentity } from "./agent-identity.ts";
 import type { AgentProcess, ExternalAgent } from "./external-agent.ts";
 import { ExternalFiles } from "./external-files.ts";
+
+export interface ExternalSessionOptions extends AgentOpenOptions {
+  /** Whom the agent acts as. */
+  readonly identity: AgentIdentity | undefined;
+}
 
 /** What is kept for the next time: the agent's own name for the conversation. */
 interface Memory {
@@ -30,7 +36,7 @@ const WAIT_EVERY = 256;
 /** One conversation with somebody else's agent. */
 export class ExternalSession implements AgentSession {
   readonly #agent: ExternalAgent;
-  readonly #options: AgentOpenOptions;
+  readonly #options: ExternalSessionOptions;
   readonly #files: ExternalFiles;
   #process: AgentProcess | undefined;
   #remoteId = "";
@@ -40,7 +46,7 @@ export class ExternalSession implements AgentSession {
   /** What it repeats of the past while it loads a session is in our log already. */
   #isLoading = false;
 
-  constructor(agent: ExternalAgent, options: AgentOpenOptions) {
+  constructor(agent: ExternalAgent, options: ExternalSessionOptions) {
     this.#agent = agent;
     this.#options = options;
     this.#files = new ExternalFiles([options.cwd, ...options.additionalDirectories]);
@@ -53,7 +59,7 @@ export class ExternalSession implements AgentSession {
 
   /** Begins at the agent, or takes up what was begun there. */
   async begin(): Promise<AgentProcess> {
-    const process = await this.#agent.process();
+    const process = await this.#agent.process(this.#options.identity);
     if (process === this.#process) return process;
     const { connection, sessions } = process;
     const { cwd, mcpServers, remember, log } = this.#options;

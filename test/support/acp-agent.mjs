@@ -1,4 +1,5 @@
 // An agent of somebody else's: it speaks ACP on its standard streams and does what prompts say.
+import { execFileSync } from "node:child_process";
 import { createInterface } from "node:readline";
 
 let lastId = 0;
@@ -62,7 +63,10 @@ async function prompt(sessionId, text) {
     say(sessionId, error ? `error ${error.code} ${error.message}` : (result.content ?? "written"));
   } else if (verb === "remember") sessions.get(sessionId).memory = argument;
   else if (verb === "recall") say(sessionId, String(sessions.get(sessionId).memory));
-  else if (verb === "crash") process.exit(3);
+  else if (verb === "git") {
+    const { cwd } = sessions.get(sessionId);
+    say(sessionId, execFileSync("git", rest, { cwd, encoding: "utf8" }));
+  } else if (verb === "crash") process.exit(3);
   else if (verb === "mcp") say(sessionId, JSON.stringify(sessions.get(sessionId).mcpServers));
   return { stopReason: "end_turn" };
 }
@@ -72,9 +76,9 @@ const handlers = {
     protocolVersion: 1,
     agentCapabilities: { loadSession: process.argv.includes("--loads") },
   }),
-  "session/new": ({ mcpServers }) => {
+  "session/new": ({ cwd, mcpServers }) => {
     const sessionId = `theirs-${sessions.size + 1}-${process.pid}`;
-    sessions.set(sessionId, { mcpServers, mode: "code" });
+    sessions.set(sessionId, { cwd, mcpServers, mode: "code" });
     return { sessionId, modes: modes("code") };
   },
   "session/load": ({ sessionId, mcpServers }) => {
