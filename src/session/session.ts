@@ -46,6 +46,8 @@ export interface PromptOptions {
 
 /** What the session keeps about itself beside its events. */
 interface Notes {
+  /** Who began it, where the transport knew. */
+  readonly owner?: string;
   readonly chosen?: ChosenSettings;
   readonly memory?: unknown;
   /** The turn that is running, to be found interrupted by whoever opens the session next. */

@@ -2,6 +2,7 @@ import { EventEmitter, once } from "node:events";
 
 import type { LimitTable } from "../../src/base/limits.ts";
 import { Log } from "../../src/base/log.ts";
+import type { Principal } from "../../src/base/principal.ts";
 import { AcpDoor } from "../../src/protocol/acp/door.ts";
 import { AcpConversation } from "../../src/protocol/acp/serve.ts";
 import { resolveSessionLimits, type SessionLimits } from "../../src/session/limits.ts";
@@ -65,9 +66,12 @@ export class AcpHouse implements AsyncDisposable {
     await this.log[Symbol.asyncDispose]();
   }
 
-  connect(limits: Partial<ChannelLimits> = {}): TestClient {
+  connect(limits: Partial<ChannelLimits> = {}, principal?: Principal): TestClient {
     const [ours, theirs] = memoryPair(limits);
-    const conversation = new AcpConversation(this.door, theirs, this.door.peerOptions);
+    const conversation = new AcpConversation(this.door, theirs, {
+      peer: this.door.peerOptions,
+      principal,
+    });
     const client = new TestClient(ours, () => conversation.close(0));
     this.#clients.add(client);
     return client;

@@ -1,3 +1,4 @@
+import type { Principal } from "../../base/principal.ts";
 import type { Peer } from "../../rpc/peer.ts";
 import type {
   AskOptions,
@@ -25,6 +26,7 @@ const NONE: ClientCapabilities = {
 
 /** One client, from its connection to its end. */
 export class AcpConnection implements SessionClient {
+  readonly #principal: Principal | undefined;
   #name = "client";
   #capabilities = NONE;
   #countsEvents = false;
@@ -32,8 +34,22 @@ export class AcpConnection implements SessionClient {
   #peer: Peer<AcpConnection> | undefined;
   #send: SendText = () => ROOM;
 
+  /** Without a principal it is whoever runs the program, and may use every session. */
+  constructor(principal?: Principal) {
+    this.#principal = principal;
+  }
+
   get name(): string {
-    return this.#name;
+    return this.#principal?.name ?? this.#name;
+  }
+
+  /** Whose sessions it may use; undefined where that is everybody's. */
+  get owner(): string | undefined {
+    return this.#principal?.id;
+  }
+
+  mayUse(owner = ""): boolean {
+    return this.#principal === undefined || this.#principal.id === owner;
   }
 
   get capabilities(): ClientCapabilities {

@@ -6,7 +6,7 @@ import type { Method } from "../../rpc/method.ts";
 import type { PeerOptions } from "../../rpc/peer-options.ts";
 import { type Route, route, type RouteLimits, type Routes, routes } from "../../rpc/route.ts";
 import type { Session } from "../../session/session.ts";
-import type { Place, Sessions } from "../../session/sessions.ts";
+import { type Place, type Sessions, unknownSession } from "../../session/sessions.ts";
 import type { AcpConnection } from "./connection.ts";
 import { acpDialect } from "./dialect.ts";
 import type { NewSessionParams } from "./schema.gen.ts";
@@ -70,8 +70,18 @@ export class AcpDoor {
   }
 
   /** A session that is open; at once, so that messages about it are handled in their order. */
-  session(id: string): Session | Promise<Session> {
-    return this.#opened?.get(id) ?? this.sessions().then((sessions) => sessions.need(id));
+  session(id: string, client: AcpConnection): Session | Promise<Session> {
+    const session = this.#opened?.get(id);
+    if (session !== undefined && client.mayUse(session.notes.owner)) return session;
+    return this.about(id, client).then((sessions) => sessions.need(id));
+  }
+
+  /** The sessions, for a request about one of them. Those of others are not there for a client. */
+  async about(id: string, client: AcpConnection): Promise<Sessions> {
+    const sessions = await this.sessions();
+    const { owner } = client;
+    if (owner !== undefined && !(await sessions.isOf(id, owner))) throw unknownSession(id);
+    return sessions;
   }
 
   /** The client is gone; its sessions go on. */

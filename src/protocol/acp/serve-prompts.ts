@@ -14,7 +14,7 @@ export function servePrompts(door: AcpDoor): Route<AcpConnection>[] {
       async (params, call) => {
         const prompt = params.prompt as readonly ContentBlock[];
         checkPrompt(prompt);
-        const found = door.session(params.sessionId);
+        const found = door.session(params.sessionId, call.state);
         const session = found instanceof Promise ? await found : found;
         const client = call.state;
         if (!session.isAttached(client)) session.attach(client);
@@ -33,8 +33,9 @@ export function servePrompts(door: AcpDoor): Route<AcpConnection>[] {
       // The session counts the time without progress, which goes on when the connection does not.
       { isPatient: true },
     ),
-    door.serve(METHODS.cancel, ({ sessionId }) => {
-      door.opened?.get(sessionId)?.cancel();
+    door.serve(METHODS.cancel, ({ sessionId }, { state }) => {
+      const session = door.opened?.get(sessionId);
+      if (session !== undefined && state.mayUse(session.notes.owner)) session.cancel();
     }),
   ];
 }

@@ -17,19 +17,23 @@ export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
     door.serve(METHODS.newSession, async (params, { state }) => {
       const place = await placeOf(door, params);
       const sessions = await door.sessions();
-      const session = await sessions.create(place, agentOf(params) ?? door.options.agent);
+      const session = await sessions.create(
+        place,
+        agentOf(params) ?? door.options.agent,
+        state.owner,
+      );
       state.countEvents(params._meta);
       attachLater(session, state);
       return { sessionId: session.id, ...settingsOf(session) };
     }),
     door.serve(METHODS.loadSession, async (params, { state }) => {
-      const session = await reopen(door, params);
+      const session = await reopen(door, params, state);
       state.countEvents(params._meta);
       await session.replayTo(state, 0);
       return { ...settingsOf(session), ...stateOf(session) };
     }),
     door.serve(METHODS.resumeSession, async (params, { state }) => {
-      const session = await reopen(door, params);
+      const session = await reopen(door, params, state);
       const { after } = ours(params._meta);
       state.countEvents(params._meta);
       if (typeof after === "number") await session.replayTo(state, after);
@@ -39,23 +43,23 @@ export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
     door.serve(METHODS.forkSession, async (params, { state }) => {
       const place = await placeOf(door, params);
       const { upTo } = ours(params._meta);
-      const sessions = await door.sessions();
+      const sessions = await door.about(params.sessionId, state);
       const last = typeof upTo === "number" ? upTo : undefined;
-      const session = await sessions.fork(params.sessionId, place, last);
+      const session = await sessions.fork(params.sessionId, place, last, state.owner);
       attachLater(session, state);
       return { sessionId: session.id, ...settingsOf(session) };
     }),
-    door.serve(METHODS.listSessions, async ({ cwd, cursor }) => {
+    door.serve(METHODS.listSessions, async ({ cwd, cursor }, { state }) => {
       const sessions = await door.sessions();
-      const page = await sessions.list(cwd ?? undefined, cursor ?? undefined);
+      const page = await sessions.list(cwd ?? undefined, cursor ?? undefined, state.owner);
       return { ...page, sessions: page.sessions.map(infoOf) };
     }),
-    door.serve(METHODS.closeSession, async ({ sessionId }) => {
-      await (await door.sessions()).close(sessionId);
+    door.serve(METHODS.closeSession, async ({ sessionId }, { state }) => {
+      await (await door.about(sessionId, state)).close(sessionId);
       return {};
     }),
-    door.serve(METHODS.deleteSession, async ({ sessionId }) => {
-      await (await door.sessions()).delete(sessionId);
+    door.serve(METHODS.deleteSession, async ({ sessionId }, { state }) => {
+      await (await door.about(sessionId, state)).delete(sessionId);
       return {};
     }),
   ];
@@ -69,8 +73,9 @@ function attachLater(session: Session, client: AcpConnection): void {
 async function reopen(
   door: AcpDoor,
   params: NewSessionParams & { readonly sessionId: string },
+  client: AcpConnection,
 ): Promise<Session> {
-  const sessions = await door.sessions();
+  const sessions = await door.about(params.sessionId, client);
   return (
     sessions.get(params.sessionId) ??
     (await sessions.open(params.sessionId, await placeOf(door, params)))
