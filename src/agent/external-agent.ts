@@ -81,6 +81,8 @@ export class ExternalAgent implements Agent, AsyncDisposable {
       ]);
       const gone = (): void => {
         if (this.#child === child) this.#running = undefined;
+        // What it started does not outlive it.
+        for (const session of sessions.values()) void session.terminals.clear();
       };
       void child.exit.then(gone);
       // It may close its output and linger.
@@ -94,6 +96,8 @@ export class ExternalAgent implements Agent, AsyncDisposable {
   }
 }
 
+const CLOSED = { action: "cancel" } as const;
+
 /** Finds the session that an agent speaks of. */
 function listenerFor(sessions: ReadonlyMap<string, ExternalSession>): AgentListener {
   const find = ({ sessionId }: { readonly sessionId: string }): ExternalSession => {
@@ -106,5 +110,18 @@ function listenerFor(sessions: ReadonlyMap<string, ExternalSession>): AgentListe
     requestPermission: (params) => find(params).permission(params),
     readTextFile: (params) => find(params).readTextFile(params),
     writeTextFile: (params) => find(params).writeTextFile(params),
+    createTerminal: (params) => find(params).createTerminal(params),
+    terminalOutput: async (params) => find(params).terminals.find(params.terminalId).output(),
+    waitForExit: (params) => find(params).waitForExit(params),
+    killTerminal: async (params) => {
+      await find(params).terminals.find(params.terminalId).kill();
+      return {};
+    },
+    releaseTerminal: async (params) => {
+      await find(params).terminals.release(params.terminalId);
+      return {};
+    },
+    // Where it belongs to no session, there is nobody to put it to.
+    elicit: async (params) => sessions.get(params.sessionId ?? "")?.elicit(params) ?? CLOSED,
   };
 }

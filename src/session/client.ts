@@ -39,7 +39,9 @@ export interface ClientCapabilities {
   readonly readTextFile: boolean;
   readonly writeTextFile: boolean;
   readonly terminal: boolean;
-  readonly elicitation: boolean;
+  /** Questions that are forms, and those that are pages to visit. */
+  readonly forms: boolean;
+  readonly pages: boolean;
   readonly notices: boolean;
   readonly compaction: boolean;
 }

@@ -275,6 +275,8 @@ export class Session implements TurnHost {
     } catch (error) {
       failure = error;
     }
+    // What an agent asked that failed or was given up is no longer wanted.
+    this.#audience.attendance.cancelAsking();
     if (this.#isStopping) {
       end = undefined;
       failure = STOPPED;

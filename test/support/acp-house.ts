@@ -5,6 +5,7 @@ import { Log } from "../../src/base/log.ts";
 import type { Principal } from "../../src/base/principal.ts";
 import { AcpDoor } from "../../src/protocol/acp/door.ts";
 import { AcpConversation } from "../../src/protocol/acp/serve.ts";
+import type { Agent } from "../../src/session/agent.ts";
 import { resolveSessionLimits, type SessionLimits } from "../../src/session/limits.ts";
 import { Sessions } from "../../src/session/sessions.ts";
 import { SampleFolder } from "../../src/store/sample-folder.ts";
@@ -16,6 +17,8 @@ import { ScriptedAgent, type Script } from "./scripted-agent.ts";
 
 export interface AcpHouseOptions {
   readonly script?: Script;
+  /** Who works in sessions, instead of one that follows a script. */
+  readonly agent?: Agent;
   readonly limits?: LimitTable;
   readonly sessionLimits?: Partial<SessionLimits>;
 }
@@ -52,7 +55,7 @@ export class AcpHouse implements AsyncDisposable {
     this.sessions = new Sessions({
       store: this.log,
       rules: this.rules,
-      agent: () => this.agent,
+      agent: () => this.#options.agent ?? this.agent,
       limits: resolveSessionLimits(limits, sessionLimits),
       log: new Log("error", () => {}),
       audit: (entry) => this.audit.push(entry),

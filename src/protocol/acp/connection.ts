@@ -19,7 +19,8 @@ const NONE: ClientCapabilities = {
   readTextFile: false,
   writeTextFile: false,
   terminal: false,
-  elicitation: false,
+  forms: false,
+  pages: false,
   notices: false,
   compaction: false,
 };
@@ -140,7 +141,8 @@ function readCapabilities(capabilities: JsonObject): ClientCapabilities {
     readTextFile: fs.readTextFile === true,
     writeTextFile: fs.writeTextFile === true,
     terminal: capabilities.terminal === true,
-    elicitation: isObject(elicitation.form) || isObject(elicitation.url),
+    forms: isObject(elicitation.form),
+    pages: isObject(elicitation.url),
     notices: isObject(session.notices),
     compaction: isObject(session.compaction),
   };

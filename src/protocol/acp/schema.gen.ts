@@ -133,6 +133,16 @@ export interface TerminalParams {
   readonly terminalId: string;
 }
 
+export interface ElicitParams {
+  readonly sessionId?: string;
+  readonly mode: string;
+  readonly message: string;
+}
+
+export interface ElicitResult {
+  readonly action: string;
+}
+
 export interface InitializeResult {
   readonly protocolVersion: number;
   readonly agentCapabilities?: {
@@ -667,7 +677,9 @@ export const checkCreateTerminalParams: Check = (value) => {
   }
   const cwd: unknown = value.cwd;
   if (cwd !== undefined) {
-    if (typeof cwd !== "string" && cwd !== null) {
+    if (typeof cwd === "string") {
+      if (!isAbsolutePath(cwd)) return { path: ["cwd"], says: "must be an absolute path" };
+    } else if (cwd !== null) {
       return { path: ["cwd"], says: "must be a string or null" };
     }
   }
@@ -698,6 +710,35 @@ export const checkTerminalParams: Check = (value) => {
   if (typeof terminalId !== "string") {
     return { path: ["terminalId"], says: "must be a string" };
   }
+  return undefined;
+};
+
+export const checkElicitParams: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  const sessionId: unknown = value.sessionId;
+  if (sessionId !== undefined) {
+    if (typeof sessionId !== "string") {
+      return { path: ["sessionId"], says: "must be a string" };
+    }
+    if (sessionId === "") return { path: ["sessionId"], says: "must not be empty" };
+    if (sessionId.length > 256 && countCharacters(sessionId) > 256) {
+      return { path: ["sessionId"], says: "must be at most 256 characters long" };
+    }
+  }
+  const mode: unknown = value.mode;
+  if (mode === undefined) return { path: ["mode"], says: "is missing" };
+  if (typeof mode !== "string") return { path: ["mode"], says: "must be a string" };
+  const message: unknown = value.message;
+  if (message === undefined) return { path: ["message"], says: "is missing" };
+  if (typeof message !== "string") return { path: ["message"], says: "must be a string" };
+  return undefined;
+};
+
+export const checkElicitResult: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  const action: unknown = value.action;
+  if (action === undefined) return { path: ["action"], says: "is missing" };
+  if (typeof action !== "string") return { path: ["action"], says: "must be a string" };
   return undefined;
 };
 

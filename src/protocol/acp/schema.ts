@@ -168,11 +168,21 @@ export const schemas = {
           properties: { name: { type: "string" }, value: { type: "string" } },
         },
       },
-      cwd: { type: ["string", "null"] },
+      cwd: { type: ["string", "null"], format: "absolute-path" },
       outputByteLimit: { type: ["integer", "null"], minimum: 0 },
     },
   },
   TerminalParams: terminal,
+  ElicitParams: {
+    type: "object",
+    required: ["message", "mode"],
+    properties: { sessionId, mode: { type: "string" }, message: { type: "string" } },
+  },
+  ElicitResult: {
+    type: "object",
+    required: ["action"],
+    properties: { action: { type: "string" } },
+  },
   InitializeResult: {
     type: "object",
     required: ["protocolVersion"],
