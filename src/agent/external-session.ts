@@ -210,7 +210,7 @@ export class ExternalSession implements AgentSession {
 
   async elicit(question: ElicitParams): Promise<unknown> {
     const elicit = this.#turn?.client.elicit;
-    return (await elicit?.(question)) ?? { action: "cancel" };
+    return (await elicit?.({ ...question })) ?? { action: "cancel" };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -5,6 +5,8 @@ export interface SessionClient {
   /** Its name for people. */
   readonly name: string;
   readonly capabilities: ClientCapabilities;
+  /** It is shown its own prompts like those of others, and how its turns begin and end. */
+  readonly isEchoed?: boolean;
   /** Its connection is over. */
   readonly isGone: boolean;
   /**

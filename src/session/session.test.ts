@@ -57,15 +57,18 @@ describe("a session", { timeout: 30_000 }, () => {
     await other.initialize();
     await other.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
     await client.prompt(sessionId, "Hello");
-    await other.find(({ params }) => params?.update?._meta !== undefined);
+    const turns = () => other.updates.map(({ _meta }) => _meta?.trunkline.turn?.state);
+    await other.find(() => turns().includes("end_turn"));
     const kinds = (updates: typeof client.updates) => updates.map((one) => one.sessionUpdate);
     assert.deepEqual(kinds(client.updates), ["available_commands_update", "agent_message_chunk"]);
     assert.deepEqual(kinds(other.updates), [
       "available_commands_update",
       "user_message_chunk",
+      "session_info_update",
       "agent_message_chunk",
       "session_info_update",
     ]);
+    assert.deepEqual(turns(), [undefined, undefined, "running", undefined, "end_turn"]);
   });
 
   it("asks all who are attached, takes the first answer and tells the others", async () => {

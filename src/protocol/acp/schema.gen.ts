@@ -12,6 +12,14 @@ export interface InitializeParams {
     readonly name?: string;
     readonly version?: string;
   } | null;
+  /** Version 2 has these instead of `clientInfo` and `clientCapabilities`. */
+  readonly info?: {
+    readonly name?: string;
+    readonly version?: string;
+  } | null;
+  readonly capabilities?: {
+    readonly [key: string]: unknown;
+  } | null;
   readonly _meta?: {
     readonly [key: string]: unknown;
   } | null;
@@ -43,6 +51,10 @@ export interface OldSessionParams {
   }[] | null;
   readonly _meta?: {
     readonly [key: string]: unknown;
+  } | null;
+  /** Version 2: what was said is shown again from there. */
+  readonly replayFrom?: {
+    readonly type: "start";
   } | null;
 }
 
@@ -249,6 +261,31 @@ export const checkInitializeParams: Check = (value) => {
       return { path: ["clientInfo"], says: "must be an object or null" };
     }
   }
+  const info: unknown = value.info;
+  if (info !== undefined) {
+    if (isObject(info)) {
+      const name2: unknown = info.name;
+      if (name2 !== undefined) {
+        if (typeof name2 !== "string") {
+          return { path: ["info", "name"], says: "must be a string" };
+        }
+      }
+      const version2: unknown = info.version;
+      if (version2 !== undefined) {
+        if (typeof version2 !== "string") {
+          return { path: ["info", "version"], says: "must be a string" };
+        }
+      }
+    } else if (info !== null) {
+      return { path: ["info"], says: "must be an object or null" };
+    }
+  }
+  const capabilities: unknown = value.capabilities;
+  if (capabilities !== undefined) {
+    if (!isObject(capabilities) && capabilities !== null) {
+      return { path: ["capabilities"], says: "must be an object or null" };
+    }
+  }
   const _meta: unknown = value._meta;
   if (_meta !== undefined) {
     if (!isObject(_meta) && _meta !== null) {
@@ -374,6 +411,16 @@ export const checkOldSessionParams: Check = (value) => {
   if (_meta !== undefined) {
     if (!isObject(_meta) && _meta !== null) {
       return { path: ["_meta"], says: "must be an object or null" };
+    }
+  }
+  const replayFrom: unknown = value.replayFrom;
+  if (replayFrom !== undefined) {
+    if (isObject(replayFrom)) {
+      const type2: unknown = replayFrom.type;
+      if (type2 === undefined) return { path: ["replayFrom", "type"], says: "is missing" };
+      if (type2 !== "start") return { path: ["replayFrom", "type"], says: "must be \"start\"" };
+    } else if (replayFrom !== null) {
+      return { path: ["replayFrom"], says: "must be an object or null" };
     }
   }
   return undefined;

@@ -55,6 +55,12 @@ export const schemas = {
         type: ["object", "null"],
         properties: { name: { type: "string" }, version: { type: "string" } },
       },
+      info: {
+        type: ["object", "null"],
+        properties: { name: { type: "string" }, version: { type: "string" } },
+        description: "Version 2 has these instead of `clientInfo` and `clientCapabilities`.",
+      },
+      capabilities: { type: ["object", "null"] },
       _meta: meta,
     },
   },
@@ -67,7 +73,16 @@ export const schemas = {
   OldSessionParams: {
     type: "object",
     required: ["sessionId", "cwd"],
-    properties: { sessionId, ...place },
+    properties: {
+      sessionId,
+      ...place,
+      replayFrom: {
+        type: ["object", "null"],
+        required: ["type"],
+        properties: { type: { enum: ["start"] } },
+        description: "Version 2: what was said is shown again from there.",
+      },
+    },
   },
   ListSessionsParams: {
     type: "object",
