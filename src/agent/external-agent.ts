@@ -82,7 +82,10 @@ export class ExternalAgent implements Agent, AsyncDisposable {
       const gone = (): void => {
         if (this.#child === child) this.#running = undefined;
       };
-      void child.exit.then(gone);
+      void child.exit.then((exit) => {
+        gone();
+        log.info("agent.ended", { agent: name, exit });
+      });
       // It may close its output and linger.
       void connection.ended.then(gone).then(() => child.end());
       return { connection, sessions };

@@ -62,6 +62,7 @@ async function prompt(sessionId, text) {
     say(sessionId, error ? `error ${error.code} ${error.message}` : (result.content ?? "written"));
   } else if (verb === "remember") sessions.get(sessionId).memory = argument;
   else if (verb === "recall") say(sessionId, String(sessions.get(sessionId).memory));
+  else if (verb === "mode") say(sessionId, String(sessions.get(sessionId).mode));
   else if (verb === "crash") process.exit(3);
   else if (verb === "mcp") say(sessionId, JSON.stringify(sessions.get(sessionId).mcpServers));
   return { stopReason: "end_turn" };
@@ -78,7 +79,7 @@ const handlers = {
     return { sessionId, modes: modes("code") };
   },
   "session/load": ({ sessionId, mcpServers }) => {
-    sessions.set(sessionId, { mcpServers, memory: "loaded" });
+    sessions.set(sessionId, { mcpServers, memory: "loaded", mode: "code" });
     say(sessionId, "This is the past, which is known already.");
     return { modes: modes("code") };
   },
