@@ -138,7 +138,7 @@ describe("tools of others", () => {
       },
       { content: "Done." },
     ]);
-    await using rig = new AgentRig({ llm, offer });
+    await using rig = new AgentRig({ llm, offer: async () => offer });
     const { turn } = await rig.turn("go");
     assert.deepEqual(turn.ends, ["completed", "failed"]);
     assert.deepEqual(

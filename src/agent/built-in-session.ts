@@ -70,6 +70,7 @@ export class BuiltInSession implements AgentSession {
       ...parts,
       patience: parts.limits.firstList * 4,
     });
+    if (this.#model.open !== undefined) this.#tools.begin();
     this.#stopListening = models.onChange(() => this.#tellOptions());
   }
 
@@ -139,6 +140,7 @@ export class BuiltInSession implements AgentSession {
   async setModel(modelId: string): Promise<void> {
     this.#model = findModel(this.#parts.models, modelId);
     this.#missing = undefined;
+    if (this.#model.open !== undefined) this.#tools.begin();
     this.#tellOptions();
   }
 

@@ -19,7 +19,7 @@ class Editor implements AsyncDisposable {
 
   constructor(agentArgs: readonly string[] = [], env: Readonly<Record<string, string>> = {}) {
     const other = { command: process.execPath, args: [AGENT, ...agentArgs] };
-    writeFileSync(this.config, JSON.stringify({ agents: { other } }));
+    writeFileSync(this.config, JSON.stringify({ agent: "other", agents: { other } }));
     this.program = new Program(["acp", "--config", this.config], { env });
   }
 
@@ -167,7 +167,7 @@ describe("trunkline acp", { timeout: 60_000 }, () => {
     assert.match(error.message, /Cannot find agent 'othr'. Did you mean 'other'\?/);
     writeFileSync(
       editor.config,
-      JSON.stringify({ agents: { gone: { command: "/no/such/program" } } }),
+      JSON.stringify({ agent: "gone", agents: { gone: { command: "/no/such/program" } } }),
     );
     await using program = new Program(["acp", "--config", editor.config]);
     program.write({ jsonrpc: "2.0", id: 1, method: "session/new", params: { cwd: "/" } });

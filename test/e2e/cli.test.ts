@@ -85,7 +85,7 @@ test("a mistake is explained in one line, with a way on, and exits 2", async (t)
     "serve --port": "option '--port' of 'trunkline serve' needs a value: --port PORT.",
     "serve now": "'trunkline serve' takes no arguments, but got 'now'.",
     "acp --dialect apc":
-      "--dialect of 'trunkline acp' cannot be 'apc'. It is one of: auto, acp. Did you mean 'acp'?",
+      "--dialect of 'trunkline acp' cannot be 'apc'. It is one of: auto, acp, juggler. Did you mean 'acp'?",
     "completion tcsh":
       "SHELL of 'trunkline completion' cannot be 'tcsh'. It is one of: bash, zsh, fish.",
     "--mode=lsp": "--mode of 'trunkline' cannot be 'lsp'. It is one of: mcp, acp.",
