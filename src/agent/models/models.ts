@@ -144,13 +144,20 @@ export class Models implements ModelSource {
     const entries = (listed ?? []).map(({ model, name, contextWindow }) => {
       return entry(provider, model, name, contextWindow);
     });
-    const usual = listed === undefined ? USUAL_MODELS[provider.type] : [];
+    const usual =
+      listed === undefined ? [...this.#wantedOf(provider), ...USUAL_MODELS[provider.type]] : [];
     for (const model of [...(provider.models ?? []), ...usual]) {
       if (entries.some(({ id }) => id === `${provider.id}/${model}`)) continue;
       const window = provider.contextWindow ?? windowOf(model, provider.isLocal === true);
       entries.push(entry(provider, model, model, window));
     }
     return entries;
+  }
+
+  /** What the configuration begins with is there, whether its provider has said so or not. */
+  #wantedOf({ id }: Provider): string[] {
+    const wanted = this.#options.settings?.default ?? "";
+    return wanted.startsWith(`${id}/`) ? [wanted.slice(id.length + 1)] : [];
   }
 }
 
