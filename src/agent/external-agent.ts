@@ -100,7 +100,10 @@ export class ExternalAgent implements Agent, AsyncDisposable {
         // What it started does not outlive it.
         for (const session of sessions.values()) void session.terminals.clear();
       };
-      void child.exit.then(left);
+      void child.exit.then((exit) => {
+        left();
+        log.info("agent.ended", { agent: name, exit });
+      });
       // It may close its output and linger.
       void connection.ended.then(gone).then(() => child.end());
       return { connection, sessions };

@@ -18,11 +18,13 @@ import type {
   Turn,
   TurnEnd,
 } from "../session/agent.ts";
-import { inBothForms, optionOf } from "../session/settings.ts";
+import { chosenIn, inBothForms, optionOf, withChoice, withOptions } from "../session/settings.ts";
 import type { AgentIdentity } from "./agent-identity.ts";
 import type { AgentProcess, ExternalAgent } from "./external-agent.ts";
+import { chooseAgain } from "./external-choices.ts";
 import { ExternalFiles } from "./external-files.ts";
 import { ExternalTerminals } from "./external-terminals.ts";
+import { Speaker } from "./turn/speaker.ts";
 
 export interface ExternalSessionOptions extends AgentOpenOptions {
   /** Whom the agent acts as. */
@@ -47,11 +49,13 @@ export class ExternalSession implements AgentSession {
   readonly terminals = new ExternalTerminals((update) => void this.#say(update));
   #process: AgentProcess | undefined;
   #remoteId = "";
-  #settings: SessionSettings = {};
+  #settings: SessionSettings | undefined;
   #turn: Turn | undefined;
   #heard = 0;
   /** What it repeats of the past while it loads a session is in our log already. */
   #isLoading = false;
+  /** It had to begin anew, and the person does not know that yet. */
+  #hasForgotten = false;
 
   constructor(agent: ExternalAgent, options: ExternalSessionOptions) {
     this.#agent = agent;
@@ -61,7 +65,7 @@ export class ExternalSession implements AgentSession {
   }
 
   get settings(): SessionSettings {
-    return this.#settings;
+    return this.#settings ?? {};
   }
 
   /** Begins at the agent, or takes up what was begun there. */
@@ -70,30 +74,11 @@ export class ExternalSession implements AgentSession {
     if (process === this.#process) return process;
     // Those of an agent that died.
     await this.terminals.clear();
-    const { connection, sessions } = process;
-    const { cwd, mcpServers, remember, log } = this.#options;
-    const place = { cwd, mcpServers };
-    if (this.#remoteId !== "" && connection.capabilities.loadSession === true) {
-      sessions.set(this.#remoteId, this);
-      this.#isLoading = true;
-      try {
-        const sessionId = this.#remoteId;
-        this.#take(await connection.request(METHODS.loadSession, { sessionId, ...place }));
-        this.#process = process;
-        return process;
-      } catch (error) {
-        sessions.delete(this.#remoteId);
-        log.warn("agent.session-lost", { error });
-      } finally {
-        this.#isLoading = false;
-      }
-    }
-    const created = await connection.request(METHODS.newSession, place).catch(rethrow);
-    this.#remoteId = created.sessionId;
-    sessions.set(this.#remoteId, this);
+    const { chosen } = this.#options;
+    const wanted = this.#settings === undefined ? chosen : chosenIn(this.#settings);
+    if (!(await this.#load(process))) await this.#create(process);
     this.#process = process;
-    this.#take(created);
-    await remember({ sessionId: this.#remoteId });
+    await chooseAgain(this, wanted, this.#options);
     return process;
   }
 
@@ -104,6 +89,7 @@ export class ExternalSession implements AgentSession {
     this.#turn = turn;
     turn.stop.add({ stopped });
     try {
+      if (this.#hasForgotten) await this.#admit(turn);
       const params = { sessionId, prompt: turn.prompt };
       const { stopReason, usage, _meta } = await connection.request(METHODS.prompt, params);
       return { stopReason, ...(usage ? { usage } : {}), ...(_meta ? { _meta } : {}) };
@@ -121,21 +107,20 @@ export class ExternalSession implements AgentSession {
     const { connection } = await this.begin();
     const sessionId = this.#remoteId;
     await connection.request(METHODS.setMode, { sessionId, modeId }).catch(rethrow);
-    const { modes } = this.#settings;
-    if (modes !== undefined) this.#merge({ modes: { ...modes, currentModeId: modeId } });
+    this.#settings = withChoice(this.settings, "mode", modeId);
   }
 
   async setModel(modelId: string): Promise<void> {
     const { connection } = await this.begin();
     const sessionId = this.#remoteId;
-    const { models, configOptions = [] } = this.#settings;
+    const { models, configOptions = [] } = this.settings;
     const option = optionOf(configOptions, "model");
     if (models === undefined && option !== undefined) {
       await this.setConfigOption(option.id, modelId);
       return;
     }
     await connection.request(METHODS.setModel, { sessionId, modelId }).catch(rethrow);
-    if (models !== undefined) this.#merge({ models: { ...models, currentModelId: modelId } });
+    this.#settings = withChoice(this.settings, "model", modelId);
   }
 
   async setConfigOption(configId: string, value: unknown): Promise<void> {
@@ -148,13 +133,12 @@ export class ExternalSession implements AgentSession {
   /** What the agent says. */
   heard(update: SessionUpdate): Promise<void> | undefined {
     if (this.#isLoading) return undefined;
-    const { modes } = this.#settings;
-    if (update.sessionUpdate === "current_mode_update" && modes !== undefined) {
-      this.#merge({ modes: { ...modes, currentModeId: String(update.currentModeId) } });
+    if (update.sessionUpdate === "current_mode_update") {
+      this.#settings = withChoice(this.settings, "mode", String(update.currentModeId));
       const { configOptions = [] } = inBothForms(this.#settings);
       void this.#say({ sessionUpdate: "config_option_update", configOptions });
     } else if (update.sessionUpdate === "config_option_update") {
-      this.#merge({ configOptions: update.configOptions as never });
+      this.#take({ configOptions: update.configOptions as never });
     }
     const stored = this.#say(this.terminals.translate(update));
     // Waiting for the disk at each would make a commit of each.
@@ -237,17 +221,51 @@ export class ExternalSession implements AgentSession {
     return undefined;
   }
 
-  #take(result: SettingsResult): void {
-    const { modes, models, configOptions } = result ?? {};
-    this.#merge({
-      ...(modes ? { modes: modes as never } : {}),
-      ...(models ? { models: models as never } : {}),
-      ...(configOptions ? { configOptions } : {}),
-    });
+  /** False where the agent cannot, or does not have it any more. */
+  async #load({ connection, sessions }: AgentProcess): Promise<boolean> {
+    const sessionId = this.#remoteId;
+    if (sessionId === "" || connection.capabilities.loadSession !== true) return false;
+    const { cwd, mcpServers, log } = this.#options;
+    sessions.set(sessionId, this);
+    this.#isLoading = true;
+    try {
+      this.#take(await connection.request(METHODS.loadSession, { sessionId, cwd, mcpServers }));
+      return true;
+    } catch (error) {
+      sessions.delete(sessionId);
+      log.warn("agent.session-lost", { error });
+      return false;
+    } finally {
+      this.#isLoading = false;
+    }
   }
 
-  #merge(settings: SessionSettings): void {
-    this.#settings = { ...this.#settings, ...settings };
+  async #create({ connection, sessions }: AgentProcess): Promise<void> {
+    const { cwd, mcpServers, history, remember } = this.#options;
+    this.#hasForgotten = this.#remoteId !== "" || history !== undefined;
+    const created = await connection
+      .request(METHODS.newSession, { cwd, mcpServers })
+      .catch(rethrow);
+    this.#remoteId = created.sessionId;
+    sessions.set(this.#remoteId, this);
+    this.#take(created);
+    await remember({ sessionId: this.#remoteId });
+  }
+
+  async #admit(turn: Turn): Promise<void> {
+    this.#hasForgotten = false;
+    const title = `Agent '${this.#agent.name}' had to begin anew`;
+    await new Speaker(turn).notice("warning", title, "it does not know what was said before");
+  }
+
+  #take(result: SettingsResult): void {
+    const { modes, models, configOptions } = result ?? {};
+    const settings: SessionSettings = {
+      ...this.#settings,
+      ...(modes ? { modes: modes as never } : {}),
+      ...(models ? { models: models as never } : {}),
+    };
+    this.#settings = Array.isArray(configOptions) ? withOptions(settings, configOptions) : settings;
   }
 }
 

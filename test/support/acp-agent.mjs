@@ -99,7 +99,9 @@ async function prompt(sessionId, text) {
     });
     say(sessionId, JSON.stringify(result ?? error));
   } else if (verb === "capabilities") say(sessionId, JSON.stringify(capabilities));
-  else if (verb === "mode") {
+  else if (verb === "mode" && argument === "") {
+    say(sessionId, String(sessions.get(sessionId).mode));
+  } else if (verb === "mode") {
     update(sessionId, { sessionUpdate: "current_mode_update", currentModeId: argument });
   } else if (verb === "remember") sessions.get(sessionId).memory = argument;
   else if (verb === "recall") say(sessionId, String(sessions.get(sessionId).memory));
@@ -125,7 +127,7 @@ const handlers = {
     return { sessionId, modes: modes("code") };
   },
   "session/load": ({ sessionId, mcpServers }) => {
-    sessions.set(sessionId, { mcpServers, memory: "loaded" });
+    sessions.set(sessionId, { mcpServers, memory: "loaded", mode: "code" });
     say(sessionId, "This is the past, which is known already.");
     return { modes: modes("code") };
   },
