@@ -71,11 +71,8 @@ export class AcpConnection implements SessionClient {
 
   show(sessionId: string, { seq, text }: Shown): Promise<void> | undefined {
     const meta = this.#countsEvents ? `,"_meta":{"trunkline":{"seq":${seq}}}` : "";
-    const params = `{"sessionId":"${sessionId}","update":${text}${meta}}`;
-    const room = this.#send(
-      `{"jsonrpc":"2.0","method":"session/update","params":${params}}`,
-      sessionId,
-    );
+    const head = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"`;
+    const room = this.#send(`${head}${sessionId}","update":${text}${meta}}}`, sessionId);
     return room === ROOM ? undefined : room;
   }
 
