@@ -123,6 +123,7 @@ export class BuiltInSession implements AgentSession {
       if (isForModel) {
         return await this.#converse(turn, { speaker, files, runner });
       }
+      await this.#tools.reportServers(speaker);
       await this.#obey(turn, command, { speaker, files, runner });
       return { stopReason: "end_turn" };
     } catch (error) {

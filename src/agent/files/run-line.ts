@@ -3,6 +3,7 @@ import type { Stop } from "../../base/stop.ts";
 import type { TerminalHost } from "../../session/agent.ts";
 import { harmlessVariables } from "../hide-secrets.ts";
 import { untilStopped } from "../until-stopped.ts";
+import { loginPath } from "./login-path.ts";
 import { type BoundedText, readBounded } from "./read-bounded.ts";
 
 export interface CommandLine {
@@ -32,12 +33,14 @@ export async function runLine(
   heard?: (output: BoundedText) => void,
 ): Promise<LineEnd> {
   stop.signal.throwIfAborted();
+  const variables = harmlessVariables(process.env);
+  const PATH = await loginPath(variables);
   const child = await OwnedChild.start({
     command: "/bin/sh",
     // It begins when it is told to, which is when somebody watches over it: were we killed before
     // that, it would be left running. One stream, so that what it says keeps its order.
     args: ["-c", `read -r _ || exit\nexec 2>&1\n${line}`],
-    env: { ...harmlessVariables(process.env), ...QUIET },
+    env: { ...variables, PATH, ...QUIET },
     cwd,
   });
   child.stdin.end("\n");
