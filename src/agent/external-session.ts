@@ -1,9 +1,12 @@
 import { TrunklineError } from "../base/errors.ts";
 import { METHODS } from "../protocol/acp/methods.ts";
 import type {
+  CreateTerminalParams,
+  ElicitParams,
   PermissionParams,
   ReadFileParams,
   SettingsResult,
+  TerminalParams,
   WriteFileParams,
 } from "../protocol/acp/schema.gen.ts";
 import { fromWire } from "../protocol/acp/session-errors.ts";
@@ -15,11 +18,18 @@ import type {
   Turn,
   TurnEnd,
 } from "../session/agent.ts";
-import { chosenIn, optionOf, withChoice, withOptions } from "../session/settings.ts";
+import { chosenIn, inBothForms, optionOf, withChoice, withOptions } from "../session/settings.ts";
+import type { AgentIdentity } from "./agent-identity.ts";
 import type { AgentProcess, ExternalAgent } from "./external-agent.ts";
 import { chooseAgain } from "./external-choices.ts";
 import { ExternalFiles } from "./external-files.ts";
+import { ExternalTerminals } from "./external-terminals.ts";
 import { Speaker } from "./turn/speaker.ts";
+
+export interface ExternalSessionOptions extends AgentOpenOptions {
+  /** Whom the agent acts as. */
+  readonly identity: AgentIdentity | undefined;
+}
 
 /** What is kept for the next time: the agent's own name for the conversation. */
 interface Memory {
@@ -28,12 +38,15 @@ interface Memory {
 
 /** Updates that may be on their way to the disk before the agent has to wait. */
 const WAIT_EVERY = 256;
+/** How often a command that runs long is counted as progress. */
+const ALIVE_EVERY = 5_000;
 
 /** One conversation with somebody else's agent. */
 export class ExternalSession implements AgentSession {
   readonly #agent: ExternalAgent;
-  readonly #options: AgentOpenOptions;
+  readonly #options: ExternalSessionOptions;
   readonly #files: ExternalFiles;
+  readonly terminals = new ExternalTerminals((update) => void this.#say(update));
   #process: AgentProcess | undefined;
   #remoteId = "";
   #settings: SessionSettings | undefined;
@@ -44,7 +57,7 @@ export class ExternalSession implements AgentSession {
   /** It had to begin anew, and the person does not know that yet. */
   #hasForgotten = false;
 
-  constructor(agent: ExternalAgent, options: AgentOpenOptions) {
+  constructor(agent: ExternalAgent, options: ExternalSessionOptions) {
     this.#agent = agent;
     this.#options = options;
     this.#files = new ExternalFiles([options.cwd, ...options.additionalDirectories]);
@@ -57,8 +70,10 @@ export class ExternalSession implements AgentSession {
 
   /** Begins at the agent, or takes up what was begun there. */
   async begin(): Promise<AgentProcess> {
-    const process = await this.#agent.process();
+    const process = await this.#agent.process(this.#options.identity);
     if (process === this.#process) return process;
+    // Those of an agent that died.
+    await this.terminals.clear();
     const { chosen } = this.#options;
     const wanted = this.#settings === undefined ? chosen : chosenIn(this.#settings);
     if (!(await this.#load(process))) await this.#create(process);
@@ -120,14 +135,12 @@ export class ExternalSession implements AgentSession {
     if (this.#isLoading) return undefined;
     if (update.sessionUpdate === "current_mode_update") {
       this.#settings = withChoice(this.settings, "mode", String(update.currentModeId));
+      const { configOptions = [] } = inBothForms(this.#settings);
+      void this.#say({ sessionUpdate: "config_option_update", configOptions });
     } else if (update.sessionUpdate === "config_option_update") {
       this.#take({ configOptions: update.configOptions as never });
     }
-    if (this.#turn === undefined) {
-      this.#options.update(update);
-      return undefined;
-    }
-    const stored = this.#turn.update(update);
+    const stored = this.#say(this.terminals.translate(update));
     // Waiting for the disk at each would make a commit of each.
     return ++this.#heard % WAIT_EVERY === 0 ? stored : undefined;
   }
@@ -160,7 +173,38 @@ export class ExternalSession implements AgentSession {
     return {};
   }
 
+  /** At the editor where it offers that, so that people see it; else here, in the workspace. */
+  async createTerminal(params: CreateTerminalParams): Promise<unknown> {
+    const { command, args, env, outputByteLimit } = params;
+    const cwd = await this.#files.within(params.cwd ?? this.#options.cwd);
+    const options = {
+      command,
+      cwd,
+      ...(args ? { args } : {}),
+      ...(env ? { env } : {}),
+      ...(typeof outputByteLimit === "number" ? { outputByteLimit } : {}),
+    };
+    const terminalId = await this.terminals.create(options, this.#turn?.client.terminal);
+    return { terminalId };
+  }
+
+  async waitForExit({ terminalId }: TerminalParams): Promise<unknown> {
+    const terminal = this.terminals.find(terminalId);
+    const alive = setInterval(() => this.#turn?.progressed(), ALIVE_EVERY);
+    try {
+      return await terminal.waitForExit();
+    } finally {
+      clearInterval(alive);
+    }
+  }
+
+  async elicit(question: ElicitParams): Promise<unknown> {
+    const elicit = this.#turn?.client.elicit;
+    return (await elicit?.({ ...question })) ?? { action: "cancel" };
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.terminals.clear();
     const process = this.#process;
     if (process === undefined) return;
     process.sessions.delete(this.#remoteId);
@@ -169,6 +213,12 @@ export class ExternalSession implements AgentSession {
     if (close === undefined || close === null) return;
     const sessionId = this.#remoteId;
     await process.connection.request(METHODS.closeSession, { sessionId }).catch(() => {});
+  }
+
+  #say(update: SessionUpdate): Promise<void> | undefined {
+    if (this.#turn !== undefined) return this.#turn.update(update);
+    this.#options.update(update);
+    return undefined;
   }
 
   /** False where the agent cannot, or does not have it any more. */

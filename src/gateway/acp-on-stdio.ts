@@ -33,7 +33,7 @@ export async function serveAcpOnStdio(
   });
   const options = hasActions ? withActions(door.peerOptions, tools) : door.peerOptions;
   const channel = stdioChannel(house.config.limits);
-  const client = new AcpConversation(door, channel, house.furnish(options));
+  const client = new AcpConversation(door, channel, { peer: house.furnish(options) });
   const signalled = untilSignal().then(() => client.close(SIGNAL_GRACE));
   // A signal that comes while the last answers are awaited cuts the wait short.
   await Promise.race([signalled, client.ended.then(() => client.close(INPUT_GRACE))]);

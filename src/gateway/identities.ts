@@ -12,6 +12,7 @@ import type { JugglerValues } from "../identity/juggler-fields.ts";
 import { Journal, type JournalState } from "../identity/journal.ts";
 import type { Plan } from "../identity/plan.ts";
 import { type Recovery, recoverIfNeeded } from "../identity/recover.ts";
+import { rightIdentity } from "../identity/right-identity.ts";
 import { type IdentityStatus, identityStatus } from "../identity/status.ts";
 import { lookAround, lookAroundRepository } from "../identity/surroundings.ts";
 import { planSwitch, type SwitchOptions } from "../identity/switch-plan.ts";
@@ -58,6 +59,12 @@ export class Identities {
 
   async detect(folder: string): Promise<Detection> {
     return await detectIdentity(this.list, await lookAround(this.#git(folder)));
+  }
+
+  /** The name of the identity that should act in a folder, where anybody can tell. */
+  async right(folder: string): Promise<string | undefined> {
+    const around = await lookAround(this.#git(folder));
+    return (await rightIdentity(this.list, around, this.#options.env)).identity?.name;
   }
 
   async status(folder: string): Promise<IdentityStatus> {

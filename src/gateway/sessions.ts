@@ -7,6 +7,7 @@ import { AuditLog } from "../store/audit-log.ts";
 import { SessionLog } from "../store/session-log.ts";
 import { SessionRules } from "../store/session-rules.ts";
 import type { Offer } from "../tool/offer.ts";
+import { agentIdentity } from "./agent-identity.ts";
 import type { OpenBuiltInOptions } from "./built-in-agent.ts";
 import { BUILT_IN } from "./config/defaults.ts";
 import { forgetUndo } from "./forget-undo.ts";
@@ -88,7 +89,8 @@ class Agents implements AsyncDisposable {
     const settings = Object.hasOwn(config.agents, name) ? config.agents[name] : undefined;
     if (settings !== undefined) {
       const { ExternalAgent } = await import("../agent/external-agent.ts");
-      return new ExternalAgent({ name, ...settings, limits: config.limits.messages, log });
+      const actsAs = agentIdentity(this.#house, settings.identity);
+      return new ExternalAgent({ name, ...settings, actsAs, limits: config.limits.messages, log });
     }
     if (name !== BUILT_IN) throw unknownAgent(name, [BUILT_IN, ...Object.keys(config.agents)]);
     const { openBuiltInAgent } = await import("./built-in-agent.ts");

@@ -41,6 +41,13 @@ const facts: Options = {
     multiple: true,
     describe: "Owner of repositories that it is for; may be repeated",
   },
+  "token-source": {
+    type: "string",
+    value: "SOURCE",
+    describe:
+      "Where its token comes from: keychain (also an encrypted file), env:VARIABLE, cli (what gh " +
+      "or glab has) or none",
+  },
   match: {
     type: "string",
     value: "RULE",
@@ -179,6 +186,10 @@ export const identity: Command = {
         "rewrite-remotes": {
           type: "boolean",
           describe: "Send remotes through the ssh host of the identity",
+        },
+        "recurse-submodules": {
+          type: "boolean",
+          describe: "Also in its submodules, but for those that are for another identity",
         },
         repo,
         json,

@@ -153,6 +153,8 @@ export interface AgentCommand {
   readonly env?: {
     readonly [key: string]: string;
   };
+  /** Git identity it acts as; without it, the one that the session's folder is for. */
+  readonly identity?: string;
 }
 
 /** The plugin bus. */
@@ -1035,9 +1037,10 @@ export const checkAgentCommand: Check = (value) => {
       case "command":
       case "args":
       case "env":
+      case "identity":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["command", "args", "env"]) };
+        return { path: [key], says: unknownKey(key, ["command", "args", "env", "identity"]) };
     }
   }
   const command: unknown = value.command;
@@ -1059,6 +1062,11 @@ export const checkAgentCommand: Check = (value) => {
       const item2: unknown = env[key2];
       if (typeof item2 !== "string") return { path: ["env", key2], says: "must be a string" };
     }
+  }
+  const identity: unknown = value.identity;
+  if (identity !== undefined) {
+    if (typeof identity !== "string") return { path: ["identity"], says: "must be a string" };
+    if (identity === "") return { path: ["identity"], says: "must not be empty" };
   }
   return undefined;
 };

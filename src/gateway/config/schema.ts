@@ -314,6 +314,12 @@ export const schemas = {
         additionalProperties: { type: "string" },
         description: "Variables it gets besides the usual ones.",
       },
+      identity: {
+        type: "string",
+        minLength: 1,
+        description:
+          "Git identity it acts as; without it, the one that the session's folder is for.",
+      },
     },
   },
 
