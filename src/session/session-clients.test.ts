@@ -256,6 +256,26 @@ describe("the clients of a session", { timeout: 30_000 }, () => {
     assert.equal(first.text, "one");
   });
 
+  it("gives an agent that looks late what was said before, and not the prompt of now", async () => {
+    const known: unknown[] = [];
+    await using house = await AcpHouse.open({
+      script: async (_turn, session) => {
+        for await (const entry of session.options.history ?? []) {
+          if (entry.kind === "prompt") known.push(entry.prompt[0]?.text);
+        }
+      },
+    });
+    const { client, sessionId } = await house.client();
+    await client.prompt(sessionId, "one");
+    await house.stop();
+    await house.start();
+    const later = house.connect();
+    await later.initialize();
+    await later.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
+    await later.prompt(sessionId, "two");
+    assert.deepEqual(known, ["one"]);
+  });
+
   it("keeps what was chosen over a restart", async () => {
     await using house = await AcpHouse.open();
     const { client, sessionId } = await house.client();
