@@ -111,6 +111,9 @@ describe("trunkline acp", { timeout: 60_000 }, () => {
     await editor.say(sessionId, `say ${token}`);
     editor.program.write("{oops");
     await editor.answerTo(null);
+    // The log travels apart from the answers; it is whole once the program has ended.
+    editor.program.child.stdin.end();
+    assert.equal(await editor.program.exit, 0);
     const events = editor.program.stderr
       .trim()
       .split("\n")
