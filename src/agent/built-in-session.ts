@@ -50,6 +50,8 @@ export class BuiltInSession implements AgentSession {
   #conversation: Promise<Conversation> | undefined;
   #mode: Mode;
   #model: ModelEntry;
+  /** Nobody has chosen a model or spoken to one: the first that there is will do. */
+  #isUndecided: boolean;
   /** A model that was chosen before, and is gone. */
   #missing: string | undefined;
 
@@ -66,11 +68,16 @@ export class BuiltInSession implements AgentSession {
     const found = models.list().find(({ id }) => id === wanted);
     this.#model = found ?? models.first();
     this.#missing = found === undefined ? wanted : undefined;
+    this.#isUndecided = wanted === undefined;
     this.#tools = new SessionTools(options, {
       ...parts,
       patience: parts.limits.firstList * 4,
     });
-    this.#stopListening = models.onChange(() => this.#tellOptions());
+    this.#use(this.#model);
+    this.#stopListening = models.onChange(() => {
+      if (this.#isUndecided) this.#use(models.first());
+      this.#tellOptions();
+    });
   }
 
   static async open(options: AgentOpenOptions, parts: SessionParts): Promise<BuiltInSession> {
@@ -109,7 +116,7 @@ export class BuiltInSession implements AgentSession {
     const files = new TurnFiles({ places: this.#places, client: () => turn.client, journal });
     const command = parseCommand(promptText(turn.prompt));
     try {
-      await this.#reportMissing(speaker);
+      if (command === undefined) await this.#decide(speaker);
       const isForModel = command === undefined && this.#model.open !== undefined;
       const tools = isForModel ? await this.#tools.gather(speaker) : NO_TOOLS;
       const runner = this.#runner(turn, { speaker, files }, tools);
@@ -137,7 +144,8 @@ export class BuiltInSession implements AgentSession {
   }
 
   async setModel(modelId: string): Promise<void> {
-    this.#model = findModel(this.#parts.models, modelId);
+    this.#use(findModel(this.#parts.models, modelId));
+    this.#isUndecided = false;
     this.#missing = undefined;
     this.#tellOptions();
   }
@@ -154,6 +162,26 @@ export class BuiltInSession implements AgentSession {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopListening();
     await this.#tools[Symbol.asyncDispose]();
+  }
+
+  #use(model: ModelEntry): void {
+    this.#model = model;
+    if (model.open !== undefined) this.#tools.begin();
+  }
+
+  /** Waits for providers that take their time, rather than go without the model that is meant. */
+  async #decide(speaker: Speaker): Promise<void> {
+    const { models } = this.#parts;
+    const isOpen = this.#isUndecided && this.#model.open === undefined;
+    if (isOpen || this.#missing !== undefined) await models.refresh();
+    const found = models.list().find(({ id }) => id === this.#missing);
+    if (found !== undefined) this.#use(found);
+    else if (this.#missing !== undefined) {
+      const says = `The model '${this.#missing}' is not available; ${this.#model.name} answers instead`;
+      await speaker.notice("warning", says);
+    }
+    this.#missing = undefined;
+    if (this.#model.open !== undefined) this.#isUndecided = false;
   }
 
   #tellOptions(): void {
@@ -227,13 +255,6 @@ export class BuiltInSession implements AgentSession {
       timeout: limits.toolTimeout,
       secrets: models.secrets,
     });
-  }
-
-  async #reportMissing(speaker: Speaker): Promise<void> {
-    if (this.#missing === undefined) return;
-    const says = `The model '${this.#missing}' is not available; ${this.#model.name} answers instead`;
-    this.#missing = undefined;
-    await speaker.notice("warning", says);
   }
 }
 

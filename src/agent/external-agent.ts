@@ -94,9 +94,15 @@ export class ExternalAgent implements Agent, AsyncDisposable {
           throw new TrunklineError("unavailable", `Agent '${name}' ended at once (${exit}).`);
         }),
       ]);
-      void child.exit.then(() => {
+      const left = (): void => {
         this.#children.delete(child);
         gone();
+        // What it started does not outlive it.
+        for (const session of sessions.values()) void session.terminals.clear();
+      };
+      void child.exit.then((exit) => {
+        left();
+        log.info("agent.ended", { agent: name, exit });
       });
       // It may close its output and linger.
       void connection.ended.then(gone).then(() => child.end());
@@ -108,6 +114,8 @@ export class ExternalAgent implements Agent, AsyncDisposable {
     }
   }
 }
+
+const CLOSED = { action: "cancel" } as const;
 
 /** Finds the session that an agent speaks of. */
 function listenerFor(sessions: ReadonlyMap<string, ExternalSession>): AgentListener {
@@ -121,5 +129,18 @@ function listenerFor(sessions: ReadonlyMap<string, ExternalSession>): AgentListe
     requestPermission: (params) => find(params).permission(params),
     readTextFile: (params) => find(params).readTextFile(params),
     writeTextFile: (params) => find(params).writeTextFile(params),
+    createTerminal: (params) => find(params).createTerminal(params),
+    terminalOutput: async (params) => find(params).terminals.find(params.terminalId).output(),
+    waitForExit: (params) => find(params).waitForExit(params),
+    killTerminal: async (params) => {
+      await find(params).terminals.find(params.terminalId).kill();
+      return {};
+    },
+    releaseTerminal: async (params) => {
+      await find(params).terminals.release(params.terminalId);
+      return {};
+    },
+    // Where it belongs to no session, there is nobody to put it to.
+    elicit: async (params) => sessions.get(params.sessionId ?? "")?.elicit(params) ?? CLOSED,
   };
 }

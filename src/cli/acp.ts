@@ -17,6 +17,6 @@ export async function run(invocation: Invocation<AcpValues>): Promise<number> {
   if (dialect === "juggler") {
     const { serveJugglerOnStdio } = await import("../gateway/juggler-on-stdio.ts");
     await serveJugglerOnStdio(house);
-  } else await serveAcpOnStdio(house, { agent, withActions: dialect !== "acp" });
+  } else await serveAcpOnStdio(house, { agent, hasActions: dialect !== "acp" });
   return 0;
 }

@@ -41,7 +41,11 @@ export async function* replay(
 export function updatesOf(event: SessionEvent, notices: boolean): SessionUpdate[] {
   switch (event.kind) {
     case "prompt":
-      return event.prompt.map((content) => ({ sessionUpdate: "user_message_chunk", content }));
+      return event.prompt.map((content) => ({
+        sessionUpdate: "user_message_chunk",
+        content,
+        messageId: event.messageId ?? event.turnId,
+      }));
     case "update":
       // Of these only the present ones are of use; they come after the replay.
       return event.update.sessionUpdate === "available_commands_update" ? [] : [event.update];

@@ -18,10 +18,13 @@ export interface Scripted {
   readonly finishReason?: string;
   readonly truncateAfterChunks?: number;
   readonly latency?: number;
+  /** Answers what this holds for, however often, instead of the request at its place. */
+  readonly when?: (request: Request) => boolean;
   readonly chaos?: Readonly<Record<string, number>>;
 }
 
-interface Request {
+export interface Request {
+  readonly model?: string;
   readonly messages: readonly Readonly<Record<string, unknown>>[];
   readonly tools?: readonly Readonly<Record<string, unknown>>[];
 }
@@ -51,7 +54,7 @@ export class FakeLlm implements AsyncDisposable {
     const mock = new LLMock({ port: 0, chunkSize: 8, logLevel: "silent" });
     const seen = new Map<object, number>();
     for (const [index, step] of script.entries()) {
-      const { truncateAfterChunks, chaos, latency, ...response } = step;
+      const { truncateAfterChunks, chaos, latency, when, ...response } = step;
       const isTurn = (request: object): boolean => {
         if (!seen.has(request)) seen.set(request, seen.size);
         const at = seen.get(request) ?? 0;
@@ -65,7 +68,7 @@ export class FakeLlm implements AsyncDisposable {
         id: `call_${index}_${nth}`,
       }));
       mock.addFixture({
-        match: { predicate: isTurn },
+        match: { predicate: when ?? isTurn },
         response: { ...response, ...(toolCalls === undefined ? {} : { toolCalls }) },
         ...(truncateAfterChunks === undefined ? {} : { truncateAfterChunks }),
         ...(latency === undefined ? {} : { latency }),

@@ -34,12 +34,13 @@ export async function runLine(
   stop.signal.throwIfAborted();
   const child = await OwnedChild.start({
     command: "/bin/sh",
-    // One stream, so that what it says keeps its order.
-    args: ["-c", `exec 2>&1\n${line}`],
+    // It begins when it is told to, which is when somebody watches over it: were we killed before
+    // that, it would be left running. One stream, so that what it says keeps its order.
+    args: ["-c", `read -r _ || exit\nexec 2>&1\n${line}`],
     env: { ...harmlessVariables(process.env), ...QUIET },
     cwd,
   });
-  child.stdin.end();
+  child.stdin.end("\n");
   const options = { stop, timeout, most: MOST_OUTPUT, ...(heard === undefined ? {} : { heard }) };
   const { text, exit, isLate } = await readBounded(child, options);
   if (isLate) return { output: text, end: lateText(timeout), isOk: false };

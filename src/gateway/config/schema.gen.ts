@@ -29,6 +29,10 @@ export interface ConfigFile {
   readonly mcpServers?: {
     readonly [key: string]: McpServer;
   };
+  /**
+   * Who works in sessions where nobody says: one of `agents`, or `trunkline`, which is built in.
+   */
+  readonly agent?: string;
   /** Coding agents that speak ACP, by name. */
   readonly agents?: {
     readonly [key: string]: AgentCommand;
@@ -398,6 +402,7 @@ export const checkConfigFile: Check = (value) => {
       case "serve":
       case "limits":
       case "mcpServers":
+      case "agent":
       case "agents":
       case "models":
       case "identities":
@@ -407,7 +412,7 @@ export const checkConfigFile: Check = (value) => {
       case "policy":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["$schema", "server", "data", "log", "serve", "limits", "mcpServers", "agents", "models", "identities", "x-juggler", "bus", "review", "policy"]) };
+        return { path: [key], says: unknownKey(key, ["$schema", "server", "data", "log", "serve", "limits", "mcpServers", "agent", "agents", "models", "identities", "x-juggler", "bus", "review", "policy"]) };
     }
   }
   const Schema: unknown = value.$schema;
@@ -490,6 +495,11 @@ export const checkConfigFile: Check = (value) => {
       const problem3 = checkMcpServer(item);
       if (problem3 !== undefined) return within(problem3, "mcpServers", key4);
     }
+  }
+  const agent: unknown = value.agent;
+  if (agent !== undefined) {
+    if (typeof agent !== "string") return { path: ["agent"], says: "must be a string" };
+    if (agent === "") return { path: ["agent"], says: "must not be empty" };
   }
   const agents: unknown = value.agents;
   if (agents !== undefined) {

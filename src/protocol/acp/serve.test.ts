@@ -76,13 +76,26 @@ describe("the ACP door", { timeout: 30_000 }, () => {
     await using house = await AcpHouse.open({
       script: async (turn) => {
         for (const update of UPDATES) void turn.update(update);
-        void turn.update({ sessionUpdate: "of_the_future", mine: { a: [1] } });
       },
     });
     const { client, sessionId } = await house.client();
     await client.prompt(sessionId, "all");
+    assert.deepEqual(client.updates.slice(1), UPDATES);
+  });
+
+  it("passes on what it does not know", async () => {
     const future = { sessionUpdate: "of_the_future", mine: { a: [1] } };
-    assert.deepEqual(client.updates.slice(1), [...UPDATES, future]);
+    const odd = { ...chunk("x"), _unknown: true };
+    await using house = await AcpHouse.open({
+      isOdd: true,
+      script: async (turn) => {
+        void turn.update(future);
+        await turn.update(odd);
+      },
+    });
+    const { client, sessionId } = await house.client();
+    await client.prompt(sessionId, "all");
+    assert.deepEqual(client.updates.slice(1), [future, odd]);
   });
 
   it("answers session/new before any update of the session, with models, modes and options", async () => {

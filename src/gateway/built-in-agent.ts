@@ -1,0 +1,53 @@
+import { BuiltInAgent } from "../agent/built-in-agent.ts";
+import { Models } from "../agent/models/models.ts";
+import type { OpenServers } from "../agent/session-servers.ts";
+import type { Audit } from "../tool/audit.ts";
+import type { Offer } from "../tool/offer.ts";
+import { Policy } from "../tool/policy.ts";
+import type { House } from "./house.ts";
+import { keysInKeychain } from "./model-keys.ts";
+import { reviewComments } from "./review-comments.ts";
+
+export interface OpenBuiltInOptions {
+  /** The toolbox of the house, opened when a model is to be offered its tools. */
+  readonly offer: () => Promise<Offer>;
+  readonly audit: Audit;
+  readonly env?: NodeJS.ProcessEnv;
+}
+
+/** The built-in agent with the parts of this house. */
+export function openBuiltInAgent(house: House, options: OpenBuiltInOptions): BuiltInAgent {
+  const { data, models: settings } = house.config;
+  const { offer, env = process.env } = options;
+  const { log } = house;
+  return new BuiltInAgent({
+    models: new Models({
+      find: (variable) => env[variable] || undefined,
+      findLater: (variables) => keysInKeychain(variables, { env, log }),
+      settings,
+      log,
+    }),
+    data,
+    offer,
+    openServers: lateServers(house, options.audit),
+    reviews: reviewComments(data),
+    limits: { maxSteps: settings.maxSteps, toolTimeout: settings.toolTimeout },
+  });
+}
+
+/** Most sessions bring no servers along: what starts them is loaded for those that do. */
+function lateServers({ config, log }: House, audit: Audit): OpenServers {
+  return async (servers, session) => {
+    const { sessionServers } = await import("./session-servers.ts");
+    const open = sessionServers({
+      data: config.data,
+      channelLimits: config.limits,
+      toolbox: {
+        policy: new Policy(config.policy.tools),
+        audit,
+        report: (event, fields) => log.warn(event, fields),
+      },
+    });
+    return open(servers, session);
+  };
+}
