@@ -244,7 +244,7 @@ export class BuiltInSession implements AgentSession {
     { speaker, files }: Pick<TurnTools, "speaker" | "files">,
     tools: ReadonlyMap<string, AgentTool>,
   ): ToolRunner {
-    const { limits, models } = this.#parts;
+    const { limits, models, actsAs } = this.#parts;
     return new ToolRunner({
       turn,
       speaker,
@@ -255,6 +255,7 @@ export class BuiltInSession implements AgentSession {
       log: this.#log,
       timeout: limits.toolTimeout,
       secrets: models.secrets,
+      actsAs,
     });
   }
 }

@@ -19,7 +19,7 @@ import type {
   TurnEnd,
 } from "../session/agent.ts";
 import { chosenIn, inBothForms, optionOf, withChoice, withOptions } from "../session/settings.ts";
-import type { AgentIdentity } from "./agent-identity.ts";
+import { type AgentIdentity, identityVariables } from "./agent-identity.ts";
 import type { AgentProcess, ExternalAgent } from "./external-agent.ts";
 import { chooseAgain } from "./external-choices.ts";
 import { ExternalFiles } from "./external-files.ts";
@@ -179,11 +179,12 @@ export class ExternalSession implements AgentSession {
   async createTerminal(params: CreateTerminalParams): Promise<unknown> {
     const { command, args, env, outputByteLimit } = params;
     const cwd = await this.#files.within(params.cwd ?? this.#options.cwd);
+    const variables = [...identityVariables(this.#options.identity), ...(env ?? [])];
     const options = {
       command,
       cwd,
       ...(args ? { args } : {}),
-      ...(env ? { env } : {}),
+      ...(variables.length > 0 ? { env: variables } : {}),
       ...(typeof outputByteLimit === "number" ? { outputByteLimit } : {}),
     };
     const terminalId = await this.terminals.create(options, this.#turn?.client.terminal);
