@@ -7,6 +7,7 @@ import { AgentConnection, type AgentListener } from "../protocol/acp/connect.ts"
 import type { UpdateParams } from "../protocol/acp/schema.gen.ts";
 import type { Agent, AgentOpenOptions } from "../session/agent.ts";
 import { childChannel } from "../wire/channel/child.ts";
+import { ExternalOffer } from "./external-offer.ts";
 import { ExternalSession } from "./external-session.ts";
 
 export interface ExternalAgentOptions {
@@ -21,6 +22,7 @@ export interface ExternalAgentOptions {
 /** A process that speaks ACP, for as long as it lives. */
 export interface AgentProcess {
   readonly connection: AgentConnection;
+  readonly offer: ExternalOffer;
   /** By the agent's own name for them. */
   readonly sessions: Map<string, ExternalSession>;
 }
@@ -87,7 +89,7 @@ export class ExternalAgent implements Agent, AsyncDisposable {
       void child.exit.then(gone);
       // It may close its output and linger.
       void connection.ended.then(gone).then(() => child.end());
-      return { connection, sessions };
+      return { connection, offer: new ExternalOffer(name, connection.capabilities), sessions };
     } catch (error) {
       this.#running = undefined;
       await this.#child?.end();

@@ -13,6 +13,7 @@ import { fromWire } from "../protocol/acp/session-errors.ts";
 import type {
   AgentOpenOptions,
   AgentSession,
+  McpServer,
   SessionSettings,
   SessionUpdate,
   Turn,
@@ -21,6 +22,7 @@ import type {
 import { inBothForms, optionOf } from "../session/settings.ts";
 import type { AgentProcess, ExternalAgent } from "./external-agent.ts";
 import { ExternalFiles } from "./external-files.ts";
+import type { ExternalOffer } from "./external-offer.ts";
 import { ExternalTerminals } from "./external-terminals.ts";
 
 /** What is kept for the next time: the agent's own name for the conversation. */
@@ -64,15 +66,16 @@ export class ExternalSession implements AgentSession {
     if (process === this.#process) return process;
     // Those of an agent that died.
     await this.terminals.clear();
-    const { connection, sessions } = process;
-    const { cwd, mcpServers, remember, log } = this.#options;
-    const place = { cwd, mcpServers };
-    if (this.#remoteId !== "" && connection.capabilities.loadSession === true) {
+    const { connection, sessions, offer } = process;
+    const { cwd, remember, log } = this.#options;
+    const place = { cwd, ...this.#means(offer) };
+    if (this.#remoteId !== "" && (offer.resumes || offer.loads)) {
       sessions.set(this.#remoteId, this);
       this.#isLoading = true;
       try {
         const sessionId = this.#remoteId;
-        this.#take(await connection.request(METHODS.loadSession, { sessionId, ...place }));
+        const method = offer.resumes ? METHODS.resumeSession : METHODS.loadSession;
+        this.#take(await connection.request(method, { sessionId, ...place }));
         this.#process = process;
         return process;
       } catch (error) {
@@ -92,13 +95,14 @@ export class ExternalSession implements AgentSession {
   }
 
   async prompt(turn: Turn): Promise<TurnEnd> {
-    const { connection } = await this.begin();
+    const { connection, offer } = await this.begin();
     const sessionId = this.#remoteId;
+    const prompt = offer.fit(turn.prompt);
     const stopped = (): void => connection.cancel(sessionId);
     this.#turn = turn;
     turn.stop.add({ stopped });
     try {
-      const params = { sessionId, prompt: turn.prompt };
+      const params = { sessionId, prompt };
       const { stopReason, usage, _meta } = await connection.request(METHODS.prompt, params);
       return { stopReason, ...(usage ? { usage } : {}), ...(_meta ? { _meta } : {}) };
     } catch (error) {
@@ -218,11 +222,19 @@ export class ExternalSession implements AgentSession {
     const process = this.#process;
     if (process === undefined) return;
     process.sessions.delete(this.#remoteId);
-    const { sessionCapabilities } = process.connection.capabilities;
-    const { close } = (sessionCapabilities ?? {}) as { close?: unknown };
-    if (close === undefined || close === null) return;
+    if (!process.offer.closes) return;
     const sessionId = this.#remoteId;
     await process.connection.request(METHODS.closeSession, { sessionId }).catch(() => {});
+  }
+
+  /** What it works with, as far as it can. */
+  #means(offer: ExternalOffer): { mcpServers: McpServer[]; additionalDirectories?: string[] } {
+    const { mcpServers, additionalDirectories: folders, log } = this.#options;
+    const unfit = mcpServers.filter((server) => !offer.takesServer(server));
+    for (const { name, type } of unfit) log.warn("agent.server-not-taken", { server: name, type });
+    const taken = { mcpServers: mcpServers.filter((server) => offer.takesServer(server)) };
+    const isMore = offer.takesDirectories && folders.length > 0;
+    return isMore ? { ...taken, additionalDirectories: [...folders] } : taken;
   }
 
   #say(update: SessionUpdate): Promise<void> | undefined {
