@@ -1,3 +1,5 @@
+import { resolve } from "node:path";
+
 import { TrunklineError } from "../base/errors.ts";
 import { METHODS } from "../protocol/acp/methods.ts";
 import type {
@@ -175,14 +177,15 @@ export class ExternalSession implements AgentSession {
     };
     const place = await this.#files.within(path);
     const read = this.#turn?.client.fs?.readTextFile;
-    const content = read ? await read(place, range) : await this.#files.read(place, range);
+    // Editors know their files by the names that people use.
+    const content = read ? await read(resolve(path), range) : await this.#files.read(place, range);
     return { content };
   }
 
   async writeTextFile({ path, content }: WriteFileParams): Promise<unknown> {
     const place = await this.#files.within(path);
     const write = this.#turn?.client.fs?.writeTextFile;
-    if (write !== undefined) await write(place, content);
+    if (write !== undefined) await write(resolve(path), content);
     else await this.#files.write(place, content);
     return {};
   }
