@@ -5,6 +5,7 @@ import { METHODS } from "../protocol/acp/methods.ts";
 import type {
   CreateTerminalParams,
   ElicitParams,
+  NewSessionParams,
   PermissionParams,
   ReadFileParams,
   SettingsResult,
@@ -15,17 +16,24 @@ import { fromWire } from "../protocol/acp/session-errors.ts";
 import type {
   AgentOpenOptions,
   AgentSession,
-  McpServer,
   SessionSettings,
   SessionUpdate,
   Turn,
   TurnEnd,
 } from "../session/agent.ts";
-import { inBothForms, optionOf } from "../session/settings.ts";
+import { chosenIn, inBothForms, optionOf, withChoice, withOptions } from "../session/settings.ts";
+import { type AgentIdentity, identityVariables } from "./agent-identity.ts";
 import type { AgentProcess, ExternalAgent } from "./external-agent.ts";
+import { chooseAgain } from "./external-choices.ts";
 import { ExternalFiles } from "./external-files.ts";
 import type { ExternalOffer } from "./external-offer.ts";
 import { ExternalTerminals } from "./external-terminals.ts";
+import { Speaker } from "./turn/speaker.ts";
+
+export interface ExternalSessionOptions extends AgentOpenOptions {
+  /** Whom the agent acts as. */
+  readonly identity: AgentIdentity | undefined;
+}
 
 /** What is kept for the next time: the agent's own name for the conversation. */
 interface Memory {
@@ -40,18 +48,21 @@ const ALIVE_EVERY = 5_000;
 /** One conversation with somebody else's agent. */
 export class ExternalSession implements AgentSession {
   readonly #agent: ExternalAgent;
-  readonly #options: AgentOpenOptions;
+  readonly #options: ExternalSessionOptions;
   readonly #files: ExternalFiles;
   readonly terminals = new ExternalTerminals((update) => void this.#say(update));
   #process: AgentProcess | undefined;
   #remoteId = "";
-  #settings: SessionSettings = {};
+  #settings: SessionSettings | undefined;
   #turn: Turn | undefined;
   #heard = 0;
   /** What it repeats of the past while it loads a session is in our log already. */
   #isLoading = false;
+  #hasSpoken = false;
+  /** It had to begin anew, and the person does not know that yet. */
+  #hasForgotten = false;
 
-  constructor(agent: ExternalAgent, options: AgentOpenOptions) {
+  constructor(agent: ExternalAgent, options: ExternalSessionOptions) {
     this.#agent = agent;
     this.#options = options;
     this.#files = new ExternalFiles([options.cwd, ...options.additionalDirectories]);
@@ -59,40 +70,20 @@ export class ExternalSession implements AgentSession {
   }
 
   get settings(): SessionSettings {
-    return this.#settings;
+    return this.#settings ?? {};
   }
 
   /** Begins at the agent, or takes up what was begun there. */
   async begin(): Promise<AgentProcess> {
-    const process = await this.#agent.process();
+    const process = await this.#agent.process(this.#options.identity);
     if (process === this.#process) return process;
     // Those of an agent that died.
     await this.terminals.clear();
-    const { connection, sessions, offer } = process;
-    const { cwd, remember, log } = this.#options;
-    const place = { cwd, ...this.#means(offer) };
-    if (this.#remoteId !== "" && (offer.resumes || offer.loads)) {
-      sessions.set(this.#remoteId, this);
-      this.#isLoading = true;
-      try {
-        const sessionId = this.#remoteId;
-        const method = offer.resumes ? METHODS.resumeSession : METHODS.loadSession;
-        this.#take(await connection.request(method, { sessionId, ...place }));
-        this.#process = process;
-        return process;
-      } catch (error) {
-        sessions.delete(this.#remoteId);
-        log.warn("agent.session-lost", { error });
-      } finally {
-        this.#isLoading = false;
-      }
-    }
-    const created = await connection.request(METHODS.newSession, place).catch(rethrow);
-    this.#remoteId = created.sessionId;
-    sessions.set(this.#remoteId, this);
+    const { chosen } = this.#options;
+    const wanted = this.#settings === undefined ? chosen : chosenIn(this.#settings);
+    if (!(await this.#load(process))) await this.#create(process);
     this.#process = process;
-    this.#take(created);
-    await remember({ sessionId: this.#remoteId });
+    await chooseAgain(this, wanted, this.#options);
     return process;
   }
 
@@ -104,6 +95,8 @@ export class ExternalSession implements AgentSession {
     this.#turn = turn;
     turn.stop.add({ stopped });
     try {
+      if (this.#hasForgotten) await this.#admit(turn);
+      this.#hasSpoken = true;
       const params = { sessionId, prompt };
       const { stopReason, usage, _meta } = await connection.request(METHODS.prompt, params);
       return { stopReason, ...(usage ? { usage } : {}), ...(_meta ? { _meta } : {}) };
@@ -121,21 +114,20 @@ export class ExternalSession implements AgentSession {
     const { connection } = await this.begin();
     const sessionId = this.#remoteId;
     await connection.request(METHODS.setMode, { sessionId, modeId }).catch(rethrow);
-    const { modes } = this.#settings;
-    if (modes !== undefined) this.#merge({ modes: { ...modes, currentModeId: modeId } });
+    this.#settings = withChoice(this.settings, "mode", modeId);
   }
 
   async setModel(modelId: string): Promise<void> {
     const { connection } = await this.begin();
     const sessionId = this.#remoteId;
-    const { models, configOptions = [] } = this.#settings;
+    const { models, configOptions = [] } = this.settings;
     const option = optionOf(configOptions, "model");
     if (models === undefined && option !== undefined) {
       await this.setConfigOption(option.id, modelId);
       return;
     }
     await connection.request(METHODS.setModel, { sessionId, modelId }).catch(rethrow);
-    if (models !== undefined) this.#merge({ models: { ...models, currentModelId: modelId } });
+    this.#settings = withChoice(this.settings, "model", modelId);
   }
 
   async setConfigOption(configId: string, value: unknown): Promise<void> {
@@ -148,13 +140,12 @@ export class ExternalSession implements AgentSession {
   /** What the agent says. */
   heard(update: SessionUpdate): Promise<void> | undefined {
     if (this.#isLoading) return undefined;
-    const { modes } = this.#settings;
-    if (update.sessionUpdate === "current_mode_update" && modes !== undefined) {
-      this.#merge({ modes: { ...modes, currentModeId: String(update.currentModeId) } });
+    if (update.sessionUpdate === "current_mode_update") {
+      this.#settings = withChoice(this.settings, "mode", String(update.currentModeId));
       const { configOptions = [] } = inBothForms(this.#settings);
       void this.#say({ sessionUpdate: "config_option_update", configOptions });
     } else if (update.sessionUpdate === "config_option_update") {
-      this.#merge({ configOptions: update.configOptions as never });
+      this.#take({ configOptions: update.configOptions as never });
     }
     const stored = this.#say(this.terminals.translate(update));
     // Waiting for the disk at each would make a commit of each.
@@ -194,11 +185,12 @@ export class ExternalSession implements AgentSession {
   async createTerminal(params: CreateTerminalParams): Promise<unknown> {
     const { command, args, env, outputByteLimit } = params;
     const cwd = await this.#files.within(params.cwd ?? this.#options.cwd);
+    const variables = [...identityVariables(this.#options.identity), ...(env ?? [])];
     const options = {
       command,
       cwd,
       ...(args ? { args } : {}),
-      ...(env ? { env } : {}),
+      ...(variables.length > 0 ? { env: variables } : {}),
       ...(typeof outputByteLimit === "number" ? { outputByteLimit } : {}),
     };
     const terminalId = await this.terminals.create(options, this.#turn?.client.terminal);
@@ -230,14 +222,14 @@ export class ExternalSession implements AgentSession {
     await process.connection.request(METHODS.closeSession, { sessionId }).catch(() => {});
   }
 
-  /** What it works with, as far as it can. */
-  #means(offer: ExternalOffer): { mcpServers: McpServer[]; additionalDirectories?: string[] } {
-    const { mcpServers, additionalDirectories: folders, log } = this.#options;
+  /** Where it works and with what, as far as it can. */
+  #place(offer: ExternalOffer): NewSessionParams {
+    const { cwd, mcpServers, additionalDirectories: folders, log } = this.#options;
     const unfit = mcpServers.filter((server) => !offer.takesServer(server));
     for (const { name, type } of unfit) log.warn("agent.server-not-taken", { server: name, type });
-    const taken = { mcpServers: mcpServers.filter((server) => offer.takesServer(server)) };
+    const place = { cwd, mcpServers: mcpServers.filter((server) => offer.takesServer(server)) };
     const isMore = offer.takesDirectories && folders.length > 0;
-    return isMore ? { ...taken, additionalDirectories: [...folders] } : taken;
+    return isMore ? { ...place, additionalDirectories: [...folders] } : place;
   }
 
   #say(update: SessionUpdate): Promise<void> | undefined {
@@ -246,18 +238,57 @@ export class ExternalSession implements AgentSession {
     return undefined;
   }
 
-  #take(result: SettingsResult): void {
-    const { modes, models, configOptions } = result ?? {};
-    this.#merge({
-      ...(modes ? { modes: modes as never } : {}),
-      ...(models ? { models: models as never } : {}),
-      ...(configOptions ? { configOptions } : {}),
-    });
+  /** False where the agent cannot, or does not have it any more. */
+  async #load({ connection, sessions, offer }: AgentProcess): Promise<boolean> {
+    const sessionId = this.#remoteId;
+    if (sessionId === "" || !(offer.resumes || offer.loads)) return false;
+    const method = offer.resumes ? METHODS.resumeSession : METHODS.loadSession;
+    const { log } = this.#options;
+    sessions.set(sessionId, this);
+    this.#isLoading = true;
+    try {
+      this.#take(await connection.request(method, { sessionId, ...this.#place(offer) }));
+      return true;
+    } catch (error) {
+      sessions.delete(sessionId);
+      log.warn("agent.session-lost", { error });
+      return false;
+    } finally {
+      this.#isLoading = false;
+    }
   }
 
-  #merge(settings: SessionSettings): void {
-    this.#settings = { ...this.#settings, ...settings };
+  async #create({ connection, sessions, offer }: AgentProcess): Promise<void> {
+    const { history, remember } = this.#options;
+    this.#hasForgotten ||= this.#hasSpoken || (await isBegun(history));
+    const place = this.#place(offer);
+    const created = await connection.request(METHODS.newSession, place).catch(rethrow);
+    this.#remoteId = created.sessionId;
+    sessions.set(this.#remoteId, this);
+    this.#take(created);
+    await remember({ sessionId: this.#remoteId });
   }
+
+  async #admit(turn: Turn): Promise<void> {
+    this.#hasForgotten = false;
+    const title = `Agent '${this.#agent.name}' had to begin anew`;
+    await new Speaker(turn).notice("warning", title, "it does not know what was said before");
+  }
+
+  #take(result: SettingsResult): void {
+    const { modes, models, configOptions } = result ?? {};
+    const settings: SessionSettings = {
+      ...this.#settings,
+      ...(modes ? { modes: modes as never } : {}),
+      ...(models ? { models: models as never } : {}),
+    };
+    this.#settings = Array.isArray(configOptions) ? withOptions(settings, configOptions) : settings;
+  }
+}
+
+async function isBegun(history: AgentOpenOptions["history"]): Promise<boolean> {
+  for await (const _ of history ?? []) return true;
+  return false;
 }
 
 function rethrow(error: unknown): never {

@@ -58,9 +58,10 @@ export class HttpServer {
     this.#serving = serving;
     this.#admission = new Admission(house, serving);
     const { resourceMetadata } = this.#admission;
+    const offer = options.offer ?? new Offer();
     this.#mcp = new McpHttp({
       ...options.mcp,
-      door: new McpDoor({ offer: options.offer ?? new Offer() }),
+      door: new McpDoor({ offer }),
       channelLimits: limits,
       furnish: (door) => house.furnish(door),
       authorize: (request, response) => this.#admission.admit(request, response),
@@ -70,7 +71,7 @@ export class HttpServer {
         else this.#metrics.connectionClosed("mcp");
       },
     });
-    this.#sessions = new LateSessions(house);
+    this.#sessions = new LateSessions(house, { offer: async () => offer });
     this.#acp = new AcpDoor({ sessions: this.#sessions.open, limits: limits.messages });
     this.#acpOptions = house.furnish(this.#acp.peerOptions);
     this.#acpHttp = new AcpHttp({

@@ -5,6 +5,7 @@ import { covers } from "../../test/requirements/acp.ts";
 import { AcpHouse } from "../../test/support/acp-house.ts";
 import { chunk, promptText } from "../../test/support/scripted-agent.ts";
 import { resolveSessionLimits } from "./limits.ts";
+import { chosenAfter } from "./settings.ts";
 
 describe("the clients of a session", { timeout: 30_000 }, () => {
   it("resumes after an event, and sees all that comes then once", async () => {
@@ -255,6 +256,26 @@ describe("the clients of a session", { timeout: 30_000 }, () => {
     assert.equal(first.text, "one");
   });
 
+  it("gives an agent that looks late what was said before, and not the prompt of now", async () => {
+    const known: unknown[] = [];
+    await using house = await AcpHouse.open({
+      script: async (_turn, session) => {
+        for await (const entry of session.options.history ?? []) {
+          if (entry.kind === "prompt") known.push(entry.prompt[0]?.text);
+        }
+      },
+    });
+    const { client, sessionId } = await house.client();
+    await client.prompt(sessionId, "one");
+    await house.stop();
+    await house.start();
+    const later = house.connect();
+    await later.initialize();
+    await later.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
+    await later.prompt(sessionId, "two");
+    assert.deepEqual(known, ["one"]);
+  });
+
   it("keeps what was chosen over a restart", async () => {
     await using house = await AcpHouse.open();
     const { client, sessionId } = await house.client();
@@ -267,5 +288,14 @@ describe("the clients of a session", { timeout: 30_000 }, () => {
     const loaded = await later.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
     assert.equal(loaded.modes.currentModeId, "architect");
     assert.equal(loaded.models.currentModelId, "openai/gpt-4");
+  });
+
+  it("keeps the last choice of a mode, whether it was made as a mode or as an option", () => {
+    const options = [{ id: "how", category: "mode" }, { id: "depth" }];
+    const asMode = chosenAfter({}, { setting: "mode", id: "ask" }, options);
+    const asOption = { setting: "option", id: "how", value: "build" } as const;
+    assert.deepEqual(chosenAfter(asMode, asOption, options), { modeId: "build" });
+    const deep = chosenAfter(asMode, { setting: "option", id: "depth", value: true }, options);
+    assert.deepEqual(deep, { modeId: "ask", configOptions: { depth: true } });
   });
 });

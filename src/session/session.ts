@@ -20,7 +20,7 @@ import { PermissionDesk } from "./permission-desk.ts";
 import { updatesOf } from "./replay.ts";
 import { RunningTurn, type TurnHost } from "./running-turn.ts";
 import { SessionError } from "./session-error.ts";
-import { inBothForms } from "./settings.ts";
+import { chosenAfter, type ChosenSetting, inBothForms } from "./settings.ts";
 import type { HeldSession, RuleStore, SessionStore } from "./store.ts";
 import { titleOf } from "./title.ts";
 import { Transcript } from "./transcript.ts";
@@ -199,21 +199,10 @@ export class Session implements TurnHost {
   }
 
   /** Writes down what was chosen, and tells the others. */
-  async chose(
-    setting: { setting: "mode" | "model" | "option"; id: string; value?: unknown },
-    by: SessionClient | undefined,
-  ): Promise<void> {
+  async chose(setting: ChosenSetting, by: SessionClient | undefined): Promise<void> {
     const { chosen = {} } = this.#notes;
-    const options = { ...chosen.configOptions, [setting.id]: setting.value };
-    await this.#keep({
-      chosen: {
-        ...chosen,
-        ...(setting.setting === "mode" ? { modeId: setting.id } : {}),
-        ...(setting.setting === "model" ? { modelId: setting.id } : {}),
-        ...(setting.setting === "option" ? { configOptions: options } : {}),
-      },
-    });
     const { modes, configOptions = [] } = this.settings;
+    await this.#keep({ chosen: chosenAfter(chosen, setting, configOptions) });
     const shows: SessionUpdate[] = [{ sessionUpdate: "config_option_update", configOptions }];
     if (setting.setting === "mode" && modes !== undefined) {
       const { currentModeId } = modes;

@@ -17,6 +17,8 @@ export interface SessionsOptions {
   readonly limits: SessionLimits;
   readonly log: Log;
   readonly audit?: (entry: object) => void;
+  /** Removes what is kept elsewhere of a session that is deleted. */
+  readonly forget?: (id: string) => Promise<void>;
 }
 
 /** Where a session works, and with what. */
@@ -159,6 +161,7 @@ export class Sessions implements AsyncDisposable {
     } else {
       await this.#putAway(id, session);
     }
+    await this.#options.forget?.(id);
     await this.#options.store.delete(id);
   }
 
@@ -222,7 +225,7 @@ export class Sessions implements AsyncDisposable {
       cwd,
       additionalDirectories,
       mcpServers,
-      history: isOld ? historyOf(store.read(session.id)) : undefined,
+      history: isOld ? historyOf(store.read(session.id), session.last) : undefined,
       chosen: notes.chosen ?? {},
       memory: notes.memory,
       remember: (memory) => session.remember(memory),

@@ -92,27 +92,27 @@ export class Oracle {
   watch({ readable, writable }: Stream): Stream {
     const out = new TransformStream<Message, Message>({
       transform: (message, controller) => {
-        this.asked(message);
+        this.sent(message);
         controller.enqueue(message);
       },
     });
     void out.readable.pipeTo(writable).catch(() => {});
     const seen = new TransformStream<Message, Message>({
       transform: (message, controller) => {
-        this.look(message);
+        this.received(message);
         controller.enqueue(message);
       },
     });
     return { readable: readable.pipeThrough(seen), writable: out.writable };
   }
 
-  /** The client asks this. */
-  asked({ id, method }: Message): void {
+  /** Takes note of what a client asks, since answers do not say what they are to. */
+  sent({ id, method }: Message): void {
     if (method !== undefined && id !== undefined) this.#asked.set(id, method);
   }
 
-  /** The agent says this. */
-  look({ id, method, params, result, error }: Message): void {
+  /** Looks at what the agent sends. */
+  received({ id, method, params, result, error }: Message): void {
     if (error !== undefined) return;
     const isCall = method !== undefined;
     const kind = isCall ? `call ${method}` : `answer ${this.#asked.get(id ?? "")}`;

@@ -21,7 +21,7 @@ class Gateway implements AsyncDisposable {
   private constructor() {
     const config = join(this.folder, "config.jsonc");
     const other = { command: process.execPath, args: [AGENT] };
-    writeFileSync(config, JSON.stringify({ agents: { other } }));
+    writeFileSync(config, JSON.stringify({ agent: "other", agents: { other } }));
     this.program = new Program(["serve", "--port", "0", "--json", "--config", config]);
   }
 

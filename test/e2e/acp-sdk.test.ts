@@ -26,7 +26,7 @@ class Workspace implements Disposable {
 
   constructor() {
     const other = { command: process.execPath, args: [AGENT] };
-    writeFileSync(this.config, JSON.stringify({ agents: { other } }));
+    writeFileSync(this.config, JSON.stringify({ agent: "other", agents: { other } }));
     writeFileSync(join(this.path, "a.txt"), "one\ntwo\n");
   }
 

@@ -1,4 +1,5 @@
 // An agent of somebody else's: it speaks ACP on its standard streams and does what prompts say.
+import { execFileSync } from "node:child_process";
 import { createInterface } from "node:readline";
 
 let lastId = 0;
@@ -98,11 +99,16 @@ async function prompt(sessionId, text) {
     });
     say(sessionId, JSON.stringify(result ?? error));
   } else if (verb === "capabilities") say(sessionId, JSON.stringify(capabilities));
-  else if (verb === "mode") {
+  else if (verb === "mode" && argument === "") {
+    say(sessionId, String(sessions.get(sessionId).mode));
+  } else if (verb === "mode") {
     update(sessionId, { sessionUpdate: "current_mode_update", currentModeId: argument });
   } else if (verb === "remember") sessions.get(sessionId).memory = argument;
   else if (verb === "recall") say(sessionId, String(sessions.get(sessionId).memory));
-  else if (verb === "crash") process.exit(3);
+  else if (verb === "git") {
+    const { cwd } = sessions.get(sessionId);
+    say(sessionId, execFileSync("git", rest, { cwd, encoding: "utf8" }));
+  } else if (verb === "crash") process.exit(3);
   else if (verb === "mcp") say(sessionId, JSON.stringify(sessions.get(sessionId).mcpServers));
   return { stopReason: "end_turn" };
 }
@@ -115,13 +121,13 @@ const handlers = {
       agentCapabilities: { loadSession: process.argv.includes("--loads") },
     };
   },
-  "session/new": ({ mcpServers }) => {
+  "session/new": ({ cwd, mcpServers }) => {
     const sessionId = `theirs-${sessions.size + 1}-${process.pid}`;
-    sessions.set(sessionId, { mcpServers, mode: "code" });
+    sessions.set(sessionId, { cwd, mcpServers, mode: "code" });
     return { sessionId, modes: modes("code") };
   },
   "session/load": ({ sessionId, mcpServers }) => {
-    sessions.set(sessionId, { mcpServers, memory: "loaded" });
+    sessions.set(sessionId, { mcpServers, memory: "loaded", mode: "code" });
     say(sessionId, "This is the past, which is known already.");
     return { modes: modes("code") };
   },

@@ -146,7 +146,7 @@ export class TestClient {
       message: (text) => {
         const message = JSON.parse(text) as Message;
         this.messages.push(message);
-        oracle.look(message);
+        oracle.received(message);
         if (message.method !== undefined && message.id !== undefined) {
           const answer = this.answer(message);
           if (answer !== undefined) this.send({ jsonrpc: "2.0", id: message.id, ...answer });
@@ -169,7 +169,7 @@ export class TestClient {
   }
 
   send(message: object): void {
-    this.#oracle.asked(message);
+    this.#oracle.sent(message);
     void this.#channel.send(JSON.stringify(message));
   }
 

@@ -9,6 +9,7 @@ let opened = 0;
 export class Connection implements Disposable {
   /** Undefined until the handshake. */
   #client: Client | undefined;
+  #hasSetLevel = false;
   readonly #ends: (() => void)[] = [];
   /** How to stop watching, by URI. */
   readonly watches = new Map<string, () => void>();
@@ -43,6 +44,12 @@ export class Connection implements Disposable {
 
   set logLevel(logLevel: McpLogLevel) {
     this.#client = { ...this.client, logLevel };
+    this.#hasSetLevel = true;
+  }
+
+  /** Whether the client has said which messages it wants. */
+  get hasSetLevel(): boolean {
+    return this.#hasSetLevel;
   }
 
   /** Runs when the connection is over. */
