@@ -2,6 +2,7 @@ import { TrunklineError } from "../base/errors.ts";
 import type { SessionEvent } from "../session/event.ts";
 import { type SessionRecord, SessionLog } from "../store/session-log.ts";
 import { type PermissionRule, SessionRules } from "../store/session-rules.ts";
+import { forgetUndo } from "./forget-undo.ts";
 import type { House } from "./house.ts";
 
 export type { PermissionRule, SessionEvent, SessionRecord };
@@ -18,14 +19,17 @@ export interface SessionEntry {
 export class SessionDesk implements AsyncDisposable {
   readonly rules: SessionRules;
   readonly #log: SessionLog;
+  readonly #data: string;
 
-  private constructor(log: SessionLog) {
+  private constructor(log: SessionLog, data: string) {
     this.#log = log;
+    this.#data = data;
     this.rules = new SessionRules(log.database);
   }
 
   static async open(house: House): Promise<SessionDesk> {
-    return new SessionDesk(await SessionLog.open(house.config.data));
+    const { data } = house.config;
+    return new SessionDesk(await SessionLog.open(data), data);
   }
 
   list(cwd?: string): Promise<SessionRecord[]> {
@@ -56,6 +60,7 @@ export class SessionDesk implements AsyncDisposable {
   async delete(id: string): Promise<void> {
     const { key } = await this.#log.hold(id);
     await this.#log.release(key);
+    await forgetUndo(this.#data, id);
     await this.#log.delete(id);
   }
 

@@ -20,7 +20,7 @@ import { PermissionDesk } from "./permission-desk.ts";
 import { updatesOf } from "./replay.ts";
 import { RunningTurn, type TurnHost } from "./running-turn.ts";
 import { SessionError } from "./session-error.ts";
-import { inBothForms } from "./settings.ts";
+import { chosenAfter, type ChosenSetting, inBothForms } from "./settings.ts";
 import type { HeldSession, RuleStore, SessionStore } from "./store.ts";
 import { titleOf } from "./title.ts";
 import { Transcript } from "./transcript.ts";
@@ -42,10 +42,16 @@ export interface PromptOptions {
   readonly meta?: Meta | undefined;
   /** What becomes of it while another is worked on; it is refused, if that is not said. */
   readonly whileRunning?: "steer" | "queue" | undefined;
+  /** Hears that it is part of the conversation now, and under which id. */
+  readonly inserted?: ((messageId: string) => void) | undefined;
+  /** Whether it still is wanted, once another is done. */
+  readonly isWanted?: () => boolean;
 }
 
 /** What the session keeps about itself beside its events. */
 interface Notes {
+  /** Who began it, where the transport knew. */
+  readonly owner?: string;
   readonly chosen?: ChosenSettings;
   readonly memory?: unknown;
   /** The turn that is running, to be found interrupted by whoever opens the session next. */
@@ -72,6 +78,7 @@ export class Session implements TurnHost {
   #lane: Promise<unknown> = Promise.resolve();
   #closing: Promise<void> | undefined;
   #isStopping = false;
+  #cancels = 0;
 
   constructor(options: SessionOptions) {
     const { held, limits, store } = options;
@@ -156,22 +163,30 @@ export class Session implements TurnHost {
   /** Has the agent work on a prompt, until its turn is over. */
   async prompt(options: PromptOptions): Promise<TurnEnd> {
     const { prompt, client, meta, whileRunning } = options;
+    const cancels = this.#cancels;
     while (this.#turn !== undefined) {
-      if (whileRunning === "queue") await this.#turnOver;
-      else if (whileRunning === "steer") return this.#steer(this.#turn, options);
+      if (whileRunning === "queue") {
+        await this.#turnOver;
+        // What calls off the work calls off what waits for it.
+        const isWanted = options.isWanted?.() ?? true;
+        if (this.#cancels !== cancels || !isWanted) return { stopReason: "cancelled" };
+      } else if (whileRunning === "steer") return this.#steer(this.#turn, options);
       else throw new SessionError("session-locked", `Session '${this.id}' is working on a prompt.`);
     }
     void this.agent;
     const { promptTimeout: timeout, cancelGrace } = this.#options.limits;
     const turn = new RunningTurn(this, { prompt, prompter: client, meta, timeout, cancelGrace });
     this.#turn = turn;
-    const work = this.#lane.then(() => this.#work(turn)).finally(() => (this.#turn = undefined));
+    const work = this.#lane
+      .then(() => this.#work(turn, options))
+      .finally(() => (this.#turn = undefined));
     this.#turnOver = work.catch(() => {});
     return work;
   }
 
   /** Calls the running turn off, if there is one. */
   cancel(reason = "The turn was cancelled"): void {
+    this.#cancels++;
     this.#turn?.cancel(new TrunklineError("cancelled", reason));
     this.#audience.attendance.cancelAsking();
   }
@@ -184,21 +199,10 @@ export class Session implements TurnHost {
   }
 
   /** Writes down what was chosen, and tells the others. */
-  async chose(
-    setting: { setting: "mode" | "model" | "option"; id: string; value?: unknown },
-    by: SessionClient | undefined,
-  ): Promise<void> {
+  async chose(setting: ChosenSetting, by: SessionClient | undefined): Promise<void> {
     const { chosen = {} } = this.#notes;
-    const options = { ...chosen.configOptions, [setting.id]: setting.value };
-    await this.#keep({
-      chosen: {
-        ...chosen,
-        ...(setting.setting === "mode" ? { modeId: setting.id } : {}),
-        ...(setting.setting === "model" ? { modelId: setting.id } : {}),
-        ...(setting.setting === "option" ? { configOptions: options } : {}),
-      },
-    });
     const { modes, configOptions = [] } = this.settings;
+    await this.#keep({ chosen: chosenAfter(chosen, setting, configOptions) });
     const shows: SessionUpdate[] = [{ sessionUpdate: "config_option_update", configOptions }];
     if (setting.setting === "mode" && modes !== undefined) {
       const { currentModeId } = modes;
@@ -249,15 +253,19 @@ export class Session implements TurnHost {
     return this.#permissions.ask(turn.id, request);
   }
 
-  async #steer(turn: RunningTurn, { prompt, client }: PromptOptions): Promise<TurnEnd> {
-    const event = { kind: "prompt", turnId: turn.id, prompt, by: nameOf(client) } as const;
-    await this.#transcript.record({ ...event, steers: true }, updatesOf(event, false), client);
+  async #steer(turn: RunningTurn, { prompt, client, inserted }: PromptOptions): Promise<TurnEnd> {
+    const messageId = crypto.randomUUID();
+    const by = nameOf(client);
+    const event = { kind: "prompt", turnId: turn.id, messageId, prompt, by } as const;
+    const shows = updatesOf(event, false);
+    await this.#transcript.record({ ...event, steers: true }, shows, unlessEchoed(client));
+    inserted?.(messageId);
     turn.steer(prompt);
     await this.#turnOver;
     return { stopReason: turn.isCancelled ? "cancelled" : "end_turn" };
   }
 
-  async #work(turn: RunningTurn): Promise<TurnEnd> {
+  async #work(turn: RunningTurn, { inserted, isWanted }: PromptOptions): Promise<TurnEnd> {
     const { log } = this.#options;
     const { agent } = this;
     const { prompt, prompter } = turn;
@@ -265,7 +273,10 @@ export class Session implements TurnHost {
     const titled = this.#title === undefined ? {} : { title: this.#title };
     await this.#keep({ turn: turn.id }, { ...titled, updated: Date.now() });
     const event = { kind: "prompt", turnId: turn.id, prompt, by: nameOf(prompter) } as const;
-    await this.#transcript.record(event, updatesOf(event, false), prompter);
+    await this.#transcript.record(event, updatesOf(event, false), unlessEchoed(prompter));
+    inserted?.(turn.id);
+    this.#announce(turn, "running");
+    if (isWanted?.() === false) this.cancel();
     let end: TurnEnd | undefined;
     let failure: unknown;
     try {
@@ -273,6 +284,8 @@ export class Session implements TurnHost {
     } catch (error) {
       failure = error;
     }
+    // What an agent asked that failed or was given up is no longer wanted.
+    this.#audience.attendance.cancelAsking();
     if (this.#isStopping) {
       end = undefined;
       failure = STOPPED;
@@ -290,19 +303,19 @@ export class Session implements TurnHost {
     await this.#transcript.record({ kind: "end", turnId: turn.id, stopReason, ...why, ...used });
     await this.#transcript.settled();
     await this.#keep({ turn: undefined }, { updated: Date.now() });
-    this.#announce(turn, stopReason);
+    this.#announce(turn, stopReason, why);
     if (end !== undefined) return end;
     log.warn("session.turn-failed", { session: this.id, turn: turn.id, error: failure });
     throw failure;
   }
 
-  /** Whoever did not ask learns here that the turn is over. */
-  #announce(turn: RunningTurn, state: string): void {
-    const _meta = { trunkline: { turn: { id: turn.id, state } } };
+  /** Whoever did not ask learns here that the turn begins or is over. */
+  #announce(turn: RunningTurn, state: string, why: { readonly error?: string } = {}): void {
+    const _meta = { trunkline: { turn: { id: turn.id, state, ...why } } };
     const updatedAt = new Date().toISOString();
     const title = this.#title === undefined ? {} : { title: this.#title };
     const update = { sessionUpdate: "session_info_update", ...title, updatedAt, _meta };
-    this.#audience.announce(update, turn.prompter);
+    this.#audience.announce(update, unlessEchoed(turn.prompter));
   }
 
   /** What an update says of the session itself. */
@@ -320,6 +333,7 @@ export class Session implements TurnHost {
 
   async #close(): Promise<void> {
     const { store, log } = this.#options;
+    this.#cancels++;
     this.#turn?.cancel(STOPPED);
     this.#audience.attendance.cancelAsking();
     await this.#turnOver;
@@ -335,6 +349,11 @@ export class Session implements TurnHost {
 }
 
 const STOPPED = new TrunklineError("closed", "Trunkline was stopped while the turn was running");
+
+/** Who is not shown what it said itself. */
+function unlessEchoed(client: SessionClient | undefined): SessionClient | undefined {
+  return client?.isEchoed === true ? undefined : client;
+}
 
 function nameOf(client: SessionClient | undefined): string {
   return client?.name ?? "unknown";

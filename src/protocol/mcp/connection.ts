@@ -1,6 +1,6 @@
 import { type Client, type JsonObject, nameOf } from "./client.ts";
 import type { McpLogLevel } from "./names.ts";
-import { ANYONE, type Principal } from "./principal.ts";
+import { ANYONE, type Principal } from "../../base/principal.ts";
 import { agreeOn, type Revision } from "./revision.ts";
 
 let opened = 0;
