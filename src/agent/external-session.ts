@@ -23,6 +23,7 @@ import type { AgentIdentity } from "./agent-identity.ts";
 import type { AgentProcess, ExternalAgent } from "./external-agent.ts";
 import { chooseAgain } from "./external-choices.ts";
 import { ExternalFiles } from "./external-files.ts";
+import { explainLogin } from "./external-login.ts";
 import { ExternalTerminals } from "./external-terminals.ts";
 import { Speaker } from "./turn/speaker.ts";
 
@@ -243,9 +244,10 @@ export class ExternalSession implements AgentSession {
   async #create({ connection, sessions }: AgentProcess): Promise<void> {
     const { cwd, mcpServers, history, remember } = this.#options;
     this.#hasForgotten = this.#remoteId !== "" || history !== undefined;
-    const created = await connection
-      .request(METHODS.newSession, { cwd, mcpServers })
-      .catch(rethrow);
+    const request = connection.request(METHODS.newSession, { cwd, mcpServers });
+    const created = await request.catch((error: unknown) => {
+      throw explainLogin(fromWire(error), this.#agent, connection.agent.authMethods ?? []);
+    });
     this.#remoteId = created.sessionId;
     sessions.set(this.#remoteId, this);
     this.#take(created);

@@ -11,6 +11,7 @@ import { runningAt } from "../support/running-at.ts";
 import { isTurn, LONG, to, toCall } from "./fake-prompts.ts";
 import type { OtherAgent } from "./other-agents.ts";
 
+const ECHO_SERVER = join(import.meta.dirname, "../support/echo-server.mjs");
 const GREETING = "Good morning from the model, in quite a few pieces.";
 
 function script(agent: OtherAgent): Scripted[] {
@@ -21,6 +22,7 @@ function script(agent: OtherAgent): Scripted[] {
     ...writes("allowed text", "It is written."),
     ...writes("more text", "So is that."),
     ...writes("refused text", "Then not."),
+    ...toCall("run a command", { toolCalls: [agent.run("echo ran > ran.txt")] }, "It has run."),
     // Ahead of the next: goose puts prompts into one where nothing was said in between.
     to("what did I say", { content: "You said much." }),
     to("go on for long", LONG),
@@ -133,6 +135,24 @@ export function drives(agent: OtherAgent): void {
       for (const message of editor.sent) oracle.sent(message);
       for (const message of editor.messages) oracle.received(message);
       assert.deepEqual(oracle.problems, []);
+    });
+
+    test("runs commands, and has the tools of the session's MCP servers", async (open, llm, place) => {
+      await using conversation = open();
+      const { editor } = conversation;
+      await editor.hello();
+      const args = [ECHO_SERVER, "weather", join(place.path, "calls")];
+      const server = { name: "weather", command: process.execPath, args, env: [] };
+      const { sessionId } = await editor.ask("session/new", {
+        cwd: place.folder,
+        mcpServers: [server],
+      });
+      await editor.prompt(String(sessionId), "run a command");
+      assert.equal(readFileSync(join(place.folder, "ran.txt"), "utf8"), "ran\n");
+      assert.ok(
+        llm.tools.some((tool) => tool.includes("weather_do")),
+        `the model has ${llm.tools.join(", ")}`,
+      );
     });
 
     test("stops when it is told to, and goes on afterwards", async (open) => {
