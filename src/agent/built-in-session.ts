@@ -123,6 +123,7 @@ export class BuiltInSession implements AgentSession {
       if (isForModel) {
         return await this.#converse(turn, { speaker, files, runner });
       }
+      await this.#tools.reportServers(speaker);
       await this.#obey(turn, command, { speaker, files, runner });
       return { stopReason: "end_turn" };
     } catch (error) {
@@ -243,7 +244,7 @@ export class BuiltInSession implements AgentSession {
     { speaker, files }: Pick<TurnTools, "speaker" | "files">,
     tools: ReadonlyMap<string, AgentTool>,
   ): ToolRunner {
-    const { limits, models } = this.#parts;
+    const { limits, models, actsAs } = this.#parts;
     return new ToolRunner({
       turn,
       speaker,
@@ -254,6 +255,7 @@ export class BuiltInSession implements AgentSession {
       log: this.#log,
       timeout: limits.toolTimeout,
       secrets: models.secrets,
+      actsAs,
     });
   }
 }

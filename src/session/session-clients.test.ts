@@ -111,18 +111,34 @@ describe("the clients of a session", { timeout: 30_000 }, () => {
     assert.deepEqual(toOther, []);
   });
 
-  it("tries reading a file once more when the client is late", async () => {
+  it("tries a file once more when the client is late, and then gives it up", async () => {
     covers("timeout.read", "timeout.write");
-    let text: string | undefined;
+    const done: unknown[] = [];
     await using house = await AcpHouse.open({
-      limits: { "fs/read_text_file": { timeout: 50 } },
-      script: async ({ client }) => void (text = await client.fs?.readTextFile?.("/a")),
+      limits: { "fs/read_text_file": { timeout: 50 }, "fs/write_text_file": { timeout: 50 } },
+      script: async ({ client: { fs } }) => {
+        done.push(await fs?.readTextFile?.("/a"));
+        await fs?.writeTextFile?.("/a", "x");
+        await fs?.readTextFile?.("/never").catch(({ code }) => done.push(code));
+      },
     });
-    const { client, sessionId } = await house.client({ fs: { readTextFile: true } });
-    let asked = 0;
-    client.answer = () => (++asked === 1 ? undefined : { result: { content: "late" } });
-    await client.prompt(sessionId, "read");
-    assert.deepEqual([text, asked], ["late", 2]);
+    const { client, sessionId } = await house.client({
+      fs: { readTextFile: true, writeTextFile: true },
+    });
+    const asked: Record<string, number> = {};
+    client.answer = ({ method, params }) => {
+      const what = `${String(method)} ${params.path}`;
+      asked[what] = (asked[what] ?? 0) + 1;
+      if (asked[what] === 1 || params.path === "/never") return undefined;
+      return { result: method === "fs/read_text_file" ? { content: "late" } : {} };
+    };
+    await client.prompt(sessionId, "go");
+    assert.deepEqual(done, ["late", "timeout"]);
+    assert.deepEqual(asked, {
+      "fs/read_text_file /a": 2,
+      "fs/write_text_file /a": 2,
+      "fs/read_text_file /never": 2,
+    });
   });
 
   it("reads a hundred files a minute and writes fifty, and waits for its turn beyond that", async () => {

@@ -93,13 +93,17 @@ interface Input {
 
 /** Commits what is staged, or of the named files all. Says what git says. */
 export async function commit(
-  work: Pick<ToolWork, "files" | "stop">,
+  work: Pick<ToolWork, "files" | "stop" | "actsAs">,
   message: string,
   names: readonly string[] = [],
 ): Promise<string> {
   // Not as an argument: others on the machine see those.
   const args = ["commit", "--file=-", ...(names.length > 0 ? ["--", ...names] : [])];
-  const { stdout } = await new Git(work.files.places.cwd).run(args, {
+  const { cwd } = work.files.places;
+  const here = new Git(cwd);
+  const identity = await work.actsAs?.(cwd);
+  const { stdout } = await here.run(args, {
+    env: identity?.environment(here.env) ?? {},
     input: message,
     writes: true,
     timeout: COMMIT_TIMEOUT,
