@@ -46,6 +46,11 @@ export class ExternalAgent implements Agent, AsyncDisposable {
     this.#options = options;
   }
 
+  /** As one would type it. */
+  get commandLine(): string {
+    return [this.#options.command, ...(this.#options.args ?? [])].join(" ");
+  }
+
   async open(options: AgentOpenOptions): Promise<ExternalSession> {
     const identity = await this.#options.actsAs?.(options.cwd);
     const session = new ExternalSession(this, { ...options, identity });

@@ -26,6 +26,7 @@ import { type AgentIdentity, identityVariables } from "./agent-identity.ts";
 import type { AgentProcess, ExternalAgent } from "./external-agent.ts";
 import { chooseAgain } from "./external-choices.ts";
 import { ExternalFiles } from "./external-files.ts";
+import { explainLogin } from "./external-login.ts";
 import type { ExternalOffer } from "./external-offer.ts";
 import { ExternalTerminals } from "./external-terminals.ts";
 import { Speaker } from "./turn/speaker.ts";
@@ -261,8 +262,10 @@ export class ExternalSession implements AgentSession {
   async #create({ connection, sessions, offer }: AgentProcess): Promise<void> {
     const { history, remember } = this.#options;
     this.#hasForgotten ||= this.#hasSpoken || (await isBegun(history));
-    const place = this.#place(offer);
-    const created = await connection.request(METHODS.newSession, place).catch(rethrow);
+    const request = connection.request(METHODS.newSession, this.#place(offer));
+    const created = await request.catch((error: unknown) => {
+      throw explainLogin(fromWire(error), this.#agent, connection.agent.authMethods ?? []);
+    });
     this.#remoteId = created.sessionId;
     sessions.set(this.#remoteId, this);
     this.#take(created);

@@ -1,4 +1,6 @@
+import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { Writable } from "node:stream";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 
 import type { Json } from "../support/acp-house.ts";
@@ -12,6 +14,8 @@ export interface Stream {
   readonly readable: ReadableStream;
   readonly writable: WritableStream;
 }
+
+type StandardStreams = Pick<ChildProcessWithoutNullStreams, "stdin" | "stdout">;
 
 export interface Context {
   request(method: string, params: object): Promise<Json>;
@@ -41,6 +45,17 @@ export async function loadSdk(): Promise<Sdk> {
 export async function loadSdkV2(): Promise<Sdk> {
   await packages.install();
   return packages.import<Sdk>(...SDK, "dist/v2/unstable/acp.js");
+}
+
+/** The standard streams of a program that speaks ACP. */
+export async function stdioStream({ stdin, stdout }: StandardStreams): Promise<Stream> {
+  const { ndJsonStream } = await loadSdk();
+  const out = Writable.toWeb(stdin) as WritableStream<Uint8Array>;
+  const input = new ReadableStream<Uint8Array>({
+    start: (controller) =>
+      void stdout.on("data", (text: string) => controller.enqueue(Buffer.from(text))),
+  });
+  return ndJsonStream(out, input);
 }
 
 export async function webSocketStream(url: string): Promise<Stream> {

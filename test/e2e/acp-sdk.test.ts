@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Writable } from "node:stream";
 import { describe, it } from "node:test";
 
 import {
@@ -11,6 +10,7 @@ import {
   loadSdk,
   loadSdkV2,
   Oracle,
+  stdioStream,
   type Stream,
   webSocketStream,
 } from "../acp/oracle.ts";
@@ -234,15 +234,8 @@ for (const [version, drive] of [
   });
 }
 
-async function driveOnStdio(program: Program, drive: Drive, cwd: string): Promise<void> {
-  const { ndJsonStream } = await loadSdk();
-  const { stdin, stdout } = program.child;
-  const out = Writable.toWeb(stdin) as WritableStream<Uint8Array>;
-  const input = new ReadableStream<Uint8Array>({
-    start: (controller) =>
-      void stdout.on("data", (text: string) => controller.enqueue(Buffer.from(text))),
-  });
-  await drive(ndJsonStream(out, input), cwd);
-  stdin.end();
-  assert.equal(await program.exit, 0);
+async function driveOnStdio({ child, exit }: Program, drive: Drive, cwd: string): Promise<void> {
+  await drive(await stdioStream(child), cwd);
+  child.stdin.end();
+  assert.equal(await exit, 0);
 }

@@ -11,6 +11,11 @@ import { runningAt } from "../support/running-at.ts";
 import { isTurn, LONG, to, toCall } from "./fake-prompts.ts";
 import type { OtherAgent } from "./other-agents.ts";
 
+const ECHO_SERVER = join(import.meta.dirname, "../support/echo-server.mjs");
+/** opencode takes half a minute to start where the machine is busy. */
+const PATIENT = Object.fromEntries(
+  ["initialize", "session/new", "session/load"].map((name) => [name, { timeout: 240_000 }]),
+);
 const GREETING = "Good morning from the model, in quite a few pieces.";
 
 function script(agent: OtherAgent): Scripted[] {
@@ -21,6 +26,7 @@ function script(agent: OtherAgent): Scripted[] {
     ...writes("allowed text", "It is written."),
     ...writes("more text", "So is that."),
     ...writes("refused text", "Then not."),
+    ...toCall("run a command", { toolCalls: [agent.run("echo ran > ran.txt")] }, "It has run."),
     // Ahead of the next: goose puts prompts into one where nothing was said in between.
     to("what did I say", { content: "You said much." }),
     to("go on for long", LONG),
@@ -38,8 +44,11 @@ class Conversation implements AsyncDisposable {
 
   constructor(place: Place, agent: OtherAgent, command: string, llm: FakeLlm) {
     this.editor = new AcpEditor(place, {
-      agents: { [agent.name]: agent.entry(command, llm.url) },
-      args: ["--agent", agent.name],
+      config: {
+        agent: agent.name,
+        agents: { [agent.name]: agent.entry(command, llm.url) },
+        limits: { messages: PATIENT },
+      },
       capabilities: { fs: { readTextFile: true, writeTextFile: true } },
       answers: {
         "session/request_permission": (params) => {
@@ -135,6 +144,24 @@ export function drives(agent: OtherAgent): void {
       assert.deepEqual(oracle.problems, []);
     });
 
+    test("runs commands, and has the tools of the session's MCP servers", async (open, llm, place) => {
+      await using conversation = open();
+      const { editor } = conversation;
+      await editor.hello();
+      const args = [ECHO_SERVER, "weather", join(place.path, "calls")];
+      const server = { name: "weather", command: process.execPath, args, env: [] };
+      const { sessionId } = await editor.ask("session/new", {
+        cwd: place.folder,
+        mcpServers: [server],
+      });
+      await editor.prompt(String(sessionId), "run a command");
+      assert.equal(readFileSync(join(place.folder, "ran.txt"), "utf8"), "ran\n");
+      assert.ok(
+        llm.tools.some((tool) => tool.includes("weather_do")),
+        `the model has ${llm.tools.join(", ")}`,
+      );
+    });
+
     test("stops when it is told to, and goes on afterwards", async (open) => {
       await using conversation = open();
       const { editor } = conversation;
@@ -165,23 +192,34 @@ export function drives(agent: OtherAgent): void {
       assert.match(llm.seen(-1), /greet me.*Good morning.*go on for long.*what did I say/s);
     });
 
-    test("goes on with a session that an earlier editor began", async (open, llm, place) => {
+    test("ends with a Trunkline that is killed, and goes on with the session in the next", async (open, llm, place) => {
       let id = "";
       {
         await using first = open();
-        id = await first.editor.begin();
-        await first.editor.prompt(id, "greet me");
+        const { editor } = first;
+        id = await editor.begin();
+        await editor.prompt(id, "greet me");
+        const prompt = [{ type: "text", text: "go on for long" }];
+        editor.post("session/prompt", { sessionId: id, prompt });
+        await editor.update(({ content }) => content?.text?.includes("word"));
+        editor.program.child.kill("SIGKILL");
       }
       await using second = open();
       const { editor } = second;
       await editor.hello();
       const where = { cwd: place.folder, mcpServers: [] };
       await editor.ask("session/load", { sessionId: id, ...where });
-      const [prompt] = editor.updates("user_message_chunk");
-      assert.equal(prompt.content.text, "greet me");
-      assert.equal(editor.text(), GREETING, "shown once");
+      assert.deepEqual(
+        editor.updates("user_message_chunk").map(({ content }) => content.text),
+        ["greet me", "go on for long"],
+      );
+      const shown = editor.text();
+      assert.ok(shown.startsWith(GREETING), shown);
+      assert.equal(shown.split(GREETING).length, 2, "shown once");
+      assert.match(shown, /word .*\[This turn was interrupted: /s);
+      const since = editor.messages.length;
       await editor.prompt(id, "what did I say");
-      assert.equal(editor.text(), `${GREETING}You said much.`);
+      assert.equal(editor.text(since), "You said much.");
       assert.match(llm.seen(-1), /greet me.*Good morning.*what did I say/s);
     });
 

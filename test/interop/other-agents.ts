@@ -12,6 +12,8 @@ export interface OtherAgent {
   entry(command: string, llm: string): object;
   /** What the model says to have a file written. */
   write(path: string, content: string): ScriptedCall;
+  /** What the model says to have a command run. */
+  run(command: string): ScriptedCall;
   /** The mode that it begins with, in which it asks before it writes; one in which it does not. */
   readonly modes: readonly [asking: string, trusting: string];
   /** The model that it begins with, and another. */
@@ -57,6 +59,7 @@ export const opencode: OtherAgent = {
     },
   }),
   write: (filePath, content) => ({ name: "write", arguments: { filePath, content } }),
+  run: (command) => ({ name: "bash", arguments: { command, description: "Runs it" } }),
   modes: ["build", "trusted"],
   models: ["fake/fake-1", "fake/fake-2"],
 };
@@ -84,6 +87,7 @@ export const goose: OtherAgent = {
     },
   }),
   write: (path, content) => ({ name: "write", arguments: { path, content } }),
+  run: (command) => ({ name: "shell", arguments: { command } }),
   modes: ["approve", "auto"],
   models: ["gpt-4o", "gpt-4.1"],
 };

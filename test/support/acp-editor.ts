@@ -23,8 +23,7 @@ export class Place implements Disposable {
 }
 
 export interface AcpEditorOptions {
-  /** What the configuration says under `agents`. */
-  readonly agents?: Readonly<Record<string, object>>;
+  readonly config?: object;
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly capabilities?: object;
@@ -45,11 +44,11 @@ export class AcpEditor implements AsyncDisposable {
   constructor(place: Place, options: AcpEditorOptions = {}) {
     this.place = place;
     this.#options = options;
-    const { agents = {}, args = [] } = options;
-    const config = join(place.path, "config.jsonc");
-    writeFileSync(config, JSON.stringify({ agents }));
+    const { config = {}, args = [] } = options;
+    const file = join(place.path, "config.jsonc");
+    writeFileSync(file, JSON.stringify(config));
     const env = { ...options.env, HOME: place.home };
-    this.program = new Program(["acp", "--config", config, ...args], { env });
+    this.program = new Program(["acp", "--config", file, ...args], { env });
     this.program.child.stdout.on("data", () => this.#look());
   }
 
