@@ -20,7 +20,7 @@ import { SessionTools } from "./session-tools.ts";
 import type { AgentTool } from "./tools/agent-tool.ts";
 import { ToolRunner } from "./tools/tool-runner.ts";
 import { Conversation } from "./turn/conversation.ts";
-import { promptText } from "./turn/prompt-message.ts";
+import { promptText, typedText } from "./turn/prompt-message.ts";
 import { Speaker } from "./turn/speaker.ts";
 
 export type SessionParts = BuiltInAgentOptions & { readonly limits: AgentLimits };
@@ -114,7 +114,7 @@ export class BuiltInSession implements AgentSession {
     const speaker = new Speaker(turn);
     const journal = this.#journal.begin();
     const files = new TurnFiles({ places: this.#places, client: () => turn.client, journal });
-    const command = parseCommand(promptText(turn.prompt));
+    const command = parseCommand(typedText(turn.prompt));
     try {
       if (command === undefined) await this.#decide(speaker);
       const isForModel = command === undefined && this.#model.open !== undefined;
@@ -123,6 +123,7 @@ export class BuiltInSession implements AgentSession {
       if (isForModel) {
         return await this.#converse(turn, { speaker, files, runner });
       }
+      await this.#tools.reportServers(speaker);
       await this.#obey(turn, command, { speaker, files, runner });
       return { stopReason: "end_turn" };
     } catch (error) {

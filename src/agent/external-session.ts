@@ -54,6 +54,7 @@ export class ExternalSession implements AgentSession {
   #heard = 0;
   /** What it repeats of the past while it loads a session is in our log already. */
   #isLoading = false;
+  #hasSpoken = false;
   /** It had to begin anew, and the person does not know that yet. */
   #hasForgotten = false;
 
@@ -90,6 +91,7 @@ export class ExternalSession implements AgentSession {
     turn.stop.add({ stopped });
     try {
       if (this.#hasForgotten) await this.#admit(turn);
+      this.#hasSpoken = true;
       const params = { sessionId, prompt: turn.prompt };
       const { stopReason, usage, _meta } = await connection.request(METHODS.prompt, params);
       return { stopReason, ...(usage ? { usage } : {}), ...(_meta ? { _meta } : {}) };
@@ -243,7 +245,7 @@ export class ExternalSession implements AgentSession {
 
   async #create({ connection, sessions }: AgentProcess): Promise<void> {
     const { cwd, mcpServers, history, remember } = this.#options;
-    this.#hasForgotten = this.#remoteId !== "" || history !== undefined;
+    this.#hasForgotten ||= this.#hasSpoken || (await isBegun(history));
     const created = await connection
       .request(METHODS.newSession, { cwd, mcpServers })
       .catch(rethrow);
@@ -268,6 +270,11 @@ export class ExternalSession implements AgentSession {
     };
     this.#settings = Array.isArray(configOptions) ? withOptions(settings, configOptions) : settings;
   }
+}
+
+async function isBegun(history: AgentOpenOptions["history"]): Promise<boolean> {
+  for await (const _ of history ?? []) return true;
+  return false;
 }
 
 function rethrow(error: unknown): never {

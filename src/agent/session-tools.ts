@@ -56,16 +56,22 @@ export class SessionTools implements AsyncDisposable {
       const says = `There is no room for ${left.length} tools, which the model is not offered`;
       await this.#report(speaker, "too many tools", says, left.slice(0, 20).join(", "));
     }
+    await this.reportServers(speaker, "it has not answered yet");
+    return tools;
+  }
+
+  /** Says once which of the session's servers are not there. Silent ones count where a word is given. */
+  async reportServers(speaker: Speaker, silence?: string): Promise<void> {
+    const servers = await this.#servers;
     if (servers === undefined && this.#wanted.length > 0) {
       const says = "The MCP servers of this session cannot be used";
       await this.#report(speaker, "servers", says, this.#wanted.join(", "));
     }
-    for (const { name, isKnown, lastError } of servers?.status() ?? []) {
-      if (isKnown) continue;
+    for (const { name, isKnown, lastError: why = silence } of servers?.status() ?? []) {
+      if (isKnown || why === undefined) continue;
       const says = `The MCP server '${name}' is not there, so its tools are left out for now`;
-      await this.#report(speaker, `server ${name}`, says, lastError ?? "it has not answered yet");
+      await this.#report(speaker, `server ${name}`, says, why);
     }
-    return tools;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,12 +1,11 @@
 import { BuiltInAgent } from "../agent/built-in-agent.ts";
-import { Models } from "../agent/models/models.ts";
 import type { OpenServers } from "../agent/session-servers.ts";
 import type { Audit } from "../tool/audit.ts";
 import type { Offer } from "../tool/offer.ts";
 import { Policy } from "../tool/policy.ts";
 import { agentIdentity } from "./agent-identity.ts";
 import type { House } from "./house.ts";
-import { keysInKeychain } from "./model-keys.ts";
+import { houseModels } from "./model-desk.ts";
 import { reviewComments } from "./review-comments.ts";
 
 export interface OpenBuiltInOptions {
@@ -18,22 +17,16 @@ export interface OpenBuiltInOptions {
 
 /** The built-in agent with the parts of this house. */
 export function openBuiltInAgent(house: House, options: OpenBuiltInOptions): BuiltInAgent {
-  const { data, models: settings } = house.config;
+  const { data, models } = house.config;
   const { offer, env = process.env } = options;
-  const { log } = house;
   return new BuiltInAgent({
-    models: new Models({
-      find: (variable) => env[variable] || undefined,
-      findLater: (variables) => keysInKeychain(variables, { env, log }),
-      settings,
-      log,
-    }),
+    models: houseModels(house, env),
     data,
     offer,
     openServers: lateServers(house, options.audit),
     reviews: reviewComments(data),
     actsAs: agentIdentity(house, undefined, env),
-    limits: { maxSteps: settings.maxSteps, toolTimeout: settings.toolTimeout },
+    limits: { maxSteps: models.maxSteps, toolTimeout: models.toolTimeout },
   });
 }
 

@@ -32,7 +32,8 @@ export async function keysInKeychain(
   return found;
 }
 
-async function openKeychain(): Promise<SecretStore> {
+/** The system's keychain. Throws "unavailable" where there is none. */
+export async function openKeychain(): Promise<SecretStore> {
   const { Keychain } = await import("../identity/tokens/keychain.ts");
   return Keychain.open();
 }

@@ -4,6 +4,7 @@ import type { TerminalHost } from "../../session/agent.ts";
 import { type AgentIdentity, identityVariables } from "../agent-identity.ts";
 import { harmlessVariables } from "../hide-secrets.ts";
 import { untilStopped } from "../until-stopped.ts";
+import { loginPath } from "./login-path.ts";
 import { type BoundedText, readBounded } from "./read-bounded.ts";
 
 export interface CommandLine {
@@ -35,7 +36,8 @@ export async function runLine(
   heard?: (output: BoundedText) => void,
 ): Promise<LineEnd> {
   stop.signal.throwIfAborted();
-  const env = { ...harmlessVariables(process.env), ...QUIET };
+  const variables = harmlessVariables(process.env);
+  const env = { ...variables, PATH: await loginPath(variables), ...QUIET };
   const child = await OwnedChild.start({
     command: "/bin/sh",
     // It begins when it is told to, which is when somebody watches over it: were we killed before

@@ -66,6 +66,8 @@ const FRESH = 300_000;
 export class Models implements ModelSource {
   #providers: readonly Provider[];
   readonly #listed = new Map<string, readonly ListedModel[]>();
+  /** Why providers have not said what they have. */
+  readonly failures = new Map<string, string>();
   readonly #changes = new Announcement();
   readonly #options: ModelsOptions;
   #refreshing: Promise<void> | undefined;
@@ -131,9 +133,13 @@ export class Models implements ModelSource {
     try {
       const models = await listModels(provider, AbortSignal.timeout(wait));
       this.#listed.set(provider.id, inOrder(provider, models));
+      this.failures.delete(provider.id);
     } catch (error) {
       if (provider.isLocal === true) this.#listed.delete(provider.id);
-      else log.warn("agent.models-unknown", { provider: provider.id, error: why(error) });
+      else {
+        this.failures.set(provider.id, why(error));
+        log.warn("agent.models-unknown", { provider: provider.id, error: why(error) });
+      }
     }
     if (JSON.stringify(this.#listed.get(provider.id)) !== before) this.#changes.make();
   }

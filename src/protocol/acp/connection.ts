@@ -115,11 +115,8 @@ export class AcpConnection implements SessionClient {
   #tell(sessionId: string, text: string, seq?: number): Promise<void> | undefined {
     const counts = this.#countsEvents && seq !== undefined;
     const meta = counts ? `,"_meta":{"trunkline":{"seq":${seq}}}` : "";
-    const params = `{"sessionId":"${sessionId}","update":${text}${meta}}`;
-    const room = this.#send(
-      `{"jsonrpc":"2.0","method":"session/update","params":${params}}`,
-      sessionId,
-    );
+    const head = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"`;
+    const room = this.#send(`${head}${sessionId}","update":${text}${meta}}}`, sessionId);
     return room === ROOM ? undefined : room;
   }
 
