@@ -26,11 +26,14 @@ export interface AgentProcess {
   readonly connection: AgentConnection;
   /** By the agent's own name for them. */
   readonly sessions: Map<string, ExternalSession>;
+  /** Resolves when nothing can be asked of it any more. */
+  readonly over: Promise<unknown>;
 }
 
 /**
  * Somebody else's agent, as a program that speaks ACP on its standard streams. One process serves
- * all sessions of an identity; when it dies, the next prompt starts another, which takes them up where it can.
+ * all sessions of an identity; when it dies, the next prompt starts another, which takes them up
+ * where it can.
  */
 export class ExternalAgent implements Agent, AsyncDisposable {
   readonly name: string;
@@ -56,10 +59,12 @@ export class ExternalAgent implements Agent, AsyncDisposable {
     const key = identity?.name ?? "";
     const known = this.#running.get(key);
     if (known !== undefined) return known;
-    const running = this.#start(identity, () => {
-      if (this.#running.get(key) === running) this.#running.delete(key);
-    });
+    const running = this.#start(identity);
     this.#running.set(key, running);
+    const gone = (): void => {
+      if (this.#running.get(key) === running) this.#running.delete(key);
+    };
+    running.then(({ over }) => over.then(gone), gone);
     return running;
   }
 
@@ -70,7 +75,7 @@ export class ExternalAgent implements Agent, AsyncDisposable {
     }
   }
 
-  async #start(identity: AgentIdentity | undefined, gone: () => void): Promise<AgentProcess> {
+  async #start(identity: AgentIdentity | undefined): Promise<AgentProcess> {
     const { name, command, args = [], env, limits, log } = this.#options;
     const said = (line: string): void => log.info("agent.said", { agent: name, line });
     const base = { ...usualVariables(), ...env };
@@ -84,6 +89,7 @@ export class ExternalAgent implements Agent, AsyncDisposable {
       });
       started = child;
       this.#children.add(child);
+      void child.exit.then(() => this.#children.delete(child));
       const sessions = new Map<string, ExternalSession>();
       const channel = childChannel(child, { stray: said });
       const listener = listenerFor(sessions);
@@ -94,21 +100,15 @@ export class ExternalAgent implements Agent, AsyncDisposable {
           throw new TrunklineError("unavailable", `Agent '${name}' ended at once (${exit}).`);
         }),
       ]);
-      const left = (): void => {
-        this.#children.delete(child);
-        gone();
+      void child.exit.then((exit) => {
         // What it started does not outlive it.
         for (const session of sessions.values()) void session.terminals.clear();
-      };
-      void child.exit.then((exit) => {
-        left();
         log.info("agent.ended", { agent: name, exit });
       });
       // It may close its output and linger.
-      void connection.ended.then(gone).then(() => child.end());
-      return { connection, sessions };
+      void connection.ended.then(() => child.end());
+      return { connection, sessions, over: Promise.race([child.exit, connection.ended]) };
     } catch (error) {
-      gone();
       await started?.end();
       throw error;
     }
