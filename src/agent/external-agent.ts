@@ -28,11 +28,14 @@ export interface AgentProcess {
   readonly offer: ExternalOffer;
   /** By the agent's own name for them. */
   readonly sessions: Map<string, ExternalSession>;
+  /** Resolves when nothing can be asked of it any more. */
+  readonly over: Promise<unknown>;
 }
 
 /**
  * Somebody else's agent, as a program that speaks ACP on its standard streams. One process serves
- * all sessions of an identity; when it dies, the next prompt starts another, which takes them up where it can.
+ * all sessions of an identity; when it dies, the next prompt starts another, which takes them up
+ * where it can.
  */
 export class ExternalAgent implements Agent, AsyncDisposable {
   readonly name: string;
@@ -63,10 +66,12 @@ export class ExternalAgent implements Agent, AsyncDisposable {
     const key = identity?.name ?? "";
     const known = this.#running.get(key);
     if (known !== undefined) return known;
-    const running = this.#start(identity, () => {
-      if (this.#running.get(key) === running) this.#running.delete(key);
-    });
+    const running = this.#start(identity);
     this.#running.set(key, running);
+    const gone = (): void => {
+      if (this.#running.get(key) === running) this.#running.delete(key);
+    };
+    running.then(({ over }) => over.then(gone), gone);
     return running;
   }
 
@@ -77,7 +82,7 @@ export class ExternalAgent implements Agent, AsyncDisposable {
     }
   }
 
-  async #start(identity: AgentIdentity | undefined, gone: () => void): Promise<AgentProcess> {
+  async #start(identity: AgentIdentity | undefined): Promise<AgentProcess> {
     const { name, command, args = [], env, limits, log } = this.#options;
     const said = (line: string): void => log.info("agent.said", { agent: name, line });
     const base = { ...usualVariables(), ...env };
@@ -91,6 +96,7 @@ export class ExternalAgent implements Agent, AsyncDisposable {
       });
       started = child;
       this.#children.add(child);
+      void child.exit.then(() => this.#children.delete(child));
       const sessions = new Map<string, ExternalSession>();
       const channel = childChannel(child, { stray: said });
       const listener = listenerFor(sessions);
@@ -101,21 +107,17 @@ export class ExternalAgent implements Agent, AsyncDisposable {
           throw new TrunklineError("unavailable", `Agent '${name}' ended at once (${exit}).`);
         }),
       ]);
-      const left = (): void => {
-        this.#children.delete(child);
-        gone();
+      void child.exit.then((exit) => {
         // What it started does not outlive it.
         for (const session of sessions.values()) void session.terminals.clear();
-      };
-      void child.exit.then((exit) => {
-        left();
         log.info("agent.ended", { agent: name, exit });
       });
       // It may close its output and linger.
-      void connection.ended.then(gone).then(() => child.end());
-      return { connection, offer: new ExternalOffer(name, connection.capabilities), sessions };
+      void connection.ended.then(() => child.end());
+      const offer = new ExternalOffer(name, connection.capabilities);
+      const over = Promise.race([child.exit, connection.ended]);
+      return { connection, offer, sessions, over };
     } catch (error) {
-      gone();
       await started?.end();
       throw error;
     }
