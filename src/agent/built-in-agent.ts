@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import type { Agent, AgentOpenOptions, AgentSession } from "../session/agent.ts";
+import type { ActsAs } from "./agent-identity.ts";
 import { BuiltInSession } from "./built-in-session.ts";
 import type { ReviewComments } from "./commands/review-comments.ts";
 import type { ModelSource } from "./models/models.ts";
@@ -17,6 +18,8 @@ export interface BuiltInAgentOptions {
   /** Starts the MCP servers of a session. Without it, sessions are told that theirs are not used. */
   readonly openServers?: OpenServers;
   readonly reviews?: ReviewComments;
+  /** Whom the commands that it runs act as to git. */
+  readonly actsAs?: ActsAs;
   readonly limits?: Partial<AgentLimits>;
 }
 

@@ -20,7 +20,7 @@ import { SessionTools } from "./session-tools.ts";
 import type { AgentTool } from "./tools/agent-tool.ts";
 import { ToolRunner } from "./tools/tool-runner.ts";
 import { Conversation } from "./turn/conversation.ts";
-import { promptText } from "./turn/prompt-message.ts";
+import { promptText, typedText } from "./turn/prompt-message.ts";
 import { Speaker } from "./turn/speaker.ts";
 
 export type SessionParts = BuiltInAgentOptions & { readonly limits: AgentLimits };
@@ -114,7 +114,7 @@ export class BuiltInSession implements AgentSession {
     const speaker = new Speaker(turn);
     const journal = this.#journal.begin();
     const files = new TurnFiles({ places: this.#places, client: () => turn.client, journal });
-    const command = parseCommand(promptText(turn.prompt));
+    const command = parseCommand(typedText(turn.prompt));
     try {
       if (command === undefined) await this.#decide(speaker);
       const isForModel = command === undefined && this.#model.open !== undefined;
@@ -244,7 +244,7 @@ export class BuiltInSession implements AgentSession {
     { speaker, files }: Pick<TurnTools, "speaker" | "files">,
     tools: ReadonlyMap<string, AgentTool>,
   ): ToolRunner {
-    const { limits, models } = this.#parts;
+    const { limits, models, actsAs } = this.#parts;
     return new ToolRunner({
       turn,
       speaker,
@@ -255,6 +255,7 @@ export class BuiltInSession implements AgentSession {
       log: this.#log,
       timeout: limits.toolTimeout,
       secrets: models.secrets,
+      actsAs,
     });
   }
 }

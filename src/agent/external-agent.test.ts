@@ -5,6 +5,8 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { AcpHouse, type Message, type TestClient } from "../../test/support/acp-house.ts";
+import { covers } from "../../test/requirements/acp.ts";
+import { limitsFor } from "../base/limits.ts";
 import { Log } from "../base/log.ts";
 import { ExternalAgent } from "./external-agent.ts";
 
@@ -163,6 +165,26 @@ describe("another agent, driven", { timeout: 30_000 }, () => {
     assert.ok(updates.some(({ currentModeId }) => currentModeId === "ask"));
     const told = updates.find(({ sessionUpdate }) => sessionUpdate === "config_option_update");
     assert.equal(told?.configOptions[0].currentValue, "ask");
+  });
+
+  it("is given up when it does not say hello in time, and not asked twice", async () => {
+    covers("timeout.initialize");
+    assert.deepEqual(limitsFor("initialize").timeout, 30_000);
+    const script = 'process.stdin.on("data", (text) => process.stderr.write(text))';
+    const heard: string[] = [];
+    await using agent = new ExternalAgent({
+      name: "mute",
+      command: process.execPath,
+      args: ["-e", script],
+      limits: { initialize: { timeout: 1_000 } },
+      log: new Log("info", (line) => heard.push(line)),
+    });
+    await using house = await AcpHouse.open({ agent });
+    const client = house.connect();
+    await client.initialize();
+    await assert.rejects(client.ask("session/new", { cwd: "/tmp" }), { code: -32001 });
+    const hellos = heard.join("").match(/protocolVersion/g) ?? [];
+    assert.equal(hellos.length, 1);
   });
 
   it("leaves no question behind when it dies while it asks", async () => {

@@ -7,7 +7,7 @@ import { AgentConnection, type AgentListener } from "../protocol/acp/connect.ts"
 import type { UpdateParams } from "../protocol/acp/schema.gen.ts";
 import type { Agent, AgentOpenOptions } from "../session/agent.ts";
 import { childChannel } from "../wire/channel/child.ts";
-import type { AgentIdentity } from "./agent-identity.ts";
+import type { ActsAs, AgentIdentity } from "./agent-identity.ts";
 import { ExternalSession } from "./external-session.ts";
 
 export interface ExternalAgentOptions {
@@ -17,7 +17,7 @@ export interface ExternalAgentOptions {
   readonly env?: Readonly<Record<string, string>> | undefined;
   readonly limits?: LimitTable | undefined;
   /** Whom it acts as to git in a folder. Each has a process of its own: the environment tells. */
-  readonly actsAs?: ((cwd: string) => Promise<AgentIdentity | undefined>) | undefined;
+  readonly actsAs?: ActsAs | undefined;
   readonly log: Log;
 }
 

@@ -19,7 +19,7 @@ import type {
   TurnEnd,
 } from "../session/agent.ts";
 import { chosenIn, inBothForms, optionOf, withChoice, withOptions } from "../session/settings.ts";
-import type { AgentIdentity } from "./agent-identity.ts";
+import { type AgentIdentity, identityVariables } from "./agent-identity.ts";
 import type { AgentProcess, ExternalAgent } from "./external-agent.ts";
 import { chooseAgain } from "./external-choices.ts";
 import { ExternalFiles } from "./external-files.ts";
@@ -54,6 +54,7 @@ export class ExternalSession implements AgentSession {
   #heard = 0;
   /** What it repeats of the past while it loads a session is in our log already. */
   #isLoading = false;
+  #hasSpoken = false;
   /** It had to begin anew, and the person does not know that yet. */
   #hasForgotten = false;
 
@@ -90,6 +91,7 @@ export class ExternalSession implements AgentSession {
     turn.stop.add({ stopped });
     try {
       if (this.#hasForgotten) await this.#admit(turn);
+      this.#hasSpoken = true;
       const params = { sessionId, prompt: turn.prompt };
       const { stopReason, usage, _meta } = await connection.request(METHODS.prompt, params);
       return { stopReason, ...(usage ? { usage } : {}), ...(_meta ? { _meta } : {}) };
@@ -177,11 +179,12 @@ export class ExternalSession implements AgentSession {
   async createTerminal(params: CreateTerminalParams): Promise<unknown> {
     const { command, args, env, outputByteLimit } = params;
     const cwd = await this.#files.within(params.cwd ?? this.#options.cwd);
+    const variables = [...identityVariables(this.#options.identity), ...(env ?? [])];
     const options = {
       command,
       cwd,
       ...(args ? { args } : {}),
-      ...(env ? { env } : {}),
+      ...(variables.length > 0 ? { env: variables } : {}),
       ...(typeof outputByteLimit === "number" ? { outputByteLimit } : {}),
     };
     const terminalId = await this.terminals.create(options, this.#turn?.client.terminal);
@@ -242,7 +245,7 @@ export class ExternalSession implements AgentSession {
 
   async #create({ connection, sessions }: AgentProcess): Promise<void> {
     const { cwd, mcpServers, history, remember } = this.#options;
-    this.#hasForgotten = this.#remoteId !== "" || history !== undefined;
+    this.#hasForgotten ||= this.#hasSpoken || (await isBegun(history));
     const created = await connection
       .request(METHODS.newSession, { cwd, mcpServers })
       .catch(rethrow);
@@ -267,6 +270,11 @@ export class ExternalSession implements AgentSession {
     };
     this.#settings = Array.isArray(configOptions) ? withOptions(settings, configOptions) : settings;
   }
+}
+
+async function isBegun(history: AgentOpenOptions["history"]): Promise<boolean> {
+  for await (const _ of history ?? []) return true;
+  return false;
 }
 
 function rethrow(error: unknown): never {

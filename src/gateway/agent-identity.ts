@@ -1,4 +1,4 @@
-import type { AgentIdentity } from "../agent/agent-identity.ts";
+import type { ActsAs } from "../agent/agent-identity.ts";
 import type { House } from "./house.ts";
 import type { Identities } from "./identities.ts";
 import { identitiesAtHand } from "./identities-at-hand.ts";
@@ -11,7 +11,7 @@ export function agentIdentity(
   house: House,
   chosen: string | undefined,
   env: NodeJS.ProcessEnv = process.env,
-): (cwd: string) => Promise<AgentIdentity | undefined> {
+): ActsAs {
   return async (cwd) => {
     await using desk = await identitiesAtHand(house, cwd, env);
     const { identities } = desk;

@@ -3,6 +3,7 @@ import type { OpenServers } from "../agent/session-servers.ts";
 import type { Audit } from "../tool/audit.ts";
 import type { Offer } from "../tool/offer.ts";
 import { Policy } from "../tool/policy.ts";
+import { agentIdentity } from "./agent-identity.ts";
 import type { House } from "./house.ts";
 import { houseModels } from "./model-desk.ts";
 import { reviewComments } from "./review-comments.ts";
@@ -24,6 +25,7 @@ export function openBuiltInAgent(house: House, options: OpenBuiltInOptions): Bui
     offer,
     openServers: lateServers(house, options.audit),
     reviews: reviewComments(data),
+    actsAs: agentIdentity(house, undefined, env),
     limits: { maxSteps: models.maxSteps, toolTimeout: models.toolTimeout },
   });
 }

@@ -4,7 +4,6 @@ import { TrunklineError } from "../base/errors.ts";
 import { Git } from "../git/git.ts";
 import { type Applied, applyPlan } from "../identity/apply.ts";
 import { type Detection, detectIdentity } from "../identity/detect.ts";
-import { environmentPlan, type EnvironmentPlan, withIdentity } from "../identity/environment.ts";
 import { findIdentity, type Identity, type IdentitySettings } from "../identity/identity.ts";
 import { resolveIdentities } from "../identity/identity.ts";
 import { exportJuggler, importJuggler, type JugglerImport } from "../identity/import-juggler.ts";
@@ -117,16 +116,6 @@ export class Identities {
   /** The changes that are remembered, the oldest first. */
   async history(): Promise<JournalState[]> {
     return await this.#journal.entries();
-  }
-
-  /** An environment in which git acts as an identity. */
-  environment(name: string, base: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-    return withIdentity(this.find(name), base);
-  }
-
-  /** The same as a list of what changes. */
-  environmentPlan(name: string, base: NodeJS.ProcessEnv): EnvironmentPlan {
-    return environmentPlan(this.find(name), { base });
   }
 
   /** Writes an identity to the user's file. Throws "usage" where a new one has the name of another. */

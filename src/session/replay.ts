@@ -71,10 +71,17 @@ function interruption({ error, turnId }: EndEvent, notices: boolean): SessionUpd
   return { sessionUpdate: "agent_message_chunk", content, _meta };
 }
 
-/** What was said, for an agent that takes the conversation up again. */
-export async function* historyOf(events: AsyncIterable<StoredEvent>): AsyncGenerator<HistoryEntry> {
+/**
+ * What was said up to an event, for an agent that takes the conversation up again. It may look later
+ * than it was asked to, and what has been said since is nothing that it could have missed.
+ */
+export async function* historyOf(
+  events: AsyncIterable<StoredEvent>,
+  upTo: number,
+): AsyncGenerator<HistoryEntry> {
   let turnId: string | undefined;
-  for await (const { message } of events) {
+  for await (const { seq, message } of events) {
+    if (seq > upTo) break;
     const event = message as SessionEvent;
     if (event.kind === "prompt") turnId = event.turnId;
     if (event.kind === "update") yield turnId === undefined ? event : { ...event, turnId };

@@ -225,7 +225,7 @@ export class Sessions implements AsyncDisposable {
       cwd,
       additionalDirectories,
       mcpServers,
-      history: isOld ? historyOf(store.read(session.id)) : undefined,
+      history: isOld ? historyOf(store.read(session.id), session.last) : undefined,
       chosen: notes.chosen ?? {},
       memory: notes.memory,
       remember: (memory) => session.remember(memory),

@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
 import { Packages } from "../support/packages.ts";
 
 const packages = new Packages("test/agent");
@@ -93,6 +95,11 @@ export class FakeLlm implements AsyncDisposable {
     const one = index === undefined ? undefined : this.requests.at(index);
     const chosen = index === undefined ? this.requests : one === undefined ? [] : [one];
     return chosen.flatMap(({ messages }) => messages.map((each) => shown(each))).join("\n");
+  }
+
+  /** Waits until the model was asked something that contains those words. */
+  async asked(words: string): Promise<void> {
+    while (!this.seen().includes(words)) await sleep(10);
   }
 
   /** The names of the tools that the model was last offered. */

@@ -91,12 +91,29 @@ describe("trunkline acp", { timeout: 60_000 }, () => {
     assert.equal((await editor.answerTo(endless)).result.stopReason, "cancelled");
   });
 
+  it("reads past a message that is too large to keep", async () => {
+    covers("parse.large");
+    await using editor = new Editor();
+    const sessionId = await editor.begin();
+    const { stdin } = editor.program.child;
+    stdin.write(`{"jsonrpc":"2.0","id":77,"method":"session/prompt","params":{"pad":"`);
+    for (let at = 0; at < 40; at++) stdin.write("x".repeat(1024 * 1024));
+    stdin.write('"}}\n');
+    assert.equal((await editor.answerTo(77)).error.code, -32600);
+    assert.equal(await editor.say(sessionId, "say still here"), "still here");
+  });
+
   it("logs every message with its session when asked to, and masks secrets", async () => {
-    covers("log.requests", "log.masked");
+    covers("log.requests", "log.answers", "log.session", "log.masked", "parse.logged");
     const token = "ghp_0123456789abcdefghijABCDEFGHIJ";
     await using editor = new Editor([], { TRUNKLINE_VERBOSE: "1" });
     const sessionId = await editor.begin();
     await editor.say(sessionId, `say ${token}`);
+    editor.program.write("{oops");
+    await editor.answerTo(null);
+    // The log travels apart from the answers; it is whole once the program has ended.
+    editor.program.child.stdin.end();
+    assert.equal(await editor.program.exit, 0);
     const events = editor.program.stderr
       .trim()
       .split("\n")
@@ -108,6 +125,7 @@ describe("trunkline acp", { timeout: 60_000 }, () => {
     assert.equal(about("rpc.received", "session/prompt")?.session, sessionId);
     assert.equal(about("rpc.sent", "session/update")?.session, sessionId);
     assert.equal(about("rpc.sent", undefined)?.session, sessionId);
+    assert.ok(events.some(({ event, unreadable }) => event === "rpc.received" && unreadable));
     assert.ok(!editor.program.stderr.includes(token));
     assert.ok(
       editor.program.lines.some((line) => line.includes(token)),

@@ -14,7 +14,7 @@ class Client implements Disposable {
 
   private constructor(socket: WebSocket) {
     this.#socket = socket;
-    socket.on("message", (data) => this.messages.push(JSON.parse(String(data))));
+    socket.on("message", (data: Buffer) => this.messages.push(JSON.parse(data.toString("utf8"))));
   }
 
   static async connect(url: string): Promise<Client> {

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
+import { realpathSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { SampleRepository } from "../../src/git/sample-repository.ts";
+import { AgentEditor } from "../agent/agent-editor.ts";
 import { WITHOUT_SSHD } from "../support/git-rig/ssh-server.ts";
 import { runTwoAgents } from "../support/git-rig/two-agents.ts";
 import { Program } from "../support/program.ts";
@@ -103,6 +105,22 @@ describe("an agent that Trunkline starts", { timeout: 60_000 }, () => {
     await using agents = new Agents({ identity: "hoem" });
     await agents.ask("initialize", { protocolVersion: 1 });
     await assert.rejects(agents.begin("app"), /no identity 'hoem'\. Did you mean 'home'\?/);
+  });
+});
+
+describe("the built-in agent", { timeout: 60_000 }, () => {
+  it("runs commands and commits as the identity that the folder is for", async () => {
+    const match = [{ path: realpathSync(tmpdir()) }];
+    const work = { provider: "github", user: "ada", email: "ada@acme.test", match };
+    const scripts = { test: "git var GIT_AUTHOR_IDENT && git var GIT_COMMITTER_IDENT" };
+    const files = { "package.json": JSON.stringify({ scripts }) };
+    await using editor = await AgentEditor.open({ files, config: { identities: { work } } });
+    editor.commitAll();
+    const { text } = await editor.say(editor.id, "/test");
+    assert.equal(text.match(/^ada <ada@acme\.test>/gm)?.length, 2, text);
+    editor.write("new.txt", "");
+    await editor.say(editor.id, "/commit Add it");
+    assert.equal(editor.git("log", "-1", "--format=%ae %ce"), "ada@acme.test ada@acme.test\n");
   });
 });
 

@@ -4,49 +4,26 @@ import { join } from "node:path";
 import { before, describe, it, type TestContext } from "node:test";
 
 import { Oracle } from "../acp/oracle.ts";
-import { FakeLlm, type Request, type Scripted } from "../agent/fake-llm.ts";
+import { FakeLlm, type Scripted } from "../agent/fake-llm.ts";
 import { AcpEditor, Place } from "../support/acp-editor.ts";
 import type { Json } from "../support/acp-house.ts";
 import { runningAt } from "../support/running-at.ts";
+import { isTurn, LONG, to, toCall } from "./fake-prompts.ts";
 import type { OtherAgent } from "./other-agents.ts";
-
-/** Answers a prompt by a word in it; agents also ask the model for titles, without tools. */
-function to(word: string, answer: Scripted): Scripted {
-  return { ...answer, when: (request) => isTurn(request) && lastPrompt(request).includes(word) };
-}
-
-function isTurn({ tools = [] }: Request): boolean {
-  return tools.length > 0;
-}
-
-function lastPrompt({ messages }: Request): string {
-  const prompt = messages.findLast(({ role }) => role === "user");
-  return JSON.stringify(prompt?.content ?? "");
-}
-
-function hasResult({ messages }: Request): boolean {
-  return messages.at(-1)?.role === "tool";
-}
 
 const GREETING = "Good morning from the model, in quite a few pieces.";
 
 function script(agent: OtherAgent): Scripted[] {
-  const calls = (content: string): Scripted => ({
-    toolCalls: [agent.write("new.txt", content)],
-    when: (request) =>
-      isTurn(request) && !hasResult(request) && lastPrompt(request).includes(content),
-  });
+  const writes = (content: string, then: string): Scripted[] =>
+    toCall(content, { toolCalls: [agent.write("new.txt", content)] }, then);
   return [
     to("greet me", { content: GREETING }),
-    calls("allowed text"),
-    to("allowed text", { content: "It is written." }),
-    calls("more text"),
-    to("more text", { content: "So is that." }),
-    calls("refused text"),
-    to("refused text", { content: "Then not." }),
+    ...writes("allowed text", "It is written."),
+    ...writes("more text", "So is that."),
+    ...writes("refused text", "Then not."),
     // Ahead of the next: goose puts prompts into one where nothing was said in between.
     to("what did I say", { content: "You said much." }),
-    to("go on for long", { content: "word ".repeat(200), latency: 100 }),
+    to("go on for long", LONG),
     { content: "A title", when: () => true },
   ];
 }

@@ -23,6 +23,7 @@ export interface AcpHouseOptions {
   readonly agent?: Agent;
   readonly limits?: LimitTable;
   readonly sessionLimits?: Partial<SessionLimits>;
+  readonly info?: { readonly name: string; readonly version: string };
   /** The script says what is in no schema. */
   readonly isOdd?: boolean;
 }
@@ -56,7 +57,7 @@ export class AcpHouse implements AsyncDisposable {
 
   /** Opens what is on disk, as a new process would. */
   async start(): Promise<void> {
-    const { limits, sessionLimits } = this.#options;
+    const { limits, sessionLimits, info } = this.#options;
     this.log = await SessionLog.open(this.folder.path);
     this.rules = new SessionRules(this.log.database);
     this.sessions = new Sessions({
@@ -67,7 +68,8 @@ export class AcpHouse implements AsyncDisposable {
       log: new Log("error", () => {}),
       audit: (entry) => this.audit.push(entry),
     });
-    this.door = new AcpDoor({ sessions: async () => this.sessions, limits });
+    const sessions = async (): Promise<Sessions> => this.sessions;
+    this.door = new AcpDoor({ sessions, limits, ...(info === undefined ? {} : { info }) });
   }
 
   async stop(): Promise<void> {

@@ -19,7 +19,7 @@ export async function killAgainAndAgain(kills: number, seed: number): Promise<nu
   const random = new SeededRandom(seed);
   const folder = mkdtempSync(join(tmpdir(), "trunkline-kill-"));
   const config = join(folder, "config.jsonc");
-  const other = { command: process.execPath, args: [AGENT] };
+  const other = { command: process.execPath, args: [AGENT, "--loads"] };
   writeFileSync(config, JSON.stringify({ agent: "other", agents: { other } }));
   const args = ["acp", "--config", config, "--data", join(folder, "data")];
   let checked = 0;

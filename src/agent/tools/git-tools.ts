@@ -1,3 +1,4 @@
+import { Git } from "../../git/git.ts";
 import { workspaceGit } from "../files/workspace-git.ts";
 import { type AgentTool, inputOf, type ToolWork } from "./agent-tool.ts";
 
@@ -93,13 +94,16 @@ interface Input {
 
 /** Commits what is staged, or of the named files all. Says what git says. */
 export async function commit(
-  work: Pick<ToolWork, "files" | "stop">,
+  work: Pick<ToolWork, "files" | "stop" | "actsAs">,
   message: string,
   names: readonly string[] = [],
 ): Promise<string> {
   // Not as an argument: others on the machine see those.
   const args = ["commit", "--file=-", ...(names.length > 0 ? ["--", ...names] : [])];
-  const { stdout } = await workspaceGit(work.files.places, args, {
+  const { places } = work.files;
+  const identity = await work.actsAs?.(places.cwd);
+  const { stdout } = await workspaceGit(places, args, {
+    env: identity?.environment(new Git(places.cwd).env) ?? {},
     input: message,
     writes: true,
     timeout: COMMIT_TIMEOUT,

@@ -59,7 +59,7 @@ async function runVisibly(
   timeout: number,
 ): Promise<LineEnd> {
   const { stop, client } = work;
-  const command = { line, cwd, timeout, stop };
+  const command = { line, cwd, timeout, stop, identity: await work.actsAs?.(cwd) };
   // It may run long, and say nothing.
   const alive = setInterval(() => work.progressed(), 5_000);
   try {

@@ -1,14 +1,8 @@
 import type { Command, Options } from "../command.ts";
+import { json, name, repo } from "./identity-options.ts";
 import { identitySecrets } from "./identity-secrets.ts";
 
-const json = { type: "boolean", describe: "Print JSON" } as const;
-const repo = {
-  type: "string",
-  value: "DIR",
-  describe: "The repository, instead of the one in the current folder",
-} as const;
 const dryRun = { type: "boolean", describe: "Print every change, and make none" } as const;
-const name = { name: "NAME", describe: "The identity" } as const;
 
 /** What an identity is made of. */
 const facts: Options = {

@@ -38,8 +38,9 @@ export interface Config {
   };
   readonly identities: Readonly<Record<string, IdentitySettings>>;
   readonly "x-juggler"?: Readonly<Record<string, unknown>>;
-  readonly bus: Omit<BusSettings, "clientCertificate" | "plugins"> & {
+  readonly bus: Omit<BusSettings, "clientCertificate" | "callTimeout" | "plugins"> & {
     readonly clientCertificate: "require" | "request";
+    readonly callTimeout: number;
     readonly plugins: Readonly<Record<string, PluginProgram>>;
   };
   readonly review: Required<ReviewSettings>;

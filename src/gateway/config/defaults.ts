@@ -18,7 +18,7 @@ export function defaultConfig(data: string): Config {
     agents: {},
     models: { local: true, maxSteps: 100, toolTimeout: 120_000, providers: {} },
     identities: {},
-    bus: { clientCertificate: "require", plugins: {} },
+    bus: { clientCertificate: "require", callTimeout: 600_000, plugins: {} },
     review: { batch: 10, first: "newest", lease: 900, dropFiles: true },
     policy: { tools: { default: "allow", rules: [], approve: "first-use" } },
   };

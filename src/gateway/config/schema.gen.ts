@@ -176,6 +176,11 @@ export interface BusSettings {
    */
   readonly clientCertificate?: "require" | "request";
   /**
+   * Milliseconds that a plugin may take to answer a call, or to send the next piece of an answer;
+   * then its caller is told that it hangs.
+   */
+  readonly callTimeout?: number;
+  /**
    * Folder whose `.projects` holds what plugins store as Markdown; default `workspace` in the data
    * folder. Not absolute, it counts from this file's folder.
    */
@@ -1429,11 +1434,12 @@ export const checkBusSettings: Check = (value) => {
       case "listen":
       case "certsDir":
       case "clientCertificate":
+      case "callTimeout":
       case "workspace":
       case "plugins":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["listen", "certsDir", "clientCertificate", "workspace", "plugins"]) };
+        return { path: [key], says: unknownKey(key, ["listen", "certsDir", "clientCertificate", "callTimeout", "workspace", "plugins"]) };
     }
   }
   const listen: unknown = value.listen;
@@ -1450,6 +1456,16 @@ export const checkBusSettings: Check = (value) => {
   if (clientCertificate !== undefined) {
     if (clientCertificate !== "require" && clientCertificate !== "request") {
       return { path: ["clientCertificate"], says: "must be one of: require, request" };
+    }
+  }
+  const callTimeout: unknown = value.callTimeout;
+  if (callTimeout !== undefined) {
+    if (typeof callTimeout !== "number" || !Number.isInteger(callTimeout)) {
+      return { path: ["callTimeout"], says: "must be an integer" };
+    }
+    if (callTimeout < 1000) return { path: ["callTimeout"], says: "must be at least 1000" };
+    if (callTimeout > 2147483647) {
+      return { path: ["callTimeout"], says: "must be at most 2147483647" };
     }
   }
   const workspace: unknown = value.workspace;

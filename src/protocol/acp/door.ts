@@ -1,5 +1,5 @@
 import { type LimitTable, limitsFor } from "../../base/limits.ts";
-import { RateLimiter } from "../../base/rate-limiter.ts";
+import { type Rate, RateLimiter } from "../../base/rate-limiter.ts";
 import { VERSION } from "../../base/version.ts";
 import type { Call } from "../../rpc/call.ts";
 import { STANDARD } from "../../rpc/codes.ts";
@@ -32,6 +32,9 @@ export interface AcpDoorOptions {
 
 export type Handle<P> = (params: P, call: Call<AcpConnection>) => unknown;
 
+/** ACP message specification, "Error Handling": error responses are limited in their rate. */
+const ERROR_RATE: Rate = { limit: 100, windowMs: 1_000 };
+
 /** The agent's side of ACP, for all connections. */
 export class AcpDoor {
   readonly options: AcpDoorOptions;
@@ -53,7 +56,7 @@ export class AcpDoor {
 
   /** What a peer needs to speak for this door. */
   get peerOptions(): PeerOptions<AcpConnection> {
-    return { dialect: acpDialect, routes: this.#routes };
+    return { dialect: acpDialect, routes: this.#routes, errorRate: ERROR_RATE };
   }
 
   sessions(): Promise<Sessions> {
