@@ -10,19 +10,17 @@ import { thisProcess } from "./holder.ts";
  */
 export class SentJournal {
   readonly #folder: string;
-  readonly #path: string;
   #file: number | undefined;
 
   constructor(data: string) {
     this.#folder = join(data, "reviews-sent");
-    this.#path = this.#pathOf(thisProcess());
   }
 
   /** To be called before an answer leaves: noting it is a single write then. */
   prepare(): void {
     if (this.#file !== undefined) return;
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
-    this.#file = openSync(this.#path, "a", 0o600);
+    this.#file = openSync(this.#pathOf(thisProcess()), "a", 0o600);
   }
 
   note(reader: string, messages: readonly number[]): void {
@@ -48,7 +46,7 @@ export class SentJournal {
     if (this.#file === undefined) return;
     closeSync(this.#file);
     this.#file = undefined;
-    if (isInStore) rmSync(this.#path, { force: true });
+    if (isInStore) rmSync(this.#pathOf(thisProcess()), { force: true });
   }
 
   #pathOf(holder: string): string {
