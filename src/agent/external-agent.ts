@@ -109,7 +109,7 @@ export class ExternalAgent implements Agent, AsyncDisposable {
       ]);
       void child.exit.then((exit) => {
         // What it started does not outlive it.
-        for (const session of sessions.values()) void session.terminals.clear();
+        for (const session of sessions.values()) void session.services.terminals.clear();
         log.info("agent.ended", { agent: name, exit });
       });
       // It may close its output and linger.
@@ -135,21 +135,23 @@ function listenerFor(sessions: ReadonlyMap<string, ExternalSession>): AgentListe
   };
   return {
     update: (params: UpdateParams) => sessions.get(params.sessionId)?.heard(params.update),
-    requestPermission: (params) => find(params).permission(params),
-    readTextFile: (params) => find(params).readTextFile(params),
-    writeTextFile: (params) => find(params).writeTextFile(params),
-    createTerminal: (params) => find(params).createTerminal(params),
-    terminalOutput: async (params) => find(params).terminals.find(params.terminalId).output(),
-    waitForExit: (params) => find(params).waitForExit(params),
+    requestPermission: (params) => find(params).services.permission(params),
+    readTextFile: (params) => find(params).services.readTextFile(params),
+    writeTextFile: (params) => find(params).services.writeTextFile(params),
+    createTerminal: (params) => find(params).services.createTerminal(params),
+    terminalOutput: async (params) =>
+      find(params).services.terminals.find(params.terminalId).output(),
+    waitForExit: (params) => find(params).services.waitForExit(params),
     killTerminal: async (params) => {
-      await find(params).terminals.find(params.terminalId).kill();
+      await find(params).services.terminals.find(params.terminalId).kill();
       return {};
     },
     releaseTerminal: async (params) => {
-      await find(params).terminals.release(params.terminalId);
+      await find(params).services.terminals.release(params.terminalId);
       return {};
     },
     // Where it belongs to no session, there is nobody to put it to.
-    elicit: async (params) => sessions.get(params.sessionId ?? "")?.elicit(params) ?? CLOSED,
+    elicit: async (params) =>
+      sessions.get(params.sessionId ?? "")?.services.elicit(params) ?? CLOSED,
   };
 }
