@@ -86,9 +86,13 @@ export async function exportSession(
     out(`${JSON.stringify({ session, events }, null, 2)}\n`);
     return 0;
   }
-  out(`# ${printable(session.title ?? session.id)}\n\n`);
+  out(`# ${printable(session.title ?? session.id)}\n`);
   const text = new SessionText(false);
-  for (const entry of events) out(text.event(entry));
+  for (const entry of events) {
+    const said = text.event(entry);
+    // A quotation goes on until an empty line.
+    out(entry.event.kind === "prompt" ? `\n${said}\n` : said);
+  }
   return 0;
 }
 
