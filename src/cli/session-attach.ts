@@ -36,17 +36,23 @@ export async function attach(invocation: Invocation<AttachValues>): Promise<numb
   });
   void session.ended.then(() => input.close());
   const turns = new Set<Promise<void>>();
+  let isLeaving = false;
+  const complain = (text: string): void => {
+    // That a turn goes on without us is no failure of it.
+    if (!isLeaving) err(text);
+  };
   for (let next = await lines.next(); next.done !== true; next = await lines.next()) {
     const line = next.value;
     if (line === "/cancel") session.cancel();
     else if (questions.isOpen) questions.answer(line);
-    else if (line.trim() !== "") turns.add(say(session, line, { out, err }));
+    else if (line.trim() !== "") turns.add(say(session, line, { out, err: complain }));
   }
   questions.endInput();
   const done = Promise.all(turns).then(() => 0);
   const left = questions.unanswerable.then(() => 1);
   const code = await Promise.race([done, left]);
-  if (code !== 0) err("trunkline: The input ended while the agent waits for an answer.\n");
+  if (code !== 0) complain("trunkline: The input ended while the agent waits for an answer.\n");
+  isLeaving = true;
   return code;
 }
 

@@ -36,7 +36,8 @@ export class Questions {
     signal.addEventListener(
       "abort",
       () => {
-        if (this.#open[0] === question) this.#out("  (it is no longer asked)\n");
+        const isShown = this.#open[0] === question && !this.#isInputOver;
+        if (isShown) this.#out("  (it is no longer asked)\n");
         this.#end(question, undefined);
       },
       { once: true },

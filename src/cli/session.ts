@@ -119,8 +119,11 @@ export async function permissions(
   await using desk = await open(invocation);
   if (values.revoke !== undefined) {
     const id = numberOf(values.revoke, "--revoke");
-    if (!(await desk.rules.revoke(id))) {
-      throw new TrunklineError("not-found", `Cannot revoke permission '${id}': there is no such.`);
+    if (!(await desk.revoke(id))) {
+      throw new TrunklineError(
+        "not-found",
+        `Cannot revoke permission '${id}': there is no such. ${LIST_RULES}`,
+      );
     }
     if (values.json === true) out(`${JSON.stringify({ revoked: id })}\n`);
     else out(`Revoked ${id}. Agents ask again.\n`);
@@ -136,6 +139,8 @@ export async function permissions(
   }
   return 0;
 }
+
+const LIST_RULES = "`trunkline session permissions` lists what there is.";
 
 async function open(invocation: Invocation): Promise<SessionDesk> {
   return SessionDesk.open(await quietHouse(invocation));

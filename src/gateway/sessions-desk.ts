@@ -1,5 +1,6 @@
 import { TrunklineError } from "../base/errors.ts";
 import type { SessionEvent } from "../session/event.ts";
+import { AuditLog } from "../store/audit-log.ts";
 import { type SessionRecord, SessionLog } from "../store/session-log.ts";
 import { type PermissionRule, SessionRules } from "../store/session-rules.ts";
 import type { House } from "./house.ts";
@@ -18,14 +19,16 @@ export interface SessionEntry {
 export class SessionDesk implements AsyncDisposable {
   readonly rules: SessionRules;
   readonly #log: SessionLog;
+  readonly #data: string;
 
-  private constructor(log: SessionLog) {
+  private constructor(log: SessionLog, data: string) {
     this.#log = log;
+    this.#data = data;
     this.rules = new SessionRules(log.database);
   }
 
-  static async open(house: House): Promise<SessionDesk> {
-    return new SessionDesk(await SessionLog.open(house.config.data));
+  static async open({ config: { data } }: Pick<House, "config">): Promise<SessionDesk> {
+    return new SessionDesk(await SessionLog.open(data), data);
   }
 
   list(cwd?: string): Promise<SessionRecord[]> {
@@ -50,6 +53,17 @@ export class SessionDesk implements AsyncDisposable {
       const event = message as SessionEvent;
       yield { seq, at: new Date(at).toISOString(), direction, event };
     }
+  }
+
+  /** Has agents ask again, which is put on record. Whether there was such a rule. */
+  async revoke(id: number): Promise<boolean> {
+    const rule = (await this.rules.list()).find((one) => one.id === id);
+    if (rule === undefined || !(await this.rules.revoke(id))) return false;
+    const { workspace, subject, decision } = rule;
+    await using audit = new AuditLog(this.#data);
+    const time = new Date().toISOString();
+    audit.record({ time, event: "permission-revoked", rule: id, workspace, subject, decision });
+    return true;
   }
 
   /** Forgets what was said. Not where somebody is at it. */
