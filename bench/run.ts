@@ -1,6 +1,7 @@
 // Measures Trunkline against the least that could do the same work, and against other people's.
 import { readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism, loadavg } from "node:os";
+import { anchors } from "./anchors.ts";
 import { busBench, busPlugins } from "./bus.ts";
 import { coldList } from "./cold-list.ts";
 import { coldStart } from "./cold-start.ts";
@@ -30,6 +31,7 @@ const BENCHES = [
   relayBench,
   reviewAdd,
   reviewList,
+  anchors,
   sessionLogBench,
   sessionsBench,
   websocketEcho,

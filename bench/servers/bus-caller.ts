@@ -74,14 +74,14 @@ if (make === undefined) throw new Error(`No such caller: ${kind}`);
 const calls = await Promise.all((addresses.length > 0 ? addresses : [""]).map(make));
 const text = "x".repeat(1_000);
 
-process.on("message", ({ count, atOnce }: Load) => void load(count, atOnce));
+process.on("message", (work: Load) => void load(work));
 
-async function load(count: number, atOnce: number): Promise<void> {
+async function load({ count, atOnce, among = calls.length }: Load): Promise<void> {
   let begun = 0;
   const times: number[] = [];
   const work = async (): Promise<void> => {
     while (begun < count) {
-      const call = calls[begun++ % calls.length];
+      const call = calls[begun++ % among];
       const start = performance.now();
       const answer = await call?.(text);
       if (answer !== text) throw new Error("The answer is wrong");
@@ -95,6 +95,8 @@ async function load(count: number, atOnce: number): Promise<void> {
 interface Load {
   readonly count: number;
   readonly atOnce: number;
+  /** How many of the addresses are called, in turn; else all. */
+  readonly among?: number;
 }
 
 process.on("disconnect", () => process.exit());

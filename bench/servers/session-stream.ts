@@ -85,7 +85,7 @@ async function sessions(): Promise<object> {
   const door = new AcpDoor({ sessions: () => Promise.resolve(all) });
   const input = new PassThrough();
   const channel = streamChannel(input, process.stdout);
-  const conversation = new AcpConversation(door, channel, door.peerOptions);
+  const conversation = new AcpConversation(door, channel, { peer: door.peerOptions });
   const { ids, memory } = await openMany(all);
   await door.sessions();
   for (const [id, sessionId] of ids.slice(0, streaming).entries()) {
@@ -130,7 +130,8 @@ const onlooker: SessionClient = {
     readTextFile: false,
     writeTextFile: false,
     terminal: false,
-    elicitation: false,
+    forms: false,
+    pages: false,
     notices: false,
     compaction: false,
   },

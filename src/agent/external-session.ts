@@ -1,9 +1,12 @@
 import { TrunklineError } from "../base/errors.ts";
 import { METHODS } from "../protocol/acp/methods.ts";
 import type {
+  CreateTerminalParams,
+  ElicitParams,
   PermissionParams,
   ReadFileParams,
   SettingsResult,
+  TerminalParams,
   WriteFileParams,
 } from "../protocol/acp/schema.gen.ts";
 import { fromWire } from "../protocol/acp/session-errors.ts";
@@ -15,9 +18,18 @@ import type {
   Turn,
   TurnEnd,
 } from "../session/agent.ts";
-import { optionOf } from "../session/settings.ts";
+import { chosenIn, inBothForms, optionOf, withChoice, withOptions } from "../session/settings.ts";
+import { type AgentIdentity, identityVariables } from "./agent-identity.ts";
 import type { AgentProcess, ExternalAgent } from "./external-agent.ts";
+import { chooseAgain } from "./external-choices.ts";
 import { ExternalFiles } from "./external-files.ts";
+import { ExternalTerminals } from "./external-terminals.ts";
+import { Speaker } from "./turn/speaker.ts";
+
+export interface ExternalSessionOptions extends AgentOpenOptions {
+  /** Whom the agent acts as. */
+  readonly identity: AgentIdentity | undefined;
+}
 
 /** What is kept for the next time: the agent's own name for the conversation. */
 interface Memory {
@@ -26,21 +38,27 @@ interface Memory {
 
 /** Updates that may be on their way to the disk before the agent has to wait. */
 const WAIT_EVERY = 256;
+/** How often a command that runs long is counted as progress. */
+const ALIVE_EVERY = 5_000;
 
 /** One conversation with somebody else's agent. */
 export class ExternalSession implements AgentSession {
   readonly #agent: ExternalAgent;
-  readonly #options: AgentOpenOptions;
+  readonly #options: ExternalSessionOptions;
   readonly #files: ExternalFiles;
+  readonly terminals = new ExternalTerminals((update) => void this.#say(update));
   #process: AgentProcess | undefined;
   #remoteId = "";
-  #settings: SessionSettings = {};
+  #settings: SessionSettings | undefined;
   #turn: Turn | undefined;
   #heard = 0;
   /** What it repeats of the past while it loads a session is in our log already. */
   #isLoading = false;
+  #hasSpoken = false;
+  /** It had to begin anew, and the person does not know that yet. */
+  #hasForgotten = false;
 
-  constructor(agent: ExternalAgent, options: AgentOpenOptions) {
+  constructor(agent: ExternalAgent, options: ExternalSessionOptions) {
     this.#agent = agent;
     this.#options = options;
     this.#files = new ExternalFiles([options.cwd, ...options.additionalDirectories]);
@@ -48,37 +66,20 @@ export class ExternalSession implements AgentSession {
   }
 
   get settings(): SessionSettings {
-    return this.#settings;
+    return this.#settings ?? {};
   }
 
   /** Begins at the agent, or takes up what was begun there. */
   async begin(): Promise<AgentProcess> {
-    const process = await this.#agent.process();
+    const process = await this.#agent.process(this.#options.identity);
     if (process === this.#process) return process;
-    const { connection, sessions } = process;
-    const { cwd, mcpServers, remember, log } = this.#options;
-    const place = { cwd, mcpServers };
-    if (this.#remoteId !== "" && connection.capabilities.loadSession === true) {
-      sessions.set(this.#remoteId, this);
-      this.#isLoading = true;
-      try {
-        const sessionId = this.#remoteId;
-        this.#take(await connection.request(METHODS.loadSession, { sessionId, ...place }));
-        this.#process = process;
-        return process;
-      } catch (error) {
-        sessions.delete(this.#remoteId);
-        log.warn("agent.session-lost", { error });
-      } finally {
-        this.#isLoading = false;
-      }
-    }
-    const created = await connection.request(METHODS.newSession, place).catch(rethrow);
-    this.#remoteId = created.sessionId;
-    sessions.set(this.#remoteId, this);
+    // Those of an agent that died.
+    await this.terminals.clear();
+    const { chosen } = this.#options;
+    const wanted = this.#settings === undefined ? chosen : chosenIn(this.#settings);
+    if (!(await this.#load(process))) await this.#create(process);
     this.#process = process;
-    this.#take(created);
-    await remember({ sessionId: this.#remoteId });
+    await chooseAgain(this, wanted, this.#options);
     return process;
   }
 
@@ -89,6 +90,8 @@ export class ExternalSession implements AgentSession {
     this.#turn = turn;
     turn.stop.add({ stopped });
     try {
+      if (this.#hasForgotten) await this.#admit(turn);
+      this.#hasSpoken = true;
       const params = { sessionId, prompt: turn.prompt };
       const { stopReason, usage, _meta } = await connection.request(METHODS.prompt, params);
       return { stopReason, ...(usage ? { usage } : {}), ...(_meta ? { _meta } : {}) };
@@ -106,21 +109,20 @@ export class ExternalSession implements AgentSession {
     const { connection } = await this.begin();
     const sessionId = this.#remoteId;
     await connection.request(METHODS.setMode, { sessionId, modeId }).catch(rethrow);
-    const { modes } = this.#settings;
-    if (modes !== undefined) this.#merge({ modes: { ...modes, currentModeId: modeId } });
+    this.#settings = withChoice(this.settings, "mode", modeId);
   }
 
   async setModel(modelId: string): Promise<void> {
     const { connection } = await this.begin();
     const sessionId = this.#remoteId;
-    const { models, configOptions = [] } = this.#settings;
+    const { models, configOptions = [] } = this.settings;
     const option = optionOf(configOptions, "model");
     if (models === undefined && option !== undefined) {
       await this.setConfigOption(option.id, modelId);
       return;
     }
     await connection.request(METHODS.setModel, { sessionId, modelId }).catch(rethrow);
-    if (models !== undefined) this.#merge({ models: { ...models, currentModelId: modelId } });
+    this.#settings = withChoice(this.settings, "model", modelId);
   }
 
   async setConfigOption(configId: string, value: unknown): Promise<void> {
@@ -133,17 +135,14 @@ export class ExternalSession implements AgentSession {
   /** What the agent says. */
   heard(update: SessionUpdate): Promise<void> | undefined {
     if (this.#isLoading) return undefined;
-    const { modes } = this.#settings;
-    if (update.sessionUpdate === "current_mode_update" && modes !== undefined) {
-      this.#merge({ modes: { ...modes, currentModeId: String(update.currentModeId) } });
+    if (update.sessionUpdate === "current_mode_update") {
+      this.#settings = withChoice(this.settings, "mode", String(update.currentModeId));
+      const { configOptions = [] } = inBothForms(this.#settings);
+      void this.#say({ sessionUpdate: "config_option_update", configOptions });
     } else if (update.sessionUpdate === "config_option_update") {
-      this.#merge({ configOptions: update.configOptions as never });
+      this.#take({ configOptions: update.configOptions as never });
     }
-    if (this.#turn === undefined) {
-      this.#options.update(update);
-      return undefined;
-    }
-    const stored = this.#turn.update(update);
+    const stored = this.#say(this.terminals.translate(update));
     // Waiting for the disk at each would make a commit of each.
     return ++this.#heard % WAIT_EVERY === 0 ? stored : undefined;
   }
@@ -176,7 +175,39 @@ export class ExternalSession implements AgentSession {
     return {};
   }
 
+  /** At the editor where it offers that, so that people see it; else here, in the workspace. */
+  async createTerminal(params: CreateTerminalParams): Promise<unknown> {
+    const { command, args, env, outputByteLimit } = params;
+    const cwd = await this.#files.within(params.cwd ?? this.#options.cwd);
+    const variables = [...identityVariables(this.#options.identity), ...(env ?? [])];
+    const options = {
+      command,
+      cwd,
+      ...(args ? { args } : {}),
+      ...(variables.length > 0 ? { env: variables } : {}),
+      ...(typeof outputByteLimit === "number" ? { outputByteLimit } : {}),
+    };
+    const terminalId = await this.terminals.create(options, this.#turn?.client.terminal);
+    return { terminalId };
+  }
+
+  async waitForExit({ terminalId }: TerminalParams): Promise<unknown> {
+    const terminal = this.terminals.find(terminalId);
+    const alive = setInterval(() => this.#turn?.progressed(), ALIVE_EVERY);
+    try {
+      return await terminal.waitForExit();
+    } finally {
+      clearInterval(alive);
+    }
+  }
+
+  async elicit(question: ElicitParams): Promise<unknown> {
+    const elicit = this.#turn?.client.elicit;
+    return (await elicit?.({ ...question })) ?? { action: "cancel" };
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.terminals.clear();
     const process = this.#process;
     if (process === undefined) return;
     process.sessions.delete(this.#remoteId);
@@ -187,18 +218,63 @@ export class ExternalSession implements AgentSession {
     await process.connection.request(METHODS.closeSession, { sessionId }).catch(() => {});
   }
 
-  #take(result: SettingsResult): void {
-    const { modes, models, configOptions } = result ?? {};
-    this.#merge({
-      ...(modes ? { modes: modes as never } : {}),
-      ...(models ? { models: models as never } : {}),
-      ...(configOptions ? { configOptions } : {}),
-    });
+  #say(update: SessionUpdate): Promise<void> | undefined {
+    if (this.#turn !== undefined) return this.#turn.update(update);
+    this.#options.update(update);
+    return undefined;
   }
 
-  #merge(settings: SessionSettings): void {
-    this.#settings = { ...this.#settings, ...settings };
+  /** False where the agent cannot, or does not have it any more. */
+  async #load({ connection, sessions }: AgentProcess): Promise<boolean> {
+    const sessionId = this.#remoteId;
+    if (sessionId === "" || connection.capabilities.loadSession !== true) return false;
+    const { cwd, mcpServers, log } = this.#options;
+    sessions.set(sessionId, this);
+    this.#isLoading = true;
+    try {
+      this.#take(await connection.request(METHODS.loadSession, { sessionId, cwd, mcpServers }));
+      return true;
+    } catch (error) {
+      sessions.delete(sessionId);
+      log.warn("agent.session-lost", { error });
+      return false;
+    } finally {
+      this.#isLoading = false;
+    }
   }
+
+  async #create({ connection, sessions }: AgentProcess): Promise<void> {
+    const { cwd, mcpServers, history, remember } = this.#options;
+    this.#hasForgotten ||= this.#hasSpoken || (await isBegun(history));
+    const created = await connection
+      .request(METHODS.newSession, { cwd, mcpServers })
+      .catch(rethrow);
+    this.#remoteId = created.sessionId;
+    sessions.set(this.#remoteId, this);
+    this.#take(created);
+    await remember({ sessionId: this.#remoteId });
+  }
+
+  async #admit(turn: Turn): Promise<void> {
+    this.#hasForgotten = false;
+    const title = `Agent '${this.#agent.name}' had to begin anew`;
+    await new Speaker(turn).notice("warning", title, "it does not know what was said before");
+  }
+
+  #take(result: SettingsResult): void {
+    const { modes, models, configOptions } = result ?? {};
+    const settings: SessionSettings = {
+      ...this.#settings,
+      ...(modes ? { modes: modes as never } : {}),
+      ...(models ? { models: models as never } : {}),
+    };
+    this.#settings = Array.isArray(configOptions) ? withOptions(settings, configOptions) : settings;
+  }
+}
+
+async function isBegun(history: AgentOpenOptions["history"]): Promise<boolean> {
+  for await (const _ of history ?? []) return true;
+  return false;
 }
 
 function rethrow(error: unknown): never {

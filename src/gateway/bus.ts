@@ -14,6 +14,7 @@ export interface BusPlan {
   readonly listen: string;
   readonly certsDir: string;
   readonly clientCertificate: "require" | "request";
+  readonly callTimeout: number;
   readonly workspace: string;
   readonly plugins: readonly PluginSettings[];
 }
@@ -24,6 +25,7 @@ export function busPlan({ bus, data }: Pick<Config, "bus" | "data">): BusPlan {
     listen: bus.listen ?? BUS_ADDRESS,
     certsDir: bus.certsDir ?? join(data, "certs"),
     clientCertificate: bus.clientCertificate,
+    callTimeout: bus.callTimeout,
     workspace: bus.workspace ?? join(data, "workspace"),
     plugins: pluginsOf(bus),
   };
@@ -63,11 +65,14 @@ export async function openBus(plan: BusPlan, options: OpenBusOptions): Promise<O
   ]);
   await using opening = new AsyncDisposableStack();
   const report = (event: string, fields: Record<string, unknown>): void => log.warn(event, fields);
-  const { workspace } = plan;
+  const { workspace, callTimeout } = plan;
   const storage = opening.use(new BusStorage({ data, workspace, report }));
   const transport = await busTransport();
   const orchestrator = opening.use(
-    await Orchestrator.open({ ...plan, offer, log, storage: storage.handlers, transport }),
+    await Orchestrator.open({
+      ...plan,
+      ...{ offer, log, transport, storage: storage.handlers, limits: { call: callTimeout } },
+    }),
   );
   await orchestrator.configure(plan.plugins);
   offer.waitFor(() => orchestrator.known());

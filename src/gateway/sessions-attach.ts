@@ -75,7 +75,9 @@ function here(house: House, opening: AsyncDisposableStack): Channel<string> {
   const sessions = opening.use(new LateSessions(house));
   const door = new AcpDoor({ sessions: sessions.open, limits: house.config.limits.messages });
   const [ours, theirs] = memoryPair();
-  const conversation = new AcpConversation(door, theirs, house.furnish(door.peerOptions));
+  const conversation = new AcpConversation(door, theirs, {
+    peer: house.furnish(door.peerOptions),
+  });
   opening.defer(() => conversation.close(0));
   return ours;
 }

@@ -3,6 +3,7 @@ import type { SessionEvent } from "../session/event.ts";
 import { AuditLog } from "../store/audit-log.ts";
 import { type SessionRecord, SessionLog } from "../store/session-log.ts";
 import { type PermissionRule, SessionRules } from "../store/session-rules.ts";
+import { forgetUndo } from "./forget-undo.ts";
 import type { House } from "./house.ts";
 
 export type { PermissionRule, SessionEvent, SessionRecord };
@@ -70,6 +71,7 @@ export class SessionDesk implements AsyncDisposable {
   async delete(id: string): Promise<void> {
     const { key } = await this.#log.hold(id);
     await this.#log.release(key);
+    await forgetUndo(this.#data, id);
     await this.#log.delete(id);
   }
 

@@ -177,6 +177,7 @@ export class Plugin {
     const client = new BusClient({
       name: `Plugin '${this.id}'`,
       dial: (given) => this.#options.dial(address, `orchestrator-to-${this.id}`, given),
+      patience: this.#limits.call,
       lost: ({ message }) => {
         // Of one that is asked to end, it is no news.
         if (this.#running?.client !== client) return;

@@ -28,6 +28,8 @@ export interface PluginLimits extends BackoffLimits {
   readonly health: number;
   /** Looks in a row that may fail. */
   readonly mostUnhealthy: number;
+  /** For its answer to anything else, or the next piece of it. */
+  readonly call: number;
   /** For its own end, before it is ended. */
   readonly shutdown: number;
 }
@@ -42,5 +44,6 @@ export const DEFAULT_PLUGIN_LIMITS: PluginLimits = {
   healthEvery: 15_000,
   health: 5_000,
   mostUnhealthy: 3,
+  call: 600_000,
   shutdown: 5_000,
 };

@@ -1,8 +1,9 @@
 import type { ChosenSettings } from "./agent.ts";
-import type { SettingEvent } from "./event.ts";
 import type { HeldSession, SessionStore } from "./store.ts";
 
 export interface Notes {
+  /** Who began it, where the transport knew. */
+  readonly owner?: string;
   readonly chosen?: ChosenSettings;
   readonly memory?: unknown;
   /** The turn that is running, to be found interrupted by whoever opens the session next. */
@@ -27,18 +28,14 @@ export class SessionNotes {
     return this.#title;
   }
 
+  get kept(): Notes {
+    return this.#notes;
+  }
+
   /** Changes what is given, and leaves the rest. */
   async keep(notes: Notes, more: { title?: string; updated?: number } = {}): Promise<void> {
     this.#notes = { ...this.#notes, ...notes };
     this.#title = more.title ?? this.#title;
     await this.#store.describe(this.#key, { notes: this.#notes, ...more });
-  }
-
-  chose({ setting, id, value }: Omit<SettingEvent, "kind">): Promise<void> {
-    const { chosen = {} } = this.#notes;
-    if (setting === "mode") return this.keep({ chosen: { ...chosen, modeId: id } });
-    if (setting === "model") return this.keep({ chosen: { ...chosen, modelId: id } });
-    const configOptions = { ...chosen.configOptions, [id]: value };
-    return this.keep({ chosen: { ...chosen, configOptions } });
   }
 }

@@ -4,14 +4,14 @@ import type { AgentSession, SessionSettings, SessionUpdate, TurnClient, TurnEnd 
 import { Audience } from "./audience.ts";
 import { clientServices } from "./client-services.ts";
 import type { SessionClient } from "./client.ts";
-import type { EndEvent, SettingEvent } from "./event.ts";
+import type { EndEvent } from "./event.ts";
 import type { SessionLimits } from "./limits.ts";
 import type { PermissionOutcome, PermissionRequest } from "./permission.ts";
 import { PermissionDesk } from "./permission-desk.ts";
 import type { RunningTurn, TurnHost } from "./running-turn.ts";
 import { SessionError } from "./session-error.ts";
-import { SessionNotes } from "./session-notes.ts";
-import { inBothForms } from "./settings.ts";
+import { type Notes, SessionNotes } from "./session-notes.ts";
+import { chosenAfter, type ChosenSetting, inBothForms } from "./settings.ts";
 import type { HeldSession, RuleStore, SessionStore } from "./store.ts";
 import { Transcript } from "./transcript.ts";
 import { type PromptOptions, Turns } from "./turns.ts";
@@ -79,6 +79,10 @@ export class Session implements TurnHost {
   /** For the registry: who works here from now on. */
   begin(agent: AgentSession): void {
     this.#agent = agent;
+  }
+
+  get notes(): Notes {
+    return this.#notes.kept;
   }
 
   get settings(): SessionSettings {
@@ -149,9 +153,10 @@ export class Session implements TurnHost {
   }
 
   /** Writes down what was chosen, and tells the others. */
-  async chose(setting: Omit<SettingEvent, "kind">, by: SessionClient | undefined): Promise<void> {
-    await this.#notes.chose(setting);
+  async chose(setting: ChosenSetting, by: SessionClient | undefined): Promise<void> {
     const { modes, configOptions = [] } = this.settings;
+    const { chosen = {} } = this.notes;
+    await this.#notes.keep({ chosen: chosenAfter(chosen, setting, configOptions) });
     const shows: SessionUpdate[] = [{ sessionUpdate: "config_option_update", configOptions }];
     if (setting.setting === "mode" && modes !== undefined) {
       const { currentModeId } = modes;

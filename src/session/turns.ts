@@ -1,6 +1,6 @@
 import { TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
-import type { AgentSession, ContentBlock, Meta, SessionUpdate, TurnEnd } from "./agent.ts";
+import type { AgentSession, ContentBlock, Meta, TurnEnd } from "./agent.ts";
 import type { Audience } from "./audience.ts";
 import type { SessionClient } from "./client.ts";
 import type { EndEvent } from "./event.ts";
@@ -32,6 +32,10 @@ export interface PromptOptions {
   readonly meta?: Meta | undefined;
   /** What becomes of it while another is worked on; it is refused, if that is not said. */
   readonly whileRunning?: "steer" | "queue" | undefined;
+  /** Hears that it is part of the conversation now, and under which id. */
+  readonly inserted?: ((messageId: string) => void) | undefined;
+  /** Whether it still is wanted, once another is done. */
+  readonly isWanted?: () => boolean;
 }
 
 /** The turns of a session, one at a time, each from its prompt to its end in the transcript. */
@@ -40,6 +44,7 @@ export class Turns {
   #running: RunningTurn | undefined;
   #over: Promise<unknown> = Promise.resolve();
   #isStopping = false;
+  #cancels = 0;
 
   constructor(options: TurnsOptions) {
     this.#options = options;
@@ -53,9 +58,14 @@ export class Turns {
   async prompt(options: PromptOptions): Promise<TurnEnd> {
     const { sessionId, limits, host, agent, ready } = this.#options;
     const { prompt, client, meta, whileRunning } = options;
+    const cancels = this.#cancels;
     while (this.#running !== undefined) {
-      if (whileRunning === "queue") await this.#over;
-      else if (whileRunning === "steer") return this.#steer(this.#running, options);
+      if (whileRunning === "queue") {
+        await this.#over;
+        // What calls off the work calls off what waits for it.
+        const isWanted = options.isWanted?.() ?? true;
+        if (this.#cancels !== cancels || !isWanted) return { stopReason: "cancelled" };
+      } else if (whileRunning === "steer") return this.#steer(this.#running, options);
       else
         throw new SessionError("session-locked", `Session '${sessionId}' is working on a prompt.`);
     }
@@ -64,7 +74,7 @@ export class Turns {
     const turn = new RunningTurn(host, { prompt, prompter: client, meta, timeout, cancelGrace });
     this.#running = turn;
     const work = ready()
-      .then(() => this.#work(turn))
+      .then(() => this.#work(turn, options))
       .finally(() => (this.#running = undefined));
     this.#over = work.catch(() => {});
     return work;
@@ -72,6 +82,7 @@ export class Turns {
 
   /** Calls the running turn off, if there is one. */
   cancel(reason: Error): void {
+    this.#cancels++;
     this.#running?.cancel(reason);
     this.#options.audience.attendance.cancelAsking();
   }
@@ -97,20 +108,25 @@ export class Turns {
     await notes.keep({ turn: undefined });
   }
 
-  async #steer(turn: RunningTurn, { prompt, client }: PromptOptions): Promise<TurnEnd> {
-    await this.#recordPrompt(turn, prompt, client, { steers: true });
+  async #steer(turn: RunningTurn, { prompt, client, inserted }: PromptOptions): Promise<TurnEnd> {
+    const messageId = crypto.randomUUID();
+    await this.#recordPrompt(turn, prompt, client, { messageId, steers: true });
+    inserted?.(messageId);
     turn.steer(prompt);
     await this.#over;
     return { stopReason: turn.isCancelled ? "cancelled" : "end_turn" };
   }
 
-  async #work(turn: RunningTurn): Promise<TurnEnd> {
-    const { notes, log, sessionId } = this.#options;
+  async #work(turn: RunningTurn, { inserted, isWanted }: PromptOptions): Promise<TurnEnd> {
+    const { notes, log, sessionId, audience } = this.#options;
     const agent = this.#options.agent();
     const title = notes.title ?? titleOf(turn.prompt);
     const titled = title === undefined ? {} : { title };
     await notes.keep({ turn: turn.id }, { ...titled, updated: Date.now() });
     await this.#recordPrompt(turn, turn.prompt, turn.prompter);
+    inserted?.(turn.id);
+    this.#announce(turn, "running");
+    if (isWanted?.() === false) this.cancel(new TrunklineError("cancelled", NO_LONGER_WANTED));
     let end: TurnEnd | undefined;
     let failure: unknown;
     try {
@@ -118,6 +134,8 @@ export class Turns {
     } catch (error) {
       failure = error;
     }
+    // What an agent asked that failed or was given up is no longer wanted.
+    audience.attendance.cancelAsking();
     if (this.#isStopping) {
       end = undefined;
       failure = STOPPED;
@@ -134,15 +152,16 @@ export class Turns {
     turn: RunningTurn,
     prompt: readonly ContentBlock[],
     client: SessionClient | undefined,
-    more: { readonly steers?: true } = {},
+    more: { readonly messageId?: string; readonly steers?: true } = {},
   ): Promise<void> {
     const by = client?.name ?? "unknown";
     const event = { kind: "prompt", turnId: turn.id, prompt, by, ...more } as const;
-    await this.#options.transcript.record(event, updatesOf(event, false), client);
+    const shows = updatesOf(event, false);
+    await this.#options.transcript.record(event, shows, unlessEchoed(client));
   }
 
   async #recordEnd(turn: RunningTurn, end: TurnEnd | undefined, failure: unknown): Promise<void> {
-    const { transcript, notes, audience } = this.#options;
+    const { transcript, notes } = this.#options;
     if (end === undefined || turn.isCancelled) this.#failTools(turn.openTools);
     const { stopReason = "interrupted", usage } = end ?? {};
     const why = end === undefined ? { error: wordsOf(failure) } : {};
@@ -150,8 +169,17 @@ export class Turns {
     await transcript.record({ kind: "end", turnId: turn.id, stopReason, ...why, ...used });
     await transcript.settled();
     await notes.keep({ turn: undefined }, { updated: Date.now() });
-    // Whoever did not ask learns here that the turn is over.
-    audience.announce(infoOf(notes.title, turn.id, stopReason), turn.prompter);
+    this.#announce(turn, stopReason, why);
+  }
+
+  /** Whoever did not ask learns here that the turn begins or is over. */
+  #announce(turn: RunningTurn, state: string, why: { readonly error?: string } = {}): void {
+    const { notes, audience } = this.#options;
+    const _meta = { trunkline: { turn: { id: turn.id, state, ...why } } };
+    const updatedAt = new Date().toISOString();
+    const title = notes.title === undefined ? {} : { title: notes.title };
+    const update = { sessionUpdate: "session_info_update", ...title, updatedAt, _meta };
+    audience.announce(update, unlessEchoed(turn.prompter));
   }
 
   #failTools(tools: readonly string[]): void {
@@ -164,11 +192,11 @@ export class Turns {
 
 const STOPPED = new TrunklineError("closed", "Trunkline was stopped while the turn was running");
 
-function infoOf(title: string | undefined, turnId: string, state: string): SessionUpdate {
-  const _meta = { trunkline: { turn: { id: turnId, state } } };
-  const titled = title === undefined ? {} : { title };
-  const updatedAt = new Date().toISOString();
-  return { sessionUpdate: "session_info_update", ...titled, updatedAt, _meta };
+const NO_LONGER_WANTED = "The turn was cancelled";
+
+/** Who is not shown what it said itself. */
+function unlessEchoed(client: SessionClient | undefined): SessionClient | undefined {
+  return client?.isEchoed === true ? undefined : client;
 }
 
 function wordsOf(error: unknown): string {

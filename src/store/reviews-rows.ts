@@ -1,4 +1,3 @@
-import { randomInt } from "node:crypto";
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 
 import { TrunklineError } from "../base/errors.ts";
@@ -158,7 +157,10 @@ const LETTERS = "0123456789abcdefghjkmnpqrstvwxyz";
 export function freeId(database: DatabaseSync): string {
   const isTaken = database.prepare("SELECT 1 FROM thread WHERE id = ?");
   for (;;) {
-    const letters = Array.from({ length: 5 }, () => LETTERS[randomInt(LETTERS.length)]);
+    // No secret, so no cryptography, which takes longer to load than a comment to be kept.
+    const letters = Array.from({ length: 5 }, () => {
+      return LETTERS[Math.floor(Math.random() * LETTERS.length)];
+    });
     const id = `r${letters.join("")}`;
     if (isTaken.get(id) === undefined) return id;
   }

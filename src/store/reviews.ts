@@ -1,8 +1,8 @@
 import { dirname, join } from "node:path";
-import { inflateSync } from "node:zlib";
 
 import { Database } from "./database.ts";
 import { thisProcess } from "./holder.ts";
+import { fromKept } from "./kept-text.ts";
 import type { Message, Proposal, Role, Thread, ThreadEvent, ThreadState } from "./review-thread.ts";
 import {
   countWaiting,
@@ -134,7 +134,7 @@ export class Reviews implements Disposable {
   text(blob: string): Promise<Uint8Array | undefined> {
     return this.#database.read((database) => {
       const row = database.prepare("SELECT content FROM text WHERE blob = ?").get(blob);
-      return row === undefined ? undefined : inflateSync(row.content as Uint8Array);
+      return row === undefined ? undefined : fromKept(row.content as Uint8Array);
     });
   }
 

@@ -13,7 +13,10 @@ class Home implements Disposable {
 
   constructor() {
     const other = { command: process.execPath, args: [AGENT] };
-    writeFileSync(join(this.path, "config.jsonc"), JSON.stringify({ agents: { other } }));
+    writeFileSync(
+      join(this.path, "config.jsonc"),
+      JSON.stringify({ agent: "other", agents: { other } }),
+    );
   }
 
   start(...args: string[]): Program {

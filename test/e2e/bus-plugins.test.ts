@@ -26,7 +26,7 @@ async function withTrouble(
   return bus;
 }
 
-describe("a plugin that does not get up", { timeout: 60_000 }, () => {
+describe("a plugin that does not get up", { timeout: 180_000 }, () => {
   const causes: Readonly<Record<string, readonly [Partial<PluginLimits>, RegExp]>> = {
     exit: [{}, /^It ended \(9\) before it was READY, after saying: the disk is on fire$/],
     "no-ready": [{ ready: 1_500 }, /^It did not say READY within 1500 ms$/],
@@ -56,7 +56,7 @@ describe("a plugin that does not get up", { timeout: 60_000 }, () => {
   });
 });
 
-describe("a plugin that is up and then is not", { timeout: 60_000 }, () => {
+describe("a plugin that is up and then is not", { timeout: 180_000 }, () => {
   it("is told of to whoever called it when it dies, and started again", async () => {
     await using home = new BusHome();
     await using bus = await BusInProcess.open(home, [home.testPlugin()]);
@@ -120,6 +120,21 @@ describe("a plugin that is up and then is not", { timeout: 60_000 }, () => {
     assert.match(wordsOf(result), /'hang' was cancelled/);
   });
 
+  for (const tool of ["hang", "stall"]) {
+    it(`is told of to whoever called it when it hangs in the call (${tool})`, async () => {
+      await using home = new BusHome();
+      await using bus = await BusInProcess.open(home, [home.testPlugin()], { call: 300 });
+      await bus.until("tools.test", ({ state }) => state === "up");
+      const hanging = bus.call(tool);
+      assert.equal(wordsOf(await bus.call("echo", { text: "others" })), "others");
+      const result = await hanging;
+      assert.equal(result.isError, true);
+      assert.match(wordsOf(result), /Waited 300 ms for Plugin 'tools\.test' to answer/);
+      assert.equal(bus.status("tools.test").restarts, 0);
+      assert.equal(wordsOf(await bus.call("echo", { text: "again" })), "again");
+    });
+  }
+
   it("may say more than anybody can read", async () => {
     await using home = new BusHome();
     await using bus = await BusInProcess.open(home, [home.testPlugin()]);
@@ -130,7 +145,7 @@ describe("a plugin that is up and then is not", { timeout: 60_000 }, () => {
   });
 });
 
-describe("a plugin that does not want to end", { timeout: 60_000 }, () => {
+describe("a plugin that does not want to end", { timeout: 180_000 }, () => {
   for (const trouble of ["hang-shutdown", "ignore-sigterm"]) {
     it(`is ended (${trouble})`, async () => {
       await using home = new BusHome();

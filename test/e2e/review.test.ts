@@ -12,15 +12,18 @@ describe("trunkline review", { timeout: 120_000 }, () => {
     using home = new ReviewHome();
     await using subscribed = await new ReviewServer(home).begin("subscriber");
     await using polling = await new ReviewServer(home).begin("poller");
-    await subscribed.ask("logging/setLevel", { level: "info" });
     await subscribed.ask("resources/subscribe", { uri: "lazygit://messages" });
     assert.equal(await polling.call("check_lazygit_messages"), "No new messages from lazygit");
     await home.add(NASTY);
     const updated = await subscribed.hear("notifications/resources/updated");
     assert.deepEqual(updated.params, { uri: "lazygit://messages" });
-    const { params } = await subscribed.hear("notifications/message");
-    const { data } = params as { data: { message: string; file: string } };
-    assert.deepEqual([data.message, data.file], ["New message from lazygit", "main.go"]);
+    // Nobody has asked for these, with a level or otherwise.
+    for (const server of [subscribed, polling]) {
+      const { params } = await server.hear("notifications/message");
+      const { level, message, data } = params as Record<string, unknown> & { data: object };
+      assert.deepEqual([level, message], ["info", "New message from lazygit"]);
+      assert.deepEqual({ ...data, thread: "" }, { file: "main.go", line: 5, thread: "", message });
+    }
     const { contents } = (await subscribed.ask("resources/read", {
       uri: "lazygit://messages",
     })) as { contents: { text: string; mimeType: string }[] };
@@ -42,8 +45,6 @@ describe("trunkline review", { timeout: 120_000 }, () => {
     };
     drop("before it ran", "2025-07-01T10:30:00Z");
     await using server = await new ReviewServer(home).begin();
-    await server.ask("logging/setLevel", { level: "info" });
-    await server.ask("tools/list");
     await server.hear("notifications/message");
     const answer = await server.call("check_lazygit_messages");
     assert.match(

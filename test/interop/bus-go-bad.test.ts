@@ -37,10 +37,12 @@ describe("an orchestrator with bad clients in Go", { timeout: 180_000 }, () => {
 
   const refused = "connection refused";
   const kinds: Readonly<Record<string, readonly [observed: string, words?: RegExp]>> = {
-    // 48, 116 and 45 among the alerts of TLS: unknown CA, certificate required, expired.
+    // 48, 116, 45 and 120 among the alerts of TLS: unknown CA, certificate required, expired, no
+    // application protocol.
     "wrong-ca": [refused, /0x130/],
     "no-cert": [refused, /0x174/],
     expired: [refused, /0x12d/],
+    "wrong-alpn": [refused, /0x178/],
     "wrong-name": [refused, /somebody\.else/],
     "huge-frame": ["answered", /over 16777216 bytes/],
     truncated: ["answered", /its last 90 bytes are missing/],
@@ -70,14 +72,6 @@ describe("an orchestrator with bad clients in Go", { timeout: 180_000 }, () => {
       if (words !== undefined) assert.match(JSON.stringify([line.answer, line.error]), words);
     });
   }
-
-  it("says of one with another protocol why it is not let in, and nobody else notices", async () => {
-    const line = await healthy.during(() => bad("wrong-alpn", "--timeout=2s"));
-    assert.equal(line.alive, true);
-    const { reason } = await orchestrator.logged("bus.refused");
-    assert.ok(typeof reason === "string");
-    assert.match(orchestrator.program.stderr, /no protocol in common/);
-  });
 
   it("serves on with 10,000 streams that are half open", async () => {
     const line = await healthy.during(() => bad("half-open", "--count=10000"));

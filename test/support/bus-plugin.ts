@@ -71,6 +71,13 @@ definePlugin({
       call: ({ bytes = 0 }) => "x".repeat(bytes),
     },
     hang: { description: "Never answers", call: () => NEVER },
+    stall: {
+      description: "Answers with a piece, and never with another",
+      async *stream() {
+        yield "first";
+        await NEVER;
+      },
+    },
     perish: {
       description: "Ends the process",
       call: () => void process.kill(process.pid, "SIGKILL"),

@@ -1,6 +1,5 @@
 import { Git } from "../../git/git.ts";
 import type { Stop } from "../../base/stop.ts";
-import { untilStopped } from "../until-stopped.ts";
 import type { TurnFiles } from "../files/turn-files.ts";
 
 /** A file that differs from the last commit. */
@@ -25,10 +24,10 @@ export async function workingChanges(files: TurnFiles, stop: Stop): Promise<Work
     "--",
     ".",
   ];
-  const [{ stdout }, root] = await untilStopped(
-    stop,
-    Promise.all([git.run(args), git.text(["rev-parse", "--show-toplevel"])]),
-  );
+  const [{ stdout }, root] = await Promise.all([
+    git.run(args, { stop }),
+    git.text(["rev-parse", "--show-toplevel"], { stop }),
+  ]);
   const records = stdout
     .toString("utf8")
     .split("\0")

@@ -266,7 +266,7 @@ describe("a tool that takes too long", () => {
     offer.tools.add({ definition, call: () => waits.promise, limits: { timeout: 50 } });
     const write = { name: "write_file", arguments: { path: "a", content: "x" } };
     const { answers, turn } = await call([{ name: "slow", arguments: {} }, write], {
-      offer,
+      offer: async () => offer,
       limits: { toolTimeout: 150 },
       turn: {
         decide: async ({ toolCall }) => {

@@ -27,6 +27,15 @@ export const BUS_SCHEMAS = {
           "Whether whoever connects must have a certificate. `request` lets in programs without " +
           "one, as Orchestra does: anybody who reaches the address can then call every tool.",
       },
+      callTimeout: {
+        type: "integer",
+        minimum: 1_000,
+        maximum: 2_147_483_647,
+        default: 600_000,
+        description:
+          "Milliseconds that a plugin may take to answer a call, or to send the next piece of an " +
+          "answer; then its caller is told that it hangs.",
+      },
       workspace: {
         type: "string",
         minLength: 1,

@@ -29,6 +29,8 @@ export interface Config {
   readonly limits: ChannelLimits &
     PeerLimits & { readonly messages: Readonly<Record<string, MessageLimit>> };
   readonly mcpServers: Readonly<Record<string, McpServer>>;
+  /** Who works in sessions where nobody says. */
+  readonly agent: string;
   readonly agents: Readonly<Record<string, AgentCommand>>;
   readonly models: Omit<Required<ModelSettings>, "default" | "providers"> & {
     readonly default?: string;
@@ -36,8 +38,9 @@ export interface Config {
   };
   readonly identities: Readonly<Record<string, IdentitySettings>>;
   readonly "x-juggler"?: Readonly<Record<string, unknown>>;
-  readonly bus: Omit<BusSettings, "clientCertificate" | "plugins"> & {
+  readonly bus: Omit<BusSettings, "clientCertificate" | "callTimeout" | "plugins"> & {
     readonly clientCertificate: "require" | "request";
+    readonly callTimeout: number;
     readonly plugins: Readonly<Record<string, PluginProgram>>;
   };
   readonly review: Required<ReviewSettings>;

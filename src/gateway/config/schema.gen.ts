@@ -29,6 +29,10 @@ export interface ConfigFile {
   readonly mcpServers?: {
     readonly [key: string]: McpServer;
   };
+  /**
+   * Who works in sessions where nobody says: one of `agents`, or `trunkline`, which is built in.
+   */
+  readonly agent?: string;
   /** Coding agents that speak ACP, by name. */
   readonly agents?: {
     readonly [key: string]: AgentCommand;
@@ -149,6 +153,8 @@ export interface AgentCommand {
   readonly env?: {
     readonly [key: string]: string;
   };
+  /** Git identity it acts as; without it, the one that the session's folder is for. */
+  readonly identity?: string;
 }
 
 /** The plugin bus. */
@@ -169,6 +175,11 @@ export interface BusSettings {
    * Orchestra does: anybody who reaches the address can then call every tool.
    */
   readonly clientCertificate?: "require" | "request";
+  /**
+   * Milliseconds that a plugin may take to answer a call, or to send the next piece of an answer;
+   * then its caller is told that it hangs.
+   */
+  readonly callTimeout?: number;
   /**
    * Folder whose `.projects` holds what plugins store as Markdown; default `workspace` in the data
    * folder. Not absolute, it counts from this file's folder.
@@ -396,6 +407,7 @@ export const checkConfigFile: Check = (value) => {
       case "serve":
       case "limits":
       case "mcpServers":
+      case "agent":
       case "agents":
       case "models":
       case "identities":
@@ -405,7 +417,7 @@ export const checkConfigFile: Check = (value) => {
       case "policy":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["$schema", "server", "data", "log", "serve", "limits", "mcpServers", "agents", "models", "identities", "x-juggler", "bus", "review", "policy"]) };
+        return { path: [key], says: unknownKey(key, ["$schema", "server", "data", "log", "serve", "limits", "mcpServers", "agent", "agents", "models", "identities", "x-juggler", "bus", "review", "policy"]) };
     }
   }
   const Schema: unknown = value.$schema;
@@ -488,6 +500,11 @@ export const checkConfigFile: Check = (value) => {
       const problem3 = checkMcpServer(item);
       if (problem3 !== undefined) return within(problem3, "mcpServers", key4);
     }
+  }
+  const agent: unknown = value.agent;
+  if (agent !== undefined) {
+    if (typeof agent !== "string") return { path: ["agent"], says: "must be a string" };
+    if (agent === "") return { path: ["agent"], says: "must not be empty" };
   }
   const agents: unknown = value.agents;
   if (agents !== undefined) {
@@ -1025,9 +1042,10 @@ export const checkAgentCommand: Check = (value) => {
       case "command":
       case "args":
       case "env":
+      case "identity":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["command", "args", "env"]) };
+        return { path: [key], says: unknownKey(key, ["command", "args", "env", "identity"]) };
     }
   }
   const command: unknown = value.command;
@@ -1049,6 +1067,11 @@ export const checkAgentCommand: Check = (value) => {
       const item2: unknown = env[key2];
       if (typeof item2 !== "string") return { path: ["env", key2], says: "must be a string" };
     }
+  }
+  const identity: unknown = value.identity;
+  if (identity !== undefined) {
+    if (typeof identity !== "string") return { path: ["identity"], says: "must be a string" };
+    if (identity === "") return { path: ["identity"], says: "must not be empty" };
   }
   return undefined;
 };
@@ -1411,11 +1434,12 @@ export const checkBusSettings: Check = (value) => {
       case "listen":
       case "certsDir":
       case "clientCertificate":
+      case "callTimeout":
       case "workspace":
       case "plugins":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["listen", "certsDir", "clientCertificate", "workspace", "plugins"]) };
+        return { path: [key], says: unknownKey(key, ["listen", "certsDir", "clientCertificate", "callTimeout", "workspace", "plugins"]) };
     }
   }
   const listen: unknown = value.listen;
@@ -1432,6 +1456,16 @@ export const checkBusSettings: Check = (value) => {
   if (clientCertificate !== undefined) {
     if (clientCertificate !== "require" && clientCertificate !== "request") {
       return { path: ["clientCertificate"], says: "must be one of: require, request" };
+    }
+  }
+  const callTimeout: unknown = value.callTimeout;
+  if (callTimeout !== undefined) {
+    if (typeof callTimeout !== "number" || !Number.isInteger(callTimeout)) {
+      return { path: ["callTimeout"], says: "must be an integer" };
+    }
+    if (callTimeout < 1000) return { path: ["callTimeout"], says: "must be at least 1000" };
+    if (callTimeout > 2147483647) {
+      return { path: ["callTimeout"], says: "must be at most 2147483647" };
     }
   }
   const workspace: unknown = value.workspace;

@@ -1,3 +1,4 @@
+import { TrunklineError } from "../../base/errors.ts";
 import type { Stop } from "../../base/stop.ts";
 import type { BidiStream } from "../../wire/quic/connection.ts";
 import type { PluginResponse } from "./plugin.gen.ts";
@@ -7,6 +8,14 @@ export interface AnswerStreamOptions {
   readonly stop?: Stop | undefined;
   /** Tells the other side that no more is wanted; it ends the stream then. */
   readonly cancel?: (() => void) | undefined;
+  /** Milliseconds to wait for each of them. */
+  readonly patience?: number | undefined;
+  /** What is waited for then, in words. */
+  readonly waitedFor?: string;
+}
+
+export function waited(milliseconds: number, what: string): TrunklineError {
+  return new TrunklineError("timeout", `Waited ${milliseconds} ms for ${what}`);
 }
 
 const CANCELLED = 1;
@@ -22,18 +31,23 @@ const ENDING = 2_000;
  */
 export async function* answersOn(
   stream: BidiStream,
-  { stop, cancel }: AnswerStreamOptions,
+  { stop, cancel, patience, waitedFor = "an answer" }: AnswerStreamOptions,
 ): AsyncGenerator<PluginResponse, void, void> {
   const answers = readResponses(stream);
   let isOver = false;
   let isLast = false;
   let giveUp = (_reason: Error): void => {};
   const listener = { stopped: (reason: Error) => giveUp(reason) };
+  const late =
+    patience === undefined
+      ? undefined
+      : setTimeout(() => giveUp(waited(patience, waitedFor)), patience);
   try {
     for (;;) {
       // Not a race with one promise for all answers: that would remember each of them.
       const { promise, resolve, reject } = Promise.withResolvers<IteratorResult<PluginResponse>>();
       giveUp = reject;
+      late?.refresh();
       stop?.remove(listener);
       stop?.add(listener);
       answers.next().then(resolve, (error: unknown) => {
@@ -47,6 +61,7 @@ export async function* answersOn(
       yield next.value;
     }
   } finally {
+    clearTimeout(late);
     stop?.remove(listener);
     if (!isOver && !isLast) cancel?.();
     if (!isOver && (isLast || cancel !== undefined)) void runOut(stream, answers);

@@ -3,7 +3,7 @@ import type { Stop, StopListener } from "../../base/stop.ts";
 import { MAX_FRAME } from "../../wire/framing/length-prefixed.ts";
 import type { BidiStream } from "../../wire/quic/connection.ts";
 import { ConnectionError } from "../../wire/quic/connection-error.ts";
-import { answersOn } from "./answer-stream.ts";
+import { answersOn, waited } from "./answer-stream.ts";
 import { bodyOf, decodeResponse, encodeRequest, type RequestInit } from "./codec.ts";
 import type { PluginResponse } from "./plugin.gen.ts";
 import { Redial, type RedialOptions } from "./redial.ts";
@@ -11,10 +11,15 @@ import { Redial, type RedialOptions } from "./redial.ts";
 /** What is asked, by the name of its kind. */
 export type Asked = NonNullable<RequestInit["request"]>;
 
+export interface BusClientOptions extends RedialOptions {
+  /** Milliseconds to wait for an answer, or a piece of one, where a request has no limit itself. */
+  readonly patience?: number;
+}
+
 export interface AskOptions {
   /** Gives the request up. */
   readonly stop?: Stop;
-  /** Milliseconds to wait for the answer; no limit when left out. */
+  /** Milliseconds to wait for the answer; else as long as the client waits for any. */
   readonly timeout?: number;
   /** Asks once more when the connection is lost over it: only where that is harmless. */
   readonly again?: boolean;
@@ -29,7 +34,7 @@ export interface AskForManyOptions {
 /** Milliseconds that the other side may take to hear that no more is wanted. */
 const CANCELLING = 2_000;
 /** Milliseconds that a request which may be asked twice waits for a lost connection. */
-const PATIENCE = 5_000;
+const COMING_BACK = 5_000;
 /** The largest frame and its length. */
 const MOST_BYTES = MAX_FRAME + 4;
 const CANCELLED = 1;
@@ -37,11 +42,13 @@ const CANCELLED = 1;
 /** The asking side of the bus: a stream for each request, on a connection that comes back. */
 export class BusClient implements AsyncDisposable {
   readonly #name: string;
+  readonly #patience: number | undefined;
   readonly #redial: Redial;
   #lastId = 0;
 
-  constructor(options: RedialOptions) {
+  constructor(options: BusClientOptions) {
     this.#name = options.name;
+    this.#patience = options.patience;
     this.#redial = new Redial(options);
   }
 
@@ -79,7 +86,12 @@ export class BusClient implements AsyncDisposable {
     const tell = (): void => {
       if (cancel !== undefined) this.ask(cancel, { timeout: CANCELLING }).catch(() => {});
     };
-    yield* answersOn(stream, { stop, cancel: cancel === undefined ? undefined : tell });
+    yield* answersOn(stream, {
+      stop,
+      cancel: cancel === undefined ? undefined : tell,
+      patience: this.#patience,
+      waitedFor: this.#answerTo(request),
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -90,7 +102,8 @@ export class BusClient implements AsyncDisposable {
     const requestId = this.#nextId();
     const frame = encodeRequest({ requestId, request });
     const stream = await this.#open();
-    using limit = new Limit(stream, options, `${this.#name} to answer '${request.case}'`);
+    const { stop, timeout = this.#patience } = options;
+    using limit = new Limit(stream, stop, timeout, this.#answerTo(request));
     let bytes: Uint8Array;
     try {
       // The end goes out with the request: others lose track of a stream whose end comes apart.
@@ -129,12 +142,16 @@ export class BusClient implements AsyncDisposable {
     stop?.add(off);
     try {
       await Promise.race([
-        this.#redial.back(PATIENCE).catch(() => Promise.reject(lost)),
+        this.#redial.back(COMING_BACK).catch(() => Promise.reject(lost)),
         called.promise,
       ]);
     } finally {
       stop?.remove(off);
     }
+  }
+
+  #answerTo(request: Asked): string {
+    return `${this.#name} to answer '${request.case}'`;
   }
 
   #nextId(): string {
@@ -171,13 +188,16 @@ class Limit implements StopListener, Disposable {
   /** Why it was broken off, if it was. */
   reason: Error | undefined;
 
-  constructor(stream: BidiStream, { stop, timeout }: AskOptions, what: string) {
+  constructor(
+    stream: BidiStream,
+    stop: Stop | undefined,
+    timeout: number | undefined,
+    what: string,
+  ) {
     this.#stream = stream;
     this.#stop = stop;
     if (timeout !== undefined) {
-      this.#timer = setTimeout(() => {
-        this.stopped(new TrunklineError("timeout", `Waited ${timeout} ms for ${what}`));
-      }, timeout);
+      this.#timer = setTimeout(() => this.stopped(waited(timeout, what)), timeout);
     }
     stop?.add(this);
   }

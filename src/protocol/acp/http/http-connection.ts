@@ -26,6 +26,8 @@ interface Way {
  */
 export class HttpConnection implements Channel<string> {
   readonly id = crypto.randomUUID();
+  /** The principal who opened it. */
+  readonly owner: string;
   readonly #limits: ChannelLimits;
   readonly #ways = new Map<string, Way>();
   /** The sessions of requests that have no answer yet, by the requests' ids. */
@@ -36,8 +38,9 @@ export class HttpConnection implements Channel<string> {
   #readAt = performance.now();
   #isOver = false;
 
-  constructor(limits: ChannelLimits) {
+  constructor(limits: ChannelLimits, owner: string) {
     this.#limits = limits;
+    this.owner = owner;
   }
 
   receive(sink: Sink<string>): void {

@@ -24,6 +24,11 @@ const TLSEXT_HOST_NAME = 0n;
 const NO_BLOCK = 1n;
 /** Then the other endpoints have their turn. */
 const MOST_TURNS = 8;
+/**
+ * Bytes that are read before the peer is told of the room they made. OpenSSL tells when a quarter of
+ * a window is left at the latest, which is far more: a peer that waits for it is told in time.
+ */
+const WORTH_TELLING = 16 * 1024;
 const timeout = pinnedBuffer(16);
 const timeoutAddress = addressOf(timeout);
 const isInfinite = pinnedBuffer(4);
@@ -41,6 +46,7 @@ export abstract class Endpoint {
   abstract readonly fd: number;
   /** The time at which OpenSSL wants its turn without anything having come. */
   deadline = 0;
+  #read = 0;
 
   constructor(engine: Engine) {
     this.engine = engine;
@@ -57,16 +63,22 @@ export abstract class Endpoint {
       native.SSL_handle_events(this.root);
       this.#tidy();
       this.engine.needsTurn = false;
+      this.#read = 0;
       this.pollSet.settle();
       for (const connection of this.#unsettled) {
         connection.advance();
         if (connection.isOpen) this.#unsettled.delete(connection);
       }
       turns += 1;
-      // Reading made room, of which the peer has to be told; and more may have come meanwhile.
     } while (this.engine.needsTurn && turns < MOST_TURNS);
     if (this.engine.needsTurn) this.engine.touch(this);
     this.#updateDeadline();
+  }
+
+  /** Bytes were read, which made room. */
+  took(bytes: number): void {
+    this.#read += bytes;
+    if (this.#read >= WORTH_TELLING) this.engine.needsTurn = true;
   }
 
   drop(connection: NativeConnection): void {
@@ -101,6 +113,7 @@ export abstract class Endpoint {
     if (isInfinite.readUInt32LE() !== 0) return;
     const seconds = Number(timeout.readBigUInt64LE(0));
     const microseconds = Number(timeout.readBigUInt64LE(8));
+    if (seconds === 0 && microseconds === 0) this.engine.touch(this);
     this.deadline = this.engine.now + seconds * 1_000 + microseconds / 1_000;
   }
 }

@@ -3,15 +3,16 @@ import type { DialSettings, Ending, ListenSettings, TlsSettings } from "../setti
 import { ControlPipe } from "./control-pipe.ts";
 import { ClientEndpoint, type Endpoint, ListenerEndpoint } from "./endpoint.ts";
 import { EngineError } from "./engine-error.ts";
+import { watchFiles } from "./file-watch.ts";
 import type { NativeConnection } from "./native-connection.ts";
 import type { NativeStream } from "./native-stream.ts";
-import { PollList } from "./poll-list.ts";
 
-const POLL_IN = 1;
-const POLL_OUT = 4;
 const DOOM: Ending = { trouble: "limit", detail: "too many exchanges were broken off" };
-/** Those two come first among what is polled. */
-const PIPES = 2;
+/**
+ * Milliseconds that a deadline may be missed by, so that in a busy engine it is met when something
+ * comes anyway. What falls due is mostly an acknowledgement, and each would wake two engines.
+ */
+const SLACK = 5;
 
 /**
  * The loop of the process that runs native code: waits for the sockets, the program and the next
@@ -27,26 +28,22 @@ export class Engine {
   now = performance.now();
   /** Something was done in this turn of an endpoint that takes another one. */
   needsTurn = false;
-  readonly #endpoints: Endpoint[] = [];
+  /** By their socket. */
+  readonly #endpoints = new Map<number, Endpoint>();
   readonly #listeners = new Map<number, ListenerEndpoint>();
   readonly #touched = new Set<Endpoint>();
   readonly #starved = new Set<Endpoint>();
-  readonly #polled = new PollList();
+  readonly #files = watchFiles();
+  #awaitsRoom = false;
+  #isWanted = true;
   #nextCheck = Infinity;
   #lastId = 1;
 
   /** Runs until the program is gone. */
   run(): void {
-    for (;;) {
+    this.#files.awaitInput(this.pipe.inputFd);
+    do {
       this.#wait();
-      this.now = performance.now();
-      // First, since commands change which endpoints there are.
-      for (let index = 0; index < this.#endpoints.length; index++) {
-        const endpoint = this.#endpoints[index] as Endpoint;
-        const hasInput = this.#polled.happened(PIPES + index);
-        if (hasInput || endpoint.deadline <= this.now) this.#touched.add(endpoint);
-      }
-      if (this.#polled.happened(0) && !this.pipe.read(this.#command)) break;
       if (this.now >= this.#nextCheck) this.#check();
       this.#serve();
       for (const connection of this.doomed) connection.abandon(DOOM);
@@ -56,7 +53,7 @@ export class Engine {
         for (const endpoint of this.#starved) this.#touched.add(endpoint);
         this.#starved.clear();
       }
-    }
+    } while (this.#isWanted);
     for (const connection of [...this.connections.values()]) connection.abandon();
   }
 
@@ -88,8 +85,8 @@ export class Engine {
   }
 
   removeEndpoint(endpoint: Endpoint): void {
-    const index = this.#endpoints.indexOf(endpoint);
-    if (index >= 0) this.#endpoints.splice(index, 1);
+    this.#files.forget(endpoint.fd);
+    this.#endpoints.delete(endpoint.fd);
     this.#touched.delete(endpoint);
     this.#starved.delete(endpoint);
   }
@@ -99,17 +96,37 @@ export class Engine {
   }
 
   #wait(): void {
-    let deadline = this.#nextCheck;
-    this.#polled.set(0, this.pipe.inputFd, POLL_IN);
-    this.#polled.set(1, this.pipe.hasOutput ? this.pipe.outputFd : -1, POLL_OUT);
-    for (let index = 0; index < this.#endpoints.length; index++) {
-      const endpoint = this.#endpoints[index] as Endpoint;
-      this.#polled.set(PIPES + index, endpoint.fd, POLL_IN);
-      if (endpoint.deadline < deadline) deadline = endpoint.deadline;
+    const ready = this.#files.wait(this.#patience());
+    this.now = performance.now();
+    // Deadlines and sockets first, since commands change which endpoints there are.
+    for (const endpoint of this.#endpoints.values()) {
+      if (endpoint.deadline <= this.now) this.#touched.add(endpoint);
     }
-    const wait = this.#touched.size > 0 ? 0 : Math.ceil(deadline - performance.now());
-    const milliseconds = wait === Infinity ? -1 : Math.max(0, wait);
-    this.#polled.wait(PIPES + this.#endpoints.length, milliseconds);
+    for (const fd of ready) {
+      const endpoint = this.#endpoints.get(fd);
+      if (endpoint !== undefined) this.#touched.add(endpoint);
+    }
+    if (ready.includes(this.pipe.inputFd)) this.#isWanted = this.pipe.read(this.#command);
+  }
+
+  /** Milliseconds to wait when nothing comes. */
+  #patience(): number {
+    this.#awaitRoom();
+    if (this.#touched.size > 0) return 0;
+    let deadline = this.#nextCheck;
+    for (const endpoint of this.#endpoints.values()) {
+      if (endpoint.deadline + SLACK < deadline) deadline = endpoint.deadline + SLACK;
+    }
+    if (deadline === Infinity) return -1;
+    return Math.max(0, Math.ceil(deadline - performance.now()));
+  }
+
+  #awaitRoom(): void {
+    const { hasOutput, outputFd } = this.pipe;
+    if (hasOutput === this.#awaitsRoom) return;
+    this.#awaitsRoom = hasOutput;
+    if (hasOutput) this.#files.awaitRoom(outputFd);
+    else this.#files.forget(outputFd);
   }
 
   #serve(): void {
@@ -197,7 +214,8 @@ export class Engine {
   }
 
   #add(endpoint: Endpoint): void {
-    this.#endpoints.push(endpoint);
+    this.#endpoints.set(endpoint.fd, endpoint);
+    this.#files.awaitInput(endpoint.fd);
     this.#touched.add(endpoint);
   }
 

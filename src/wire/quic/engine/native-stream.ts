@@ -151,7 +151,7 @@ export class NativeStream implements Waiting {
       const flags = (this.#isAnnounced ? 0 : FIRST) | (this.#isRead ? LAST : 0);
       this.#isAnnounced = true;
       pipe.commit(EVENT.data, flags, this.id, lead + got);
-      this.#connection.engine.needsTurn = true;
+      this.endpoint.took(got);
     }
     if (pipe.isFull) this.#connection.engine.starve(this.endpoint);
   }

@@ -99,6 +99,7 @@ const INTERNALS = {
   ossl_quic_channel_is_handshake_confirmed: { arguments: [P], return: INT },
   ossl_quic_channel_get_qsm: { arguments: [P], return: P },
   ossl_quic_stream_map_get_by_id: { arguments: [P, "u64"], return: P },
+  ossl_quic_stream_map_update_state: { arguments: [P, P], return: "void" },
   ossl_quic_stream_map_release: { arguments: [P, P], return: "void" },
 } as const;
 

@@ -58,7 +58,11 @@ export class SpentStreams {
     const channel = internals.ossl_quic_conn_get_channel(this.#connection);
     const map = internals.ossl_quic_channel_get_qsm(channel);
     const stream = internals.ossl_quic_stream_map_get_by_id(map, id);
-    if (stream !== NULL) internals.ossl_quic_stream_map_release(map, stream);
+    if (stream === NULL) return;
+    // A stream may be in the list of those with something to send after it has nothing more to say;
+    // to release it there would leave that list with a pointer to what is gone.
+    internals.ossl_quic_stream_map_update_state(map, stream);
+    internals.ossl_quic_stream_map_release(map, stream);
   }
 }
 

@@ -10,7 +10,11 @@ const CTRL_SESSION_CACHE_MODE = 44;
 const CTRL_EXTRA_CHAIN_CERT = 14;
 const CTRL_CLEAR_EXTRA_CHAIN_CERTS = 83;
 const ALPN_OK = 0;
-const ALPN_FATAL = 2;
+/**
+ * None in common: whoever sees that has to end the handshake, and OpenSSL does so here at its end. To
+ * refuse at once would be forthright, but OpenSSL then mostly forgets to tell the client.
+ */
+const ALPN_NONE = 3;
 
 /** How one side of a handshake proves itself and whom it believes. Owns the native context. */
 export class TlsContext implements Disposable {
@@ -106,7 +110,7 @@ export class TlsContext implements Disposable {
     this.#alpnCallback = library.registerCallback(
       { arguments: ["pointer", "pointer", "pointer", "pointer", "u32", "pointer"], return: "i32" },
       (_ssl, out, outLength, offered, length) => {
-        if (!offers(offered as Pointer, length, ours)) return ALPN_FATAL;
+        if (!offers(offered as Pointer, length, ours)) return ALPN_NONE;
         setUint64(out as Pointer, 0, name);
         setUint8(outLength as Pointer, 0, ours.length);
         return ALPN_OK;
