@@ -8,6 +8,7 @@ import type { UpdateParams } from "../protocol/acp/schema.gen.ts";
 import type { Agent, AgentOpenOptions } from "../session/agent.ts";
 import { childChannel } from "../wire/channel/child.ts";
 import type { ActsAs, AgentIdentity } from "./agent-identity.ts";
+import { ExternalOffer } from "./external-offer.ts";
 import { ExternalSession } from "./external-session.ts";
 
 export interface ExternalAgentOptions {
@@ -24,6 +25,7 @@ export interface ExternalAgentOptions {
 /** A process that speaks ACP, for as long as it lives. */
 export interface AgentProcess {
   readonly connection: AgentConnection;
+  readonly offer: ExternalOffer;
   /** By the agent's own name for them. */
   readonly sessions: Map<string, ExternalSession>;
 }
@@ -106,7 +108,7 @@ export class ExternalAgent implements Agent, AsyncDisposable {
       });
       // It may close its output and linger.
       void connection.ended.then(gone).then(() => child.end());
-      return { connection, sessions };
+      return { connection, offer: new ExternalOffer(name, connection.capabilities), sessions };
     } catch (error) {
       gone();
       await started?.end();

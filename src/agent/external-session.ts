@@ -1,8 +1,11 @@
+import { resolve } from "node:path";
+
 import { TrunklineError } from "../base/errors.ts";
 import { METHODS } from "../protocol/acp/methods.ts";
 import type {
   CreateTerminalParams,
   ElicitParams,
+  NewSessionParams,
   PermissionParams,
   ReadFileParams,
   SettingsResult,
@@ -23,6 +26,7 @@ import { type AgentIdentity, identityVariables } from "./agent-identity.ts";
 import type { AgentProcess, ExternalAgent } from "./external-agent.ts";
 import { chooseAgain } from "./external-choices.ts";
 import { ExternalFiles } from "./external-files.ts";
+import type { ExternalOffer } from "./external-offer.ts";
 import { ExternalTerminals } from "./external-terminals.ts";
 import { Speaker } from "./turn/speaker.ts";
 
@@ -84,15 +88,16 @@ export class ExternalSession implements AgentSession {
   }
 
   async prompt(turn: Turn): Promise<TurnEnd> {
-    const { connection } = await this.begin();
+    const { connection, offer } = await this.begin();
     const sessionId = this.#remoteId;
+    const prompt = offer.fit(turn.prompt);
     const stopped = (): void => connection.cancel(sessionId);
     this.#turn = turn;
     turn.stop.add({ stopped });
     try {
       if (this.#hasForgotten) await this.#admit(turn);
       this.#hasSpoken = true;
-      const params = { sessionId, prompt: turn.prompt };
+      const params = { sessionId, prompt };
       const { stopReason, usage, _meta } = await connection.request(METHODS.prompt, params);
       return { stopReason, ...(usage ? { usage } : {}), ...(_meta ? { _meta } : {}) };
     } catch (error) {
@@ -163,14 +168,15 @@ export class ExternalSession implements AgentSession {
     };
     const place = await this.#files.within(path);
     const read = this.#turn?.client.fs?.readTextFile;
-    const content = read ? await read(place, range) : await this.#files.read(place, range);
+    // Editors know their files by the names that people use.
+    const content = read ? await read(resolve(path), range) : await this.#files.read(place, range);
     return { content };
   }
 
   async writeTextFile({ path, content }: WriteFileParams): Promise<unknown> {
     const place = await this.#files.within(path);
     const write = this.#turn?.client.fs?.writeTextFile;
-    if (write !== undefined) await write(place, content);
+    if (write !== undefined) await write(resolve(path), content);
     else await this.#files.write(place, content);
     return {};
   }
@@ -211,11 +217,19 @@ export class ExternalSession implements AgentSession {
     const process = this.#process;
     if (process === undefined) return;
     process.sessions.delete(this.#remoteId);
-    const { sessionCapabilities } = process.connection.capabilities;
-    const { close } = (sessionCapabilities ?? {}) as { close?: unknown };
-    if (close === undefined || close === null) return;
+    if (!process.offer.closes) return;
     const sessionId = this.#remoteId;
     await process.connection.request(METHODS.closeSession, { sessionId }).catch(() => {});
+  }
+
+  /** Where it works and with what, as far as it can. */
+  #place(offer: ExternalOffer): NewSessionParams {
+    const { cwd, mcpServers, additionalDirectories: folders, log } = this.#options;
+    const unfit = mcpServers.filter((server) => !offer.takesServer(server));
+    for (const { name, type } of unfit) log.warn("agent.server-not-taken", { server: name, type });
+    const place = { cwd, mcpServers: mcpServers.filter((server) => offer.takesServer(server)) };
+    const isMore = offer.takesDirectories && folders.length > 0;
+    return isMore ? { ...place, additionalDirectories: [...folders] } : place;
   }
 
   #say(update: SessionUpdate): Promise<void> | undefined {
@@ -225,14 +239,15 @@ export class ExternalSession implements AgentSession {
   }
 
   /** False where the agent cannot, or does not have it any more. */
-  async #load({ connection, sessions }: AgentProcess): Promise<boolean> {
+  async #load({ connection, sessions, offer }: AgentProcess): Promise<boolean> {
     const sessionId = this.#remoteId;
-    if (sessionId === "" || connection.capabilities.loadSession !== true) return false;
-    const { cwd, mcpServers, log } = this.#options;
+    if (sessionId === "" || !(offer.resumes || offer.loads)) return false;
+    const method = offer.resumes ? METHODS.resumeSession : METHODS.loadSession;
+    const { log } = this.#options;
     sessions.set(sessionId, this);
     this.#isLoading = true;
     try {
-      this.#take(await connection.request(METHODS.loadSession, { sessionId, cwd, mcpServers }));
+      this.#take(await connection.request(method, { sessionId, ...this.#place(offer) }));
       return true;
     } catch (error) {
       sessions.delete(sessionId);
@@ -243,12 +258,11 @@ export class ExternalSession implements AgentSession {
     }
   }
 
-  async #create({ connection, sessions }: AgentProcess): Promise<void> {
-    const { cwd, mcpServers, history, remember } = this.#options;
+  async #create({ connection, sessions, offer }: AgentProcess): Promise<void> {
+    const { history, remember } = this.#options;
     this.#hasForgotten ||= this.#hasSpoken || (await isBegun(history));
-    const created = await connection
-      .request(METHODS.newSession, { cwd, mcpServers })
-      .catch(rethrow);
+    const place = this.#place(offer);
+    const created = await connection.request(METHODS.newSession, place).catch(rethrow);
     this.#remoteId = created.sessionId;
     sessions.set(this.#remoteId, this);
     this.#take(created);
