@@ -112,6 +112,23 @@ describe("trunkline config path", () => {
   });
 });
 
+describe("trunkline config path of a file that is wrong", () => {
+  it("still prints it, with what is wrong on stderr", async () => {
+    await using home = await SampleHome.create();
+    await home.write(home.userFile, "{");
+    const problem = `${home.userFile}:1:2: expected '}'`;
+    assert.deepEqual(await run(path, home, {}), {
+      code: 0,
+      out: `${home.userFile}\n`,
+      err: `${problem}\n`,
+    });
+    assert.deepEqual(JSON.parse((await run(path, home, { json: true })).out), {
+      files: [{ kind: "user", path: home.userFile, isFound: true }],
+      problems: [problem],
+    });
+  });
+});
+
 describe("trunkline config check", () => {
   it("says that all is right", async () => {
     await using home = await SampleHome.create();
