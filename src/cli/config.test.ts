@@ -180,6 +180,10 @@ describe("trunkline config trust and untrust", () => {
     assert.equal((await run(untrust, home, {})).out, `${file} is no longer trusted.\n`);
     assert.equal((await home.load()).config.server.port, 4180);
     assert.equal((await run(untrust, home, {})).out, `${file} was not trusted.\n`);
+    const asJson = async (command: typeof trust): Promise<unknown> =>
+      JSON.parse((await run(command, home, { json: true })).out);
+    assert.deepEqual(await asJson(trust), { file, keys: ["server"] });
+    assert.deepEqual(await asJson(untrust), { file, wasTrusted: true });
   });
 
   it("keep the trust in the data folder of the options", async () => {

@@ -90,18 +90,20 @@ export async function schema({ out }: Invocation<GlobalValues>): Promise<number>
 }
 
 /** `trunkline config trust [DIR]` */
-export async function trust(invocation: Invocation<GlobalValues>): Promise<number> {
+export async function trust(invocation: Invocation<Printing>): Promise<number> {
   const { trustProject } = await import("../gateway/config/project-trust.ts");
   const { file, keys } = await trustProject(inputOf(invocation, invocation.positionals[0]));
-  invocation.out(`Trusted ${file} as it is now. It sets: ${keys.join(", ") || "nothing"}.\n`);
+  const says = `Trusted ${file} as it is now. It sets: ${keys.join(", ") || "nothing"}.\n`;
+  invocation.out(invocation.values.json ? toJson({ file, keys }) : says);
   return 0;
 }
 
 /** `trunkline config untrust [DIR]` */
-export async function untrust(invocation: Invocation<GlobalValues>): Promise<number> {
+export async function untrust(invocation: Invocation<Printing>): Promise<number> {
   const { untrustProject } = await import("../gateway/config/project-trust.ts");
   const { file, wasTrusted } = await untrustProject(inputOf(invocation, invocation.positionals[0]));
-  invocation.out(wasTrusted ? `${file} is no longer trusted.\n` : `${file} was not trusted.\n`);
+  const says = wasTrusted ? `${file} is no longer trusted.\n` : `${file} was not trusted.\n`;
+  invocation.out(invocation.values.json ? toJson({ file, wasTrusted }) : says);
   return 0;
 }
 
