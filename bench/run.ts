@@ -15,6 +15,7 @@ import { mcpHttp } from "./mcp-http.ts";
 import { mcpStdio } from "./mcp-stdio.ts";
 import { parseOptions } from "./options.ts";
 import { relayBench } from "./relay.ts";
+import { reviewNotice } from "./review-notice.ts";
 import { reviewAdd, reviewList } from "./reviews.ts";
 import { sessionLogBench } from "./session-log.ts";
 import { sessionsBench } from "./sessions.ts";
@@ -31,6 +32,7 @@ const BENCHES = [
   relayBench,
   reviewAdd,
   reviewList,
+  reviewNotice,
   anchors,
   sessionLogBench,
   sessionsBench,

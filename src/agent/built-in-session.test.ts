@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 
 import type { HistoryEntry } from "../session/agent.ts";
 import { Offer } from "../tool/offer.ts";
-import { errorResult, textResult } from "../tool/tool.ts";
+import { errorResult, type Question, textResult } from "../tool/tool.ts";
 import { Announcement } from "../tool/announcement.ts";
 import { type ModelEntry, type ModelSource, OFFLINE } from "./models/models.ts";
 import { openModel } from "./models/open-model.ts";
@@ -204,6 +204,37 @@ describe("tools of others", () => {
     assert.match(llm.seen(1), /Rock!/);
     const { turn: refused } = await rig.turn({ prompt: "again", decide: () => REJECT });
     assert.equal(refused.text, "Done.");
+  });
+
+  it("get their questions answered as far as the client goes, and else hear that they cannot", async () => {
+    const offer = new Offer();
+    const inputSchema = { type: "object" };
+    const question = (properties: object): Question => ({
+      method: "elicitation/create",
+      params: { message: "Which cave?", requestedSchema: { type: "object", properties } },
+    });
+    const asks = (name: string, properties: object): void => {
+      offer.tools.add({
+        definition: { name, inputSchema, annotations: { readOnlyHint: true } },
+        call: async (_, context) =>
+          textResult(JSON.stringify(await context.ask(question(properties)))),
+      });
+    };
+    asks("consent", {});
+    asks("form", { cave: { type: "string" } });
+    const toolCalls = ["consent", "form"].map((name) => ({ name, arguments: {} }));
+    await using llm = await FakeLlm.start([{ toolCalls }, { content: "Done." }]);
+    await using rig = new AgentRig({ llm, offer: async () => offer });
+    const plain = await rig.turn("go");
+    assert.deepEqual(plain.turn.ends, ["completed", "failed"]);
+    assert.equal(plain.turn.asked[0]?.toolCall.title, "Which cave?");
+    assert.match(llm.seen(1), /tool: .*"accept"/);
+    await using more = await FakeLlm.start([{ toolCalls }, { content: "Done." }]);
+    await using able = new AgentRig({ llm: more, offer: async () => offer });
+    const elicit = async (): Promise<object> => ({ action: "accept", content: { cave: "left" } });
+    const { turn } = await able.turn({ prompt: "go", client: { elicit } });
+    assert.deepEqual(turn.ends, ["completed", "completed"]);
+    assert.match(more.seen(1), /"cave":\s*\\?"left/);
   });
 
   it("of a dead server delay nothing and are reported", async () => {

@@ -8,6 +8,7 @@ import type { UpdateParams } from "../protocol/acp/schema.gen.ts";
 import type { Agent, AgentOpenOptions } from "../session/agent.ts";
 import { childChannel } from "../wire/channel/child.ts";
 import type { ActsAs, AgentIdentity } from "./agent-identity.ts";
+import { ExternalOffer } from "./external-offer.ts";
 import { ExternalSession } from "./external-session.ts";
 
 export interface ExternalAgentOptions {
@@ -24,13 +25,17 @@ export interface ExternalAgentOptions {
 /** A process that speaks ACP, for as long as it lives. */
 export interface AgentProcess {
   readonly connection: AgentConnection;
+  readonly offer: ExternalOffer;
   /** By the agent's own name for them. */
   readonly sessions: Map<string, ExternalSession>;
+  /** Resolves when nothing can be asked of it any more. */
+  readonly over: Promise<unknown>;
 }
 
 /**
  * Somebody else's agent, as a program that speaks ACP on its standard streams. One process serves
- * all sessions of an identity; when it dies, the next prompt starts another, which takes them up where it can.
+ * all sessions of an identity; when it dies, the next prompt starts another, which takes them up
+ * where it can.
  */
 export class ExternalAgent implements Agent, AsyncDisposable {
   readonly name: string;
@@ -61,10 +66,12 @@ export class ExternalAgent implements Agent, AsyncDisposable {
     const key = identity?.name ?? "";
     const known = this.#running.get(key);
     if (known !== undefined) return known;
-    const running = this.#start(identity, () => {
-      if (this.#running.get(key) === running) this.#running.delete(key);
-    });
+    const running = this.#start(identity);
     this.#running.set(key, running);
+    const gone = (): void => {
+      if (this.#running.get(key) === running) this.#running.delete(key);
+    };
+    running.then(({ over }) => over.then(gone), gone);
     return running;
   }
 
@@ -75,7 +82,7 @@ export class ExternalAgent implements Agent, AsyncDisposable {
     }
   }
 
-  async #start(identity: AgentIdentity | undefined, gone: () => void): Promise<AgentProcess> {
+  async #start(identity: AgentIdentity | undefined): Promise<AgentProcess> {
     const { name, command, args = [], env, limits, log } = this.#options;
     const said = (line: string): void => log.info("agent.said", { agent: name, line });
     const base = { ...usualVariables(), ...env };
@@ -89,6 +96,7 @@ export class ExternalAgent implements Agent, AsyncDisposable {
       });
       started = child;
       this.#children.add(child);
+      void child.exit.then(() => this.#children.delete(child));
       const sessions = new Map<string, ExternalSession>();
       const channel = childChannel(child, { stray: said });
       const listener = listenerFor(sessions);
@@ -99,21 +107,17 @@ export class ExternalAgent implements Agent, AsyncDisposable {
           throw new TrunklineError("unavailable", `Agent '${name}' ended at once (${exit}).`);
         }),
       ]);
-      const left = (): void => {
-        this.#children.delete(child);
-        gone();
-        // What it started does not outlive it.
-        for (const session of sessions.values()) void session.terminals.clear();
-      };
       void child.exit.then((exit) => {
-        left();
+        // What it started does not outlive it.
+        for (const session of sessions.values()) void session.services.terminals.clear();
         log.info("agent.ended", { agent: name, exit });
       });
       // It may close its output and linger.
-      void connection.ended.then(gone).then(() => child.end());
-      return { connection, sessions };
+      void connection.ended.then(() => child.end());
+      const offer = new ExternalOffer(name, connection.capabilities);
+      const over = Promise.race([child.exit, connection.ended]);
+      return { connection, offer, sessions, over };
     } catch (error) {
-      gone();
       await started?.end();
       throw error;
     }
@@ -131,21 +135,23 @@ function listenerFor(sessions: ReadonlyMap<string, ExternalSession>): AgentListe
   };
   return {
     update: (params: UpdateParams) => sessions.get(params.sessionId)?.heard(params.update),
-    requestPermission: (params) => find(params).permission(params),
-    readTextFile: (params) => find(params).readTextFile(params),
-    writeTextFile: (params) => find(params).writeTextFile(params),
-    createTerminal: (params) => find(params).createTerminal(params),
-    terminalOutput: async (params) => find(params).terminals.find(params.terminalId).output(),
-    waitForExit: (params) => find(params).waitForExit(params),
+    requestPermission: (params) => find(params).services.permission(params),
+    readTextFile: (params) => find(params).services.readTextFile(params),
+    writeTextFile: (params) => find(params).services.writeTextFile(params),
+    createTerminal: (params) => find(params).services.createTerminal(params),
+    terminalOutput: async (params) =>
+      find(params).services.terminals.find(params.terminalId).output(),
+    waitForExit: (params) => find(params).services.waitForExit(params),
     killTerminal: async (params) => {
-      await find(params).terminals.find(params.terminalId).kill();
+      await find(params).services.terminals.find(params.terminalId).kill();
       return {};
     },
     releaseTerminal: async (params) => {
-      await find(params).terminals.release(params.terminalId);
+      await find(params).services.terminals.release(params.terminalId);
       return {};
     },
     // Where it belongs to no session, there is nobody to put it to.
-    elicit: async (params) => sessions.get(params.sessionId ?? "")?.elicit(params) ?? CLOSED,
+    elicit: async (params) =>
+      sessions.get(params.sessionId ?? "")?.services.elicit(params) ?? CLOSED,
   };
 }

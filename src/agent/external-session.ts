@@ -1,14 +1,6 @@
 import { TrunklineError } from "../base/errors.ts";
 import { METHODS } from "../protocol/acp/methods.ts";
-import type {
-  CreateTerminalParams,
-  ElicitParams,
-  PermissionParams,
-  ReadFileParams,
-  SettingsResult,
-  TerminalParams,
-  WriteFileParams,
-} from "../protocol/acp/schema.gen.ts";
+import type { NewSessionParams, SettingsResult } from "../protocol/acp/schema.gen.ts";
 import { fromWire } from "../protocol/acp/session-errors.ts";
 import type {
   AgentOpenOptions,
@@ -19,12 +11,12 @@ import type {
   TurnEnd,
 } from "../session/agent.ts";
 import { chosenIn, inBothForms, optionOf, withChoice, withOptions } from "../session/settings.ts";
-import { type AgentIdentity, identityVariables } from "./agent-identity.ts";
+import type { AgentIdentity } from "./agent-identity.ts";
 import type { AgentProcess, ExternalAgent } from "./external-agent.ts";
 import { chooseAgain } from "./external-choices.ts";
-import { ExternalFiles } from "./external-files.ts";
 import { explainLogin } from "./external-login.ts";
-import { ExternalTerminals } from "./external-terminals.ts";
+import type { ExternalOffer } from "./external-offer.ts";
+import { ExternalServices } from "./external-services.ts";
 import { Speaker } from "./turn/speaker.ts";
 
 export interface ExternalSessionOptions extends AgentOpenOptions {
@@ -39,15 +31,12 @@ interface Memory {
 
 /** Updates that may be on their way to the disk before the agent has to wait. */
 const WAIT_EVERY = 256;
-/** How often a command that runs long is counted as progress. */
-const ALIVE_EVERY = 5_000;
 
 /** One conversation with somebody else's agent. */
 export class ExternalSession implements AgentSession {
   readonly #agent: ExternalAgent;
   readonly #options: ExternalSessionOptions;
-  readonly #files: ExternalFiles;
-  readonly terminals = new ExternalTerminals((update) => void this.#say(update));
+  readonly services: ExternalServices;
   #process: AgentProcess | undefined;
   #remoteId = "";
   #settings: SessionSettings | undefined;
@@ -62,7 +51,11 @@ export class ExternalSession implements AgentSession {
   constructor(agent: ExternalAgent, options: ExternalSessionOptions) {
     this.#agent = agent;
     this.#options = options;
-    this.#files = new ExternalFiles([options.cwd, ...options.additionalDirectories]);
+    this.services = new ExternalServices({
+      ...options,
+      turn: () => this.#turn,
+      say: (update) => void this.#say(update),
+    });
     this.#remoteId = ((options.memory ?? {}) as Memory).sessionId ?? "";
   }
 
@@ -75,7 +68,7 @@ export class ExternalSession implements AgentSession {
     const process = await this.#agent.process(this.#options.identity);
     if (process === this.#process) return process;
     // Those of an agent that died.
-    await this.terminals.clear();
+    await this.services.terminals.clear();
     const { chosen } = this.#options;
     const wanted = this.#settings === undefined ? chosen : chosenIn(this.#settings);
     if (!(await this.#load(process))) await this.#create(process);
@@ -85,15 +78,16 @@ export class ExternalSession implements AgentSession {
   }
 
   async prompt(turn: Turn): Promise<TurnEnd> {
-    const { connection } = await this.begin();
+    const { connection, offer } = await this.begin();
     const sessionId = this.#remoteId;
+    const prompt = offer.fit(turn.prompt);
     const stopped = (): void => connection.cancel(sessionId);
     this.#turn = turn;
     turn.stop.add({ stopped });
     try {
       if (this.#hasForgotten) await this.#admit(turn);
       this.#hasSpoken = true;
-      const params = { sessionId, prompt: turn.prompt };
+      const params = { sessionId, prompt };
       const { stopReason, usage, _meta } = await connection.request(METHODS.prompt, params);
       return { stopReason, ...(usage ? { usage } : {}), ...(_meta ? { _meta } : {}) };
     } catch (error) {
@@ -143,80 +137,29 @@ export class ExternalSession implements AgentSession {
     } else if (update.sessionUpdate === "config_option_update") {
       this.#take({ configOptions: update.configOptions as never });
     }
-    const stored = this.#say(this.terminals.translate(update));
+    const stored = this.#say(this.services.terminals.translate(update));
     // Waiting for the disk at each would make a commit of each.
     return ++this.#heard % WAIT_EVERY === 0 ? stored : undefined;
   }
 
-  async permission({ toolCall, options, _meta }: PermissionParams): Promise<unknown> {
-    if (this.#turn === undefined) return { outcome: { outcome: "cancelled" } };
-    const meta = _meta ? { _meta } : {};
-    const asked = await this.#turn.requestPermission({ toolCall, options, ...meta });
-    if (asked.outcome === "cancelled") return { outcome: { outcome: "cancelled" } };
-    return { outcome: { outcome: "selected", optionId: asked.optionId } };
-  }
-
-  /** Through the editor where it offers that, so that what is not saved yet counts. */
-  async readTextFile({ path, line, limit }: ReadFileParams): Promise<unknown> {
-    const range = {
-      ...(typeof line === "number" ? { line } : {}),
-      ...(typeof limit === "number" ? { limit } : {}),
-    };
-    const place = await this.#files.within(path);
-    const read = this.#turn?.client.fs?.readTextFile;
-    const content = read ? await read(place, range) : await this.#files.read(place, range);
-    return { content };
-  }
-
-  async writeTextFile({ path, content }: WriteFileParams): Promise<unknown> {
-    const place = await this.#files.within(path);
-    const write = this.#turn?.client.fs?.writeTextFile;
-    if (write !== undefined) await write(place, content);
-    else await this.#files.write(place, content);
-    return {};
-  }
-
-  /** At the editor where it offers that, so that people see it; else here, in the workspace. */
-  async createTerminal(params: CreateTerminalParams): Promise<unknown> {
-    const { command, args, env, outputByteLimit } = params;
-    const cwd = await this.#files.within(params.cwd ?? this.#options.cwd);
-    const variables = [...identityVariables(this.#options.identity), ...(env ?? [])];
-    const options = {
-      command,
-      cwd,
-      ...(args ? { args } : {}),
-      ...(variables.length > 0 ? { env: variables } : {}),
-      ...(typeof outputByteLimit === "number" ? { outputByteLimit } : {}),
-    };
-    const terminalId = await this.terminals.create(options, this.#turn?.client.terminal);
-    return { terminalId };
-  }
-
-  async waitForExit({ terminalId }: TerminalParams): Promise<unknown> {
-    const terminal = this.terminals.find(terminalId);
-    const alive = setInterval(() => this.#turn?.progressed(), ALIVE_EVERY);
-    try {
-      return await terminal.waitForExit();
-    } finally {
-      clearInterval(alive);
-    }
-  }
-
-  async elicit(question: ElicitParams): Promise<unknown> {
-    const elicit = this.#turn?.client.elicit;
-    return (await elicit?.({ ...question })) ?? { action: "cancel" };
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.terminals.clear();
+    await this.services.terminals.clear();
     const process = this.#process;
     if (process === undefined) return;
     process.sessions.delete(this.#remoteId);
-    const { sessionCapabilities } = process.connection.capabilities;
-    const { close } = (sessionCapabilities ?? {}) as { close?: unknown };
-    if (close === undefined || close === null) return;
+    if (!process.offer.closes) return;
     const sessionId = this.#remoteId;
     await process.connection.request(METHODS.closeSession, { sessionId }).catch(() => {});
+  }
+
+  /** Where it works and with what, as far as it can. */
+  #place(offer: ExternalOffer): NewSessionParams {
+    const { cwd, mcpServers, additionalDirectories: folders, log } = this.#options;
+    const unfit = mcpServers.filter((server) => !offer.takesServer(server));
+    for (const { name, type } of unfit) log.warn("agent.server-not-taken", { server: name, type });
+    const place = { cwd, mcpServers: mcpServers.filter((server) => offer.takesServer(server)) };
+    const isMore = offer.takesDirectories && folders.length > 0;
+    return isMore ? { ...place, additionalDirectories: [...folders] } : place;
   }
 
   #say(update: SessionUpdate): Promise<void> | undefined {
@@ -226,14 +169,15 @@ export class ExternalSession implements AgentSession {
   }
 
   /** False where the agent cannot, or does not have it any more. */
-  async #load({ connection, sessions }: AgentProcess): Promise<boolean> {
+  async #load({ connection, sessions, offer }: AgentProcess): Promise<boolean> {
     const sessionId = this.#remoteId;
-    if (sessionId === "" || connection.capabilities.loadSession !== true) return false;
-    const { cwd, mcpServers, log } = this.#options;
+    if (sessionId === "" || !(offer.resumes || offer.loads)) return false;
+    const method = offer.resumes ? METHODS.resumeSession : METHODS.loadSession;
+    const { log } = this.#options;
     sessions.set(sessionId, this);
     this.#isLoading = true;
     try {
-      this.#take(await connection.request(METHODS.loadSession, { sessionId, cwd, mcpServers }));
+      this.#take(await connection.request(method, { sessionId, ...this.#place(offer) }));
       return true;
     } catch (error) {
       sessions.delete(sessionId);
@@ -244,10 +188,10 @@ export class ExternalSession implements AgentSession {
     }
   }
 
-  async #create({ connection, sessions }: AgentProcess): Promise<void> {
-    const { cwd, mcpServers, history, remember } = this.#options;
+  async #create({ connection, sessions, offer }: AgentProcess): Promise<void> {
+    const { history, remember } = this.#options;
     this.#hasForgotten ||= this.#hasSpoken || (await isBegun(history));
-    const request = connection.request(METHODS.newSession, { cwd, mcpServers });
+    const request = connection.request(METHODS.newSession, this.#place(offer));
     const created = await request.catch((error: unknown) => {
       throw explainLogin(fromWire(error), this.#agent, connection.agent.authMethods ?? []);
     });

@@ -1,6 +1,5 @@
-import type { ActsAs } from "../agent/agent-identity.ts";
+import type { ActsAs, AgentIdentity } from "../agent/agent-identity.ts";
 import type { House } from "./house.ts";
-import type { Identities } from "./identities.ts";
 import { identitiesAtHand } from "./identities-at-hand.ts";
 
 /**
@@ -14,25 +13,19 @@ export function agentIdentity(
 ): ActsAs {
   return async (cwd) => {
     await using desk = await identitiesAtHand(house, cwd, env);
-    const { identities } = desk;
-    const name = chosen ?? (await rightName(house, identities, cwd));
-    if (name === undefined) return undefined;
-    // One that does not exist is told before the agent is started as somebody else.
-    identities.find(name);
-    return { name, environment: (base) => desk.environment(name, base) };
+    const actAs = (name: string): AgentIdentity => {
+      // What is wrong with it is told before an agent is started as somebody else.
+      desk.environment(name, {});
+      return { name, environment: (base) => desk.environment(name, base) };
+    };
+    if (chosen !== undefined) return actAs(chosen);
+    if (desk.identities.list.length === 0) return undefined;
+    try {
+      const name = await desk.identities.right(cwd);
+      return name === undefined ? undefined : actAs(name);
+    } catch (error) {
+      house.log.warn("agent.no-identity", { cwd, error });
+      return undefined;
+    }
   };
-}
-
-async function rightName(
-  { log }: House,
-  identities: Identities,
-  cwd: string,
-): Promise<string | undefined> {
-  if (identities.list.length === 0) return undefined;
-  try {
-    return await identities.right(cwd);
-  } catch (error) {
-    log.warn("agent.no-identity", { cwd, error });
-    return undefined;
-  }
 }

@@ -61,7 +61,9 @@ export async function attachTo(house: House, options: AttachOptions): Promise<At
     ended: peer.ended,
     prompt: async (text) => {
       const prompt = [{ type: "text", text }];
-      return (await peer.request(METHODS.prompt, { sessionId, prompt })).stopReason;
+      // What is typed ahead waits for its turn.
+      const _meta = { trunkline: { whileRunning: "queue" } };
+      return (await peer.request(METHODS.prompt, { sessionId, prompt, _meta })).stopReason;
     },
     cancel: () => void peer.notify(METHODS.cancel, { sessionId }),
     [Symbol.asyncDispose]: () => open.disposeAsync(),

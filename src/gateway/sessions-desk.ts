@@ -1,5 +1,6 @@
 import { TrunklineError } from "../base/errors.ts";
 import type { SessionEvent } from "../session/event.ts";
+import { AuditLog } from "../store/audit-log.ts";
 import { type SessionRecord, SessionLog } from "../store/session-log.ts";
 import { type PermissionRule, SessionRules } from "../store/session-rules.ts";
 import { forgetUndo } from "./forget-undo.ts";
@@ -27,8 +28,7 @@ export class SessionDesk implements AsyncDisposable {
     this.rules = new SessionRules(log.database);
   }
 
-  static async open(house: House): Promise<SessionDesk> {
-    const { data } = house.config;
+  static async open({ config: { data } }: Pick<House, "config">): Promise<SessionDesk> {
     return new SessionDesk(await SessionLog.open(data), data);
   }
 
@@ -54,6 +54,17 @@ export class SessionDesk implements AsyncDisposable {
       const event = message as SessionEvent;
       yield { seq, at: new Date(at).toISOString(), direction, event };
     }
+  }
+
+  /** Has agents ask again, which is put on record. Whether there was such a rule. */
+  async revoke(id: number): Promise<boolean> {
+    const rule = (await this.rules.list()).find((one) => one.id === id);
+    if (rule === undefined || !(await this.rules.revoke(id))) return false;
+    const { workspace, subject, decision } = rule;
+    await using audit = new AuditLog(this.#data);
+    const time = new Date().toISOString();
+    audit.record({ time, event: "permission-revoked", rule: id, workspace, subject, decision });
+    return true;
   }
 
   /** Forgets what was said. Not where somebody is at it. */

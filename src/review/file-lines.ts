@@ -1,12 +1,13 @@
 import { sha1 } from "./sha1.ts";
 
-/** Beyond this, Node's own SHA-1 is faster with the time that it takes to load. */
-const SMALL = 64 * 1024;
+/** Bytes beyond which Node's own SHA-1 is faster, with the time that it takes to load. */
+let small = 64 * 1024;
 
 /** The id that git has for a file of this content. */
 export function blobId(content: Uint8Array): string {
   const whole = Buffer.concat([Buffer.from(`blob ${content.length}\0`), content]);
-  if (whole.length <= SMALL) return sha1(whole);
+  small -= whole.length;
+  if (small >= 0) return sha1(whole);
   return process.getBuiltinModule("node:crypto").hash("sha1", whole);
 }
 

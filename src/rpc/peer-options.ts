@@ -7,7 +7,8 @@ import type { Routes } from "./route.ts";
 export interface Trace {
   /** The parsed message, or the error it was answered with. */
   received(message: unknown): void;
-  sent(text: string): void;
+  /** `session` is what it belongs to, where that is known and not in the text. */
+  sent(text: string, session?: unknown): void;
 }
 
 export interface PeerLimits extends ComplexityLimits {

@@ -164,6 +164,29 @@ describe("a session", { timeout: 30_000 }, () => {
     assert.deepEqual(await first, { stopReason: "end_turn" });
   });
 
+  it("calls off what waits for a turn together with the turn", async () => {
+    const seen: string[] = [];
+    await using house = await AcpHouse.open({
+      sessionLimits: { cancelGrace: 1 },
+      script: async (turn) => {
+        seen.push(promptText(turn));
+        await turn.update(chunk("working"));
+        if (promptText(turn) === "hang") await new Promise(() => {});
+      },
+    });
+    const { client, sessionId } = await house.client();
+    const hang = client.prompt(sessionId, "hang");
+    await client.find(() => client.text === "working");
+    const wish = { _meta: { trunkline: { whileRunning: "queue" } } };
+    const queued = client.prompt(sessionId, "queued", wish);
+    await client.ask("session/list", {});
+    client.send({ jsonrpc: "2.0", method: "session/cancel", params: { sessionId } });
+    const cancelled = { stopReason: "cancelled" };
+    assert.deepEqual(await Promise.all([hang, queued]), [cancelled, cancelled]);
+    assert.deepEqual(await client.prompt(sessionId, "next"), { stopReason: "end_turn" });
+    assert.deepEqual(seen, ["hang", "next"]);
+  });
+
   it("queues or steers where the client asks for it", async () => {
     const seen: unknown[] = [];
     const go = Promise.withResolvers<void>();

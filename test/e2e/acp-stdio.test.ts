@@ -125,6 +125,8 @@ describe("trunkline acp", { timeout: 60_000 }, () => {
     assert.equal(about("rpc.received", "session/prompt")?.session, sessionId);
     assert.equal(about("rpc.sent", "session/update")?.session, sessionId);
     assert.equal(about("rpc.sent", undefined)?.session, sessionId);
+    const end = events.find(({ event, result }) => event === "rpc.sent" && result?.stopReason);
+    assert.equal(end?.session, sessionId, "the answer to a prompt does not name its session");
     assert.ok(events.some(({ event, unreadable }) => event === "rpc.received" && unreadable));
     assert.ok(!editor.program.stderr.includes(token));
     assert.ok(

@@ -106,6 +106,17 @@ describe("trunkline acp without a key and without a network", { timeout: 60_000 
     assert.match(list.lines.join("\n"), /"state": ?"(?:proposed|answered)"/);
   });
 
+  it("takes lines that are typed ahead in a terminal one after the other", async () => {
+    await using editor = await AgentEditor.open({ files: { "a.txt": "needle\n" } });
+    const { id } = editor;
+    await editor.ask("session/close", { sessionId: id });
+    await using terminal = new Program(["session", "attach", id, "--data", editor.data]);
+    terminal.child.stdin.end("/search needle\n/undo\n/nope\n");
+    assert.equal(await terminal.exit, 0, terminal.stderr);
+    const said = terminal.lines.join("\n");
+    assert.match(said, /a\.txt:1: needle[^]*nothing to undo[^]*no command `\/nope`/);
+  });
+
   it("writes nothing where a person or the mode does not allow it", async () => {
     await using editor = await AgentEditor.open({ files: { "package.json": "{}" } });
     const { id } = editor;

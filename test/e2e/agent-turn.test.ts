@@ -68,6 +68,25 @@ describe("trunkline acp with a model", { timeout: 60_000 }, () => {
     assert.equal(editor.buffers.get(path), "unsaved\n");
   });
 
+  it("runs commands in the editor's terminal where it offers one, and lets go of it", async () => {
+    await using llm = await FakeLlm.start([call("run_command", { command: "make" }), DONE]);
+    const capabilities = { terminal: true };
+    await using editor = await AgentEditor.open({ llm, capabilities });
+    const { calls, updates } = await editor.say(editor.id, "Build it");
+    assert.deepEqual(calls, ["execute make: completed"]);
+    assert.match(llm.seen(1), /tool: said in the terminal/);
+    const shown = updates.flatMap(({ content }) => (Array.isArray(content) ? content : []));
+    assert.ok(shown.some(({ type, terminalId }) => type === "terminal" && terminalId === "t1"));
+    assert.equal(editor.asked.at(-1)?.method, "terminal/release");
+  });
+
+  it("speaks to Anthropic by its key alone", async () => {
+    await using llm = await FakeLlm.start([{ content: "Hi from there." }]);
+    const env = { ANTHROPIC_API_KEY: KEY, ANTHROPIC_BASE_URL: `${llm.url}/v1` };
+    await using editor = await AgentEditor.open({ env });
+    assert.equal((await editor.say(editor.id, "Hi")).text, "Hi from there.");
+  });
+
   it("refuses paths that lead out of the workspace with -31701", async () => {
     await using llm = await FakeLlm.start([
       call("read_file", { path: "../secret" }),

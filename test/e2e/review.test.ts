@@ -113,6 +113,41 @@ describe("trunkline review", { timeout: 120_000 }, () => {
     assert.equal(readFileSync(file, "utf8"), "# mine\ngui: {}\n");
   });
 
+  it("does all that its document shows, and what its hook runs shows what is open", async () => {
+    using home = new ReviewHome();
+    const lines = Array.from({ length: 50 }, (_, n) => `line ${n + 1} of this file\n`).join("");
+    mkdirSync(join(home.repository, "src"));
+    for (const file of ["src/main.go", "a.go", "better.txt"]) home.write(file, lines);
+    home.git("add", "--all");
+    home.git("commit", "--quiet", "--message=two");
+    await home.run(
+      ["review", "add", "--file=a.go", "--line=3", "-c=So", "--suggest=-"],
+      "better\n",
+    );
+    // The thread that the document speaks of.
+    const exported = (await home.run(["review", "export"])).out.replaceAll(
+      /"id": "\w+"/g,
+      '"id": "r7k2mq"',
+    );
+    assert.equal((await home.run(["review", "import", "-"], exported)).code, 0);
+    const document = readFileSync(join(import.meta.dirname, "../../docs/REVIEW.md"), "utf8");
+    const blocks = [...document.matchAll(/^```sh\n([\s\S]*?)^```/gm)].map(
+      ([, block = ""]) => block,
+    );
+    const commands = blocks.flatMap((block) => block.trim().split("\n"));
+    assert.ok(commands.length >= 10);
+    for (const command of commands) {
+      const { code, err } = await home.shell(command);
+      assert.equal(code, 0, `${command}\n${err}`);
+      home.git("checkout", "--quiet", ".");
+    }
+    const [, hook = ""] = /"command": "(.*?)"/.exec(document) ?? [];
+    assert.match(
+      (await home.shell(hook)).out,
+      /^r\w+ +open +must +src\/main\.go:42 +Handle the error$/m,
+    );
+  });
+
   it("delivers everything once and in order through a server that is killed again and again", async () => {
     using home = new ReviewHome();
     const files = ["a", "b", "c"];

@@ -119,7 +119,10 @@ describe("/diff and /commit", () => {
 
   it("say so outside of a repository", async () => {
     await using rig = new AgentRig();
-    assert.match((await rig.turn("/diff")).turn.text, /not in a git repository/);
+    for (const command of ["/diff", "/commit", "/review"]) {
+      const { turn } = await rig.turn(command);
+      assert.match(turn.text, /not in a git repository. `git init` makes it one/, command);
+    }
   });
 });
 

@@ -1,4 +1,5 @@
 import { Git } from "../../git/git.ts";
+import { workspaceGit } from "../files/workspace-git.ts";
 import { type AgentTool, inputOf, type ToolWork } from "./agent-tool.ts";
 
 const MOST_CHARACTERS = 40_000;
@@ -99,11 +100,10 @@ export async function commit(
 ): Promise<string> {
   // Not as an argument: others on the machine see those.
   const args = ["commit", "--file=-", ...(names.length > 0 ? ["--", ...names] : [])];
-  const { cwd } = work.files.places;
-  const here = new Git(cwd);
-  const identity = await work.actsAs?.(cwd);
-  const { stdout } = await here.run(args, {
-    env: identity?.environment(here.env) ?? {},
+  const { places } = work.files;
+  const identity = await work.actsAs?.(places.cwd);
+  const { stdout } = await workspaceGit(places, args, {
+    env: identity?.environment(new Git(places.cwd).env) ?? {},
     input: message,
     writes: true,
     timeout: COMMIT_TIMEOUT,
@@ -117,7 +117,9 @@ export async function git(
   args: readonly string[],
   writes = false,
 ): Promise<string> {
-  const text = await new Git(work.files.places.cwd).text(args, { writes, stop: work.stop });
+  const call = { writes, stop: work.stop };
+  const { stdout } = await workspaceGit(work.files.places, args, call);
+  const text = stdout.toString("utf8").replace(/\r?\n$/, "");
   if (text.length <= MOST_CHARACTERS) return text;
   return `${text.slice(0, MOST_CHARACTERS)}\n(${text.length - MOST_CHARACTERS} characters more.)`;
 }

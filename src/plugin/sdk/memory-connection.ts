@@ -1,3 +1,4 @@
+import { type Stop, Stopper } from "../../base/stop.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { BidiStream, Connection } from "../../wire/quic/connection.ts";
 import { ConnectionError } from "../../wire/quic/connection-error.ts";
@@ -61,18 +62,18 @@ export class MemoryConnection implements Connection {
 class MemoryStream implements BidiStream {
   readonly #from: Pipe;
   readonly #to: Pipe;
-  readonly #broken = new AbortController();
+  readonly #stopper = new Stopper();
 
   constructor(from: Pipe, to: Pipe) {
     this.#from = from;
     this.#to = to;
     for (const pipe of [from, to]) {
-      pipe.over.catch((reason: unknown) => this.#broken.abort(reason));
+      pipe.over.catch((reason: unknown) => this.#stopper.stop(reason as Error));
     }
   }
 
-  get signal(): AbortSignal {
-    return this.#broken.signal;
+  get stop(): Stop {
+    return this.#stopper;
   }
 
   async write(bytes: Uint8Array): Promise<void> {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
+import { after, before, describe, it } from "node:test";
 import { Log } from "../../base/log.ts";
 import { Stopper } from "../../base/stop.ts";
 import { answerOf } from "../../protocol/bus/answer.ts";
@@ -30,6 +30,12 @@ function start(plugin: Plugin, orchestrator: SampleOrchestrator, listenAt = "loc
 }
 
 describe("RunningPlugin", limit, () => {
+  let first: SampleOrchestrator;
+  before(async () => {
+    first = await SampleOrchestrator.open();
+  });
+  after(() => first[Symbol.asyncDispose]());
+
   const greeter = definePlugin({
     ...about,
     tools: { greet: { description: "Greets", call: ({ name }) => `Hello, ${String(name)}` } },
@@ -43,7 +49,7 @@ describe("RunningPlugin", limit, () => {
   });
 
   it("registers with its manifest, subscribes and gets events", async () => {
-    await using orchestrator = await SampleOrchestrator.open();
+    await using orchestrator = await first.beside();
     await using running = await start(greeter, orchestrator);
     await orchestrator.hears("register tools.sample as tools.sample-client");
     await orchestrator.hears('subscribe saved {"project":"web"}');
@@ -58,7 +64,7 @@ describe("RunningPlugin", limit, () => {
   });
 
   it("answers all that an orchestrator asks when it gets to know it", async () => {
-    await using orchestrator = await SampleOrchestrator.open();
+    await using orchestrator = await first.beside();
     await using running = await start(greeter, orchestrator);
     const client = orchestrator.dial(running.address, about.id);
     const registered = await client.ask({ case: "register", value: { id: about.id } });
@@ -87,7 +93,7 @@ describe("RunningPlugin", limit, () => {
   });
 
   it("registers and subscribes again with an orchestrator that has come back", async () => {
-    await using orchestrator = await SampleOrchestrator.open();
+    await using orchestrator = await first.beside();
     await using _running = await start(greeter, orchestrator);
     await orchestrator.hears('subscribe saved {"project":"web"}');
     const { address } = orchestrator;
@@ -98,7 +104,7 @@ describe("RunningPlugin", limit, () => {
   });
 
   it("serves, though there is no orchestrator yet, and finds it when it comes", async () => {
-    await using orchestrator = await SampleOrchestrator.open();
+    await using orchestrator = await first.beside();
     const { address } = orchestrator;
     await orchestrator.leave();
     await using running = await start(greeter, {
@@ -112,7 +118,7 @@ describe("RunningPlugin", limit, () => {
   });
 
   it("gets events as further answers from an orchestrator that cannot dial it", async () => {
-    await using orchestrator = await SampleOrchestrator.open({
+    await using orchestrator = await first.beside({
       subscribe: async ({ subscriptionId, topic }, call) => {
         await call.send({ case: "eventDelivery", value: { subscriptionId, topic } });
         const event = { subscriptionId, topic, eventType: "x", payload: { project: "web" } };
@@ -144,7 +150,7 @@ describe("RunningPlugin", limit, () => {
         },
       },
     });
-    await using orchestrator = await SampleOrchestrator.open();
+    await using orchestrator = await first.beside();
     await using running = await start(plugin, orchestrator);
     const client = orchestrator.dial(running.address, about.id);
     const begin = (streamId: string) =>
@@ -192,7 +198,7 @@ describe("RunningPlugin", limit, () => {
         },
       },
     });
-    await using orchestrator = await SampleOrchestrator.open();
+    await using orchestrator = await first.beside();
     await using running = await start(plugin, orchestrator);
     const client = orchestrator.dial(running.address, about.id);
     const stop = new Stopper();
@@ -223,7 +229,7 @@ describe("RunningPlugin", limit, () => {
       },
       shutdown: () => void seen.push("shutdown"),
     });
-    await using orchestrator = await SampleOrchestrator.open();
+    await using orchestrator = await first.beside();
     await using running = await start(plugin, orchestrator);
     const client = orchestrator.dial(running.address, about.id);
     const called = client.ask({ case: "toolCall", value: { toolName: "slow" } });
@@ -256,7 +262,7 @@ describe("RunningPlugin", limit, () => {
         },
       },
     });
-    await using orchestrator = await SampleOrchestrator.open();
+    await using orchestrator = await first.beside();
     await using running = await start(plugin, orchestrator);
     const client = orchestrator.dial(running.address, about.id);
     const storageType = "notes";
@@ -282,7 +288,7 @@ describe("RunningPlugin", limit, () => {
   });
 
   it("serves by TLS where its address says so", async () => {
-    await using orchestrator = await SampleOrchestrator.open();
+    await using orchestrator = await first.beside();
     await using running = await start(greeter, orchestrator, "tls://localhost:0");
     assert.match(running.address, /^tls:\/\/127\.0\.0\.1:\d+$/);
     const client = orchestrator.dial(running.address, about.id);
@@ -304,7 +310,7 @@ describe("RunningPlugin", limit, () => {
         },
       },
     });
-    await using orchestrator = await SampleOrchestrator.open({
+    await using orchestrator = await first.beside({
       toolCall: ({ toolName, callerPlugin, sessionId, traceParent, arguments: args }) => {
         if (toolName !== "inner") {
           return { case: "toolCall", value: failure(FAILURE.toolNotFound, toolName) };
@@ -327,7 +333,7 @@ describe("RunningPlugin", limit, () => {
   });
 
   it("does not start where it cannot listen, and says why", async () => {
-    await using orchestrator = await SampleOrchestrator.open();
+    await using orchestrator = await first.beside();
     await assert.rejects(start(greeter, orchestrator, "nonsense"), /Cannot read the address/);
     await assert.rejects(start(greeter, orchestrator, "no.such.host.invalid:1"), /no\.such\.host/);
   });

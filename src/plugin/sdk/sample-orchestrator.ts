@@ -30,9 +30,17 @@ export class SampleOrchestrator implements AsyncDisposable {
     this.#certificates = new BusCertificates(certsDir, () => {});
   }
 
-  static async open(extra: BusHandlers = {}): Promise<SampleOrchestrator> {
+  static async open(): Promise<SampleOrchestrator> {
     const certsDir = await mkdtemp(join(tmpdir(), "trunkline-certs-"));
-    const orchestrator = new SampleOrchestrator(certsDir, extra);
+    const orchestrator = new SampleOrchestrator(certsDir, {});
+    orchestrator.#ending.defer(() => rm(certsDir, { recursive: true }));
+    await orchestrator.listen("localhost:0");
+    return orchestrator;
+  }
+
+  /** Another one beside it, which uses what it has: its certificates, and the engine that runs. */
+  async beside(extra: BusHandlers = {}): Promise<SampleOrchestrator> {
+    const orchestrator = new SampleOrchestrator(this.certsDir, extra);
     await orchestrator.listen("localhost:0");
     return orchestrator;
   }
@@ -78,9 +86,8 @@ export class SampleOrchestrator implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#ending.disposeAsync();
     await this.#listener?.close();
-    await rm(this.certsDir, { recursive: true });
+    await this.#ending.disposeAsync();
   }
 
   #handlers(): BusHandlers {

@@ -430,7 +430,9 @@ export const checkListSessionsParams: Check = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const cwd: unknown = value.cwd;
   if (cwd !== undefined) {
-    if (typeof cwd !== "string" && cwd !== null) {
+    if (typeof cwd === "string") {
+      if (!isAbsolutePath(cwd)) return { path: ["cwd"], says: "must be an absolute path" };
+    } else if (cwd !== null) {
       return { path: ["cwd"], says: "must be a string or null" };
     }
   }

@@ -87,7 +87,7 @@ export const schemas = {
   ListSessionsParams: {
     type: "object",
     properties: {
-      cwd: { type: ["string", "null"] },
+      cwd: { type: ["string", "null"], format: "absolute-path" },
       cursor: { type: ["string", "null"] },
     },
   },

@@ -60,7 +60,11 @@ export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
     }),
     door.serve(METHODS.listSessions, async ({ cwd, cursor }, { state }) => {
       const sessions = await door.sessions();
-      const page = await sessions.list(cwd ?? undefined, cursor ?? undefined, state.owner);
+      const page = await sessions.list(
+        cwd ? clean(cwd) : undefined,
+        cursor ?? undefined,
+        state.owner,
+      );
       return { ...page, sessions: page.sessions.map(infoOf) };
     }),
     door.serve(METHODS.closeSession, async ({ sessionId }, { state }) => {

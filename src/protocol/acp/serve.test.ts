@@ -208,6 +208,8 @@ describe("the ACP door", { timeout: 30_000 }, () => {
     assert.deepEqual(here.sessions, [
       { sessionId, cwd: "/tmp", title: "A title", updatedAt: here.sessions[0].updatedAt },
     ]);
+    assert.equal((await client.ask("session/list", { cwd: "/tmp/x/../" })).sessions.length, 1);
+    await assert.rejects(client.ask("session/list", { cwd: "tmp" }), { code: -32602 });
     const first = await client.ask("session/list", {});
     const second = await client.ask("session/list", { cursor: first.nextCursor });
     assert.deepEqual([first.sessions.length, second.sessions.length], [100, 2]);

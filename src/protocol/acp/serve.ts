@@ -4,6 +4,7 @@ import type { PeerOptions } from "../../rpc/peer-options.ts";
 import type { Channel } from "../../wire/channel.ts";
 import { AcpConnection, type SendText } from "./connection.ts";
 import type { AcpDoor } from "./door.ts";
+import { SessionTrace } from "./session-trace.ts";
 
 export interface ConversationOptions {
   /** The door's, furnished. */
@@ -24,8 +25,9 @@ export class AcpConversation {
     const { peer, principal, send = (text) => channel.send(text) } = options;
     this.#door = door;
     this.#connection = new AcpConnection(principal);
-    this.#peer = new Peer(channel, this.#connection, peer);
-    const { trace } = peer;
+    const trace = peer.trace && new SessionTrace(peer.trace);
+    const traced = trace === undefined ? peer : { ...peer, trace };
+    this.#peer = new Peer(channel, this.#connection, traced);
     // An update is stringified once, for the log and for all clients.
     this.#connection.open(this.#peer, (text, sessionId) => {
       trace?.sent(text);

@@ -8,7 +8,7 @@ import { encodeResponse, type ResponseInit } from "./codec.ts";
 
 /** A stream on which a test says what comes. */
 class Scripted implements BidiStream {
-  readonly signal = new AbortController().signal;
+  readonly stop = new Stopper();
   readonly #frames: Buffer[] = [];
   #wake = Promise.withResolvers<void>();
   #isEnded = false;

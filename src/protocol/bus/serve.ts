@@ -1,4 +1,4 @@
-import { type Stop, Stopper } from "../../base/stop.ts";
+import { type Stop, type StopListener, Stopper } from "../../base/stop.ts";
 import type { BidiStream, Connection } from "../../wire/quic/connection.ts";
 import { ConnectionError } from "../../wire/quic/connection-error.ts";
 import { decodeRequest, encodeResponse, type ResponseInit } from "./codec.ts";
@@ -55,7 +55,7 @@ export async function serveExchange(
 }
 
 /** One request and its answer. */
-class Exchange implements FrameTaker, BusCall {
+class Exchange implements FrameTaker, BusCall, StopListener {
   readonly connection: Connection;
   readonly #stream: BidiStream;
   readonly #service: BusService;
@@ -92,10 +92,7 @@ class Exchange implements FrameTaker, BusCall {
     }
     this.#requestId = request.requestId;
     this.#kind = request.request.case;
-    const { signal } = this.#stream;
-    signal.addEventListener("abort", () => this.#stopper.stop(signal.reason as Error), {
-      once: true,
-    });
+    this.#stream.stop.add(this);
     this.answered = this.#answer(request.request);
   }
 
@@ -108,6 +105,11 @@ class Exchange implements FrameTaker, BusCall {
 
   send(answer: NonNullable<Answer>): Promise<void> {
     return this.#stream.write(this.#frameOf(answer));
+  }
+
+  /** Whoever asked has gone. */
+  stopped(reason: Error): void {
+    this.#stopper.stop(reason);
   }
 
   /** What came is no request: says so, where the other side still listens. */

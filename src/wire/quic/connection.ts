@@ -1,4 +1,5 @@
 import type { X509Certificate } from "node:crypto";
+import type { Stop } from "../../base/stop.ts";
 import type { ConnectionError } from "./connection-error.ts";
 
 /** A certificate and its key, and the CA that vouches for the other side: PEM texts. */
@@ -36,8 +37,8 @@ export interface BidiStream {
   patient?(): void;
   /** Breaks off both directions. */
   reset(code?: number): void;
-  /** Aborted with the reason when the exchange breaks before both directions have ended. */
-  readonly signal: AbortSignal;
+  /** Comes with the reason when the exchange breaks before both directions have ended. */
+  readonly stop: Stop;
 }
 
 export interface Connection extends AsyncDisposable {

@@ -1,3 +1,4 @@
+import { type Stop, Stopper } from "../../base/stop.ts";
 import type { BidiStream } from "./connection.ts";
 import { ConnectionError } from "./connection-error.ts";
 import { COMMAND, FIRST, LAST } from "./control-frame.ts";
@@ -15,8 +16,7 @@ export class QuicStream implements BidiStream {
   readonly #outgoing = new Outgoing((piece, isLast) => this.#send(piece, isLast));
   #isOpened: boolean;
   #isPatient = false;
-  #abort: AbortController | undefined;
-  #error: Error | undefined;
+  readonly #stopper = new Stopper();
   #isOver = false;
 
   constructor(session: EngineSession, connection: QuicConnection, id: number, isOpened: boolean) {
@@ -31,10 +31,8 @@ export class QuicStream implements BidiStream {
     });
   }
 
-  get signal(): AbortSignal {
-    this.#abort ??= new AbortController();
-    if (this.#error !== undefined) this.#abort.abort(this.#error);
-    return this.#abort.signal;
+  get stop(): Stop {
+    return this.#stopper;
   }
 
   write(bytes: Uint8Array): Promise<void> {
@@ -84,11 +82,10 @@ export class QuicStream implements BidiStream {
   fail(error: Error): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#error = error;
     this.#connection.forget(this, true);
     this.#incoming.fail(error);
     this.#outgoing.fail(error);
-    this.#abort?.abort(error);
+    this.#stopper.stop(error);
   }
 
   /** Whether nothing of an unfinished request came for a while. Called at intervals. */

@@ -1,4 +1,5 @@
 import type { TLSSocket } from "node:tls";
+import { type Stop, Stopper } from "../../base/stop.ts";
 import type { BidiStream } from "./connection.ts";
 import { ConnectionError } from "./connection-error.ts";
 import type { HeldBytes } from "./held-bytes.ts";
@@ -26,7 +27,7 @@ export class TlsStream implements BidiStream {
   #isSent = false;
   #isOver = false;
   #error: Error | undefined;
-  #abort: AbortController | undefined;
+  readonly #stopper = new Stopper();
 
   constructor(host: TlsStreamHost, mark: Uint8Array) {
     this.#host = host;
@@ -39,10 +40,8 @@ export class TlsStream implements BidiStream {
     this.#socket.promise.catch(() => {});
   }
 
-  get signal(): AbortSignal {
-    this.#abort ??= new AbortController();
-    if (this.#error !== undefined) this.#abort.abort(this.#error);
-    return this.#abort.signal;
+  get stop(): Stop {
+    return this.#stopper;
   }
 
   get isOver(): boolean {
@@ -102,7 +101,7 @@ export class TlsStream implements BidiStream {
     this.#error = error;
     this.#socket.reject(error);
     this.#incoming.fail(error);
-    this.#abort?.abort(error);
+    this.#stopper.stop(error);
     this.#host.done(this, true);
   }
 

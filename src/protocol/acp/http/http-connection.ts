@@ -70,7 +70,11 @@ export class HttpConnection implements Channel<string> {
     for (const text of way.waiting.splice(0)) void events.send(eventOf(text));
     this.#unread -= way.size;
     way.size = 0;
-    response.on("close", () => (this.#readAt = performance.now()));
+    response.on("close", () => {
+      this.#readAt = performance.now();
+      // A client that makes up names must not grow the table.
+      if (way.events === events && way.waiting.length === 0) this.#ways.delete(sessionId);
+    });
     return true;
   }
 

@@ -25,8 +25,8 @@ const OVER = WAIT.failed | WAIT.connectionOver;
 
 /** How long what was written may take to arrive before a connection that closes is cut. */
 const FLUSH_TIME = 2_000;
-/** How long a peer may go on sending what nobody wants. */
-const DISCARD_TIME = 30_000;
+/** How long a peer may go on sending what nobody wants, before it is told to stop. */
+const DISCARD_TIME = 2_000;
 /** OpenSSL keeps something of each stream that broke off as long as its connection. */
 const MOST_BROKEN = 10_000;
 

@@ -9,6 +9,7 @@ const CONCLUDE = 1n;
 const ERROR_WANT_READ = 2;
 const ERROR_WANT_WRITE = 3;
 const ERROR_ZERO_RETURN = 6;
+const STATE_FINISHED = 3;
 const FAILED = WAIT.readFailed | WAIT.writeFailed;
 const PIECE = 32 * 1024;
 const done = pinnedBuffer(8);
@@ -146,7 +147,7 @@ export class NativeStream implements Waiting {
       this.#credit -= got;
       this.#isHeard = true;
       // The end mostly follows at once, and then travels with the last bytes.
-      if (isRead && got < wanted && this.#isAtEnd(target + BigInt(got))) this.#isRead = true;
+      if (isRead && got < wanted && this.#isAtEnd()) this.#isRead = true;
       if (!this.#isAnnounced) pipe.lead(this.#connection.id);
       const flags = (this.#isAnnounced ? 0 : FIRST) | (this.#isRead ? LAST : 0);
       this.#isAnnounced = true;
@@ -156,12 +157,8 @@ export class NativeStream implements Waiting {
     if (pipe.isFull) this.#connection.engine.starve(this.endpoint);
   }
 
-  #isAtEnd(spare: Pointer): boolean {
-    // A byte that came meanwhile would be lost, hence no room for one: the end needs none.
-    return (
-      native.SSL_read_ex(this.#ssl, spare, 0n, doneAddress) === 0 &&
-      native.SSL_get_error(this.#ssl, 0) === ERROR_ZERO_RETURN
-    );
+  #isAtEnd(): boolean {
+    return native.SSL_get_stream_read_state(this.#ssl) === STATE_FINISHED;
   }
 
   #sendUnsent(): void {

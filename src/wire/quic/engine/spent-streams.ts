@@ -17,6 +17,8 @@ export class SpentStreams {
   readonly #connection: Pointer;
   readonly #streams: Pointer[] = [];
   #first = 0;
+  /** What OpenSSL keeps the connection's streams in, as long as that lasts. */
+  #map: Pointer | undefined;
 
   constructor(connection: Pointer) {
     this.#connection = connection;
@@ -55,8 +57,7 @@ export class SpentStreams {
     const id = native.SSL_get_stream_id(ssl);
     native.SSL_free(ssl);
     if (internals === undefined) return;
-    const channel = internals.ossl_quic_conn_get_channel(this.#connection);
-    const map = internals.ossl_quic_channel_get_qsm(channel);
+    const map = (this.#map ??= mapOf(internals, this.#connection));
     const stream = internals.ossl_quic_stream_map_get_by_id(map, id);
     if (stream === NULL) return;
     // A stream may be in the list of those with something to send after it has nothing more to say;
@@ -64,6 +65,10 @@ export class SpentStreams {
     internals.ossl_quic_stream_map_update_state(map, stream);
     internals.ossl_quic_stream_map_release(map, stream);
   }
+}
+
+function mapOf(from: NonNullable<typeof internals>, connection: Pointer): Pointer {
+  return from.ossl_quic_channel_get_qsm(from.ossl_quic_conn_get_channel(connection));
 }
 
 /** OpenSSL lets go of the buffer of what is sent when the peer has acknowledged all of it. */
