@@ -69,7 +69,7 @@ const THREADS = 10_000;
 const ROWS = "bare rows";
 const LIST = "list";
 
-/** All threads of a large repository. To be below 100 ms. */
+/** All threads of a large repository. */
 export const reviewList: Bench = {
   name: "review-list",
   plan: async ({ quick }) => {
@@ -90,27 +90,36 @@ export const reviewList: Bench = {
     );
     const rows = async (): Promise<Sample> => {
       using database = new DatabaseSync(join(folder, REVIEWS_FILE));
-      const began = performance.now();
-      const found = database.prepare("SELECT * FROM thread ORDER BY opened").all();
-      if (found.length !== THREADS) throw new Error(`There are ${found.length} rows`);
-      return { wall: performance.now() - began };
+      return await clocked(() => database.prepare("SELECT * FROM thread ORDER BY opened").all());
     };
     const list = async (): Promise<Sample> => {
-      const began = performance.now();
-      const found = await reviews.list({ gitDir: repository.gitDir, states: ["open"] });
-      if (found.length !== THREADS) throw new Error(`There are ${found.length} threads`);
-      return { wall: performance.now() - began };
+      return clocked(() => reviews.list({ gitDir: repository.gitDir, states: ["open"] }));
     };
     for (let n = 0; n < 3; n++) await list();
     return {
       describe: `${THREADS} threads out of the store`,
       rounds: quick ? 5 : 21,
-      quantities: [{ key: "wall", label: "wall", unit: "ms", digits: 1 }],
+      quantities: [
+        { key: "cpu", label: "CPU", unit: "ms", digits: 1 },
+        { key: "wall", label: "wall", unit: "ms", digits: 1 },
+      ],
       variants: [
         { name: ROWS, measure: rows },
         { name: LIST, measure: list },
       ],
-      comparisons: [{ quantity: "wall", of: LIST, against: ROWS }],
+      comparisons: [
+        { quantity: "cpu", of: LIST, against: ROWS },
+        { quantity: "cpu", of: LIST, atMost: 100 },
+      ],
     };
   },
 };
+
+async function clocked(work: () => unknown[] | Promise<unknown[]>): Promise<Sample> {
+  const began = performance.now();
+  const before = process.cpuUsage();
+  const { length } = await work();
+  const { user, system } = process.cpuUsage(before);
+  if (length !== THREADS) throw new Error(`There are ${length} threads`);
+  return { cpu: (user + system) / 1000, wall: performance.now() - began };
+}

@@ -1,6 +1,7 @@
 // Measures Trunkline against the least that could do the same work, and against other people's.
 import { readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism, loadavg } from "node:os";
+import { anchors } from "./anchors.ts";
 import { busBench, busPlugins } from "./bus.ts";
 import { coldList } from "./cold-list.ts";
 import { coldStart } from "./cold-start.ts";
@@ -14,6 +15,7 @@ import { mcpHttp } from "./mcp-http.ts";
 import { mcpStdio } from "./mcp-stdio.ts";
 import { parseOptions } from "./options.ts";
 import { relayBench } from "./relay.ts";
+import { reviewNotice } from "./review-notice.ts";
 import { reviewAdd, reviewList } from "./reviews.ts";
 import { sessionLogBench } from "./session-log.ts";
 import { sessionsBench } from "./sessions.ts";
@@ -30,6 +32,8 @@ const BENCHES = [
   relayBench,
   reviewAdd,
   reviewList,
+  reviewNotice,
+  anchors,
   sessionLogBench,
   sessionsBench,
   websocketEcho,

@@ -1,8 +1,14 @@
+import { once } from "node:events";
+
 import type { Bench, Sample } from "./harness/bench.ts";
+import { readLines } from "./harness/line-reader.ts";
 import { Program } from "./harness/program.ts";
 
 const BARE = "bare relay";
+const UNSTORED = "sessions, nothing stored";
 const SESSIONS = "sessions";
+/** Kilobytes that an idle session may take. */
+const MOST_MEMORY = 50;
 
 /** What it costs that conversations are kept: against a loop that only passes updates on. */
 export const sessionsBench: Bench = {
@@ -16,12 +22,20 @@ export const sessionsBench: Bench = {
         const args = ["--expose-gc", "bench/servers/session-stream.ts", mode];
         const sizes = [open, streaming, each].map(String);
         await using program = new Program([...args, ...sizes], { more: ["ipc"] });
-        program.stdout.resume();
-        return (await program.nextMessage()) as Sample;
+        const order = new Order();
+        readLines(program.stdout, (line) => order.look(line));
+        const ended = once(program.stdout, "end");
+        const sample = (await program.nextMessage()) as Sample;
+        await program.finish();
+        await ended;
+        order.check(streaming, each);
+        const { memory = 0 } = sample;
+        if (memory > MOST_MEMORY) throw new Error(`An idle session takes ${memory} KB`);
+        return sample;
       },
     });
     return {
-      describe: `${open} sessions open, ${streaming} of them stream ${each} chunks each; all is stored before it is sent`,
+      describe: `${open} sessions open, ${streaming} of them stream ${each} chunks each; all is stored before it is sent, and its order is checked`,
       rounds: quick ? 3 : 7,
       quantities: [
         { key: "cpu", label: "CPU an update", unit: "µs", digits: 1 },
@@ -29,9 +43,36 @@ export const sessionsBench: Bench = {
       ],
       variants: [
         { name: BARE, ...measure("bare") },
+        { name: UNSTORED, ...measure("unstored") },
         { name: SESSIONS, ...measure("sessions") },
       ],
-      comparisons: [{ quantity: "cpu", of: SESSIONS, against: BARE, atMost: 2 }],
+      comparisons: [
+        { quantity: "cpu", of: SESSIONS, against: BARE, atMost: 2 },
+        { quantity: "cpu", of: UNSTORED, against: BARE },
+      ],
     };
   },
 };
+
+const CHUNK = /"sessionId":"([^"]+)".*"text":"[^"0-9]*(\d+)"/;
+
+/** What each session has shown: chunks that are counted from 0, twice, since one time is to warm up. */
+class Order {
+  readonly #next = new Map<string, number>();
+  #problem: string | undefined;
+
+  look(line: string): void {
+    const [, session = "", digits] = CHUNK.exec(line) ?? [];
+    if (digits === undefined) return;
+    const next = this.#next.get(session) ?? 0;
+    const at = Number(digits);
+    if (at !== next && at !== 0) this.#problem ??= `chunk ${at} came where ${next} was due`;
+    this.#next.set(session, at + 1);
+  }
+
+  check(sessions: number, each: number): void {
+    const complete = [...this.#next.values()].filter((next) => next === each).length;
+    if (complete !== sessions) this.#problem ??= `${complete} of ${sessions} came to their end`;
+    if (this.#problem !== undefined) throw new Error(`The order was not kept: ${this.#problem}`);
+  }
+}

@@ -24,7 +24,7 @@ const ROOT = join(import.meta.dirname, "..");
 const ENTRY = "src/cli/main.ts";
 
 /** The commands that others start again and again: each is one file with all it needs at once. */
-const HOT = ["mcp", "acp"];
+const HOT = ["mcp", "acp", "review add"];
 
 /** What they need when there are servers to be asked: one file each, too. */
 const WHOLE = ["src/store/approvals.ts", "src/upstream/upstreams.ts"];
@@ -117,7 +117,8 @@ async function bundle(): Promise<Build> {
     entries.set(join(ROOT, source), await whole(source, name));
   }
   for (const command of HOT) {
-    starts[command] = await whole(ENTRY, `start-${command}`, hotCommand(ROOT, command));
+    const name = `start-${command.replace(" ", "-")}`;
+    starts[command] = await whole(ENTRY, name, hotCommand(ROOT, command));
   }
   const plugin = await pluginModule(ROOT, options);
   for (const [name, content] of plugin.files) chunks.set(name, content);

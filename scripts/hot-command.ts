@@ -2,18 +2,26 @@ import type { Plugin } from "esbuild";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 
-/** Puts one command into the same file as the program's shell, and makes a script of that. */
+/**
+ * Puts one command into the same file as the program's shell, and makes a script of that. One of two
+ * words is under another: its code is in the file that they name together.
+ */
 export function hotCommand(root: string, command: string): Plugin {
   const folder = join(root, "src/cli");
-  const lazy = `import("./${command}.ts")`;
-  const waiting = "process.exitCode = await run(process.argv.slice(2), process);";
+  const [first = "", second] = command.split(" ");
+  const file = command.replace(" ", "-");
+  // The launcher has seen which command it is: the others are not looked for.
+  const alone = (source: string): string =>
+    replaced(source, /\n {2}commands: \[[^\]]*\]/, `\n  commands: [${first}]`);
+  const eager = (source: string, to: string): string => {
+    const code = replaced(source, `import("${to}/${file}.ts")`, "Promise.resolve(hotCommand)");
+    return `import * as hotCommand from "${to}/${file}.ts";\n${code}`;
+  };
+  const waiting = "process.exitCode = await run(process.argv.slice(2), processHost);";
   const edits: Readonly<Record<string, (source: string) => string>> = {
-    // The launcher has seen which command it is: the others are not looked for.
-    [join(folder, "commands.ts")]: (source) => {
-      const alone = replaced(source, /\n {2}commands: \[[^\]]*\]/, `\n  commands: [${command}]`);
-      const eager = replaced(alone, lazy, "Promise.resolve(hotCommand)");
-      return `import * as hotCommand from "./${command}.ts";\n${eager}`;
-    },
+    [join(folder, "commands.ts")]: (source) =>
+      second === undefined ? eager(alone(source), ".") : alone(source),
+    [join(folder, `commands/${first}.ts`)]: (source) => eager(source, ".."),
     // Needed with every configuration, and cheap as long as nothing calls it.
     [join(root, "src/gateway/config/check-layers.ts")]: (source) => {
       const eager = replaced(source, 'await import("./schema.gen.ts")', "schema");
@@ -21,8 +29,8 @@ export function hotCommand(root: string, command: string): Plugin {
     },
     // A script cannot wait at its top.
     [join(folder, "main.ts")]: (source) => {
-      const then = "run(process.argv.slice(2), process).then((code) => (process.exitCode = code));";
-      return replaced(source, waiting, then);
+      const then = ".then((code) => (process.exitCode = code));";
+      return replaced(source, waiting, `run(process.argv.slice(2), processHost)${then}`);
     },
   };
   return {

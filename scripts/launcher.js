@@ -16,9 +16,11 @@ const loaded = new Map();
     return;
   }
   const starts = "STARTS";
-  const asked = String(process.argv[2]).replace(/^--mode=/, "");
-  if (asked !== "main" && Object.hasOwn(starts, asked)) {
-    loadScript(starts[asked]);
+  const [, , first, second] = process.argv;
+  const asked = [String(first).replace(/^--mode=/, ""), `${first} ${second}`];
+  const hot = asked.find((words) => words !== "main" && Object.hasOwn(starts, words));
+  if (hot !== undefined) {
+    loadScript(starts[hot]);
     return;
   }
   cacheModules();

@@ -35,7 +35,7 @@ module.exports = { answer: () => require("./main.mjs").default };
 async function installed() {
   const folder = await mkdtempDisposable(join(tmpdir(), "trunkline-launcher-"));
   const { path } = folder;
-  const starts = { main: "main.mjs", mcp: "start-mcp.cjs" };
+  const starts = { main: "main.mjs", mcp: "start-mcp.cjs", "review add": "start-mcp.cjs" };
   await writeFile(join(path, "start.mjs"), LAUNCHER.replace(`"STARTS"`, JSON.stringify(starts)));
   await writeFile(join(path, "main.mjs"), `${MAIN}export default "loaded";\n`);
   await writeFile(join(path, "start-mcp.cjs"), SCRIPT);
@@ -97,10 +97,9 @@ test("launcher starts without a cache where none can be made", async () => {
 test("launcher runs a command's script, and what that loads, with caches for each", async () => {
   await using program = await installed();
   const cache = join(program.path, "cache");
-  for (const word of ["mcp", "--mode=mcp"]) {
-    const [folder = "", answer] = (await program.start({ XDG_CACHE_HOME: cache }, word)).split(
-      "\n",
-    );
+  for (const words of [["mcp"], ["--mode=mcp"], ["review", "add", "--line", "1"]]) {
+    const said = await program.start({ XDG_CACHE_HOME: cache }, ...words);
+    const [folder = "", answer] = said.split("\n");
     assert.ok(folder.startsWith(join(cache, "trunkline/compile")), folder);
     assert.equal(answer, "loaded true");
   }
@@ -110,6 +109,7 @@ test("launcher runs a command's script, and what that loads, with caches for eac
     "start-mcp.cjs",
   ]);
   assert.equal((await stat(program.code)).mode & 0o777, 0o600);
+  assert.doesNotMatch(await program.start({ XDG_CACHE_HOME: cache }, "review", "list"), /loaded/);
 });
 
 test("launcher finds its scripts when it is started through a link", async () => {

@@ -4,15 +4,26 @@ import { join } from "node:path";
 /** Comments at the head of a file. */
 const HEAD = /^(?:\s*(?:\/\/[^\n]*\n|\/\*[\s\S]*?\*\/))+/;
 
+interface Package {
+  readonly name: string;
+  readonly files: readonly string[];
+  readonly license: string | undefined;
+  readonly repository: string | undefined;
+  /** Of its licence file. */
+  readonly text: string | undefined;
+}
+
 /** The licence texts of the packages among bundled files, which must travel with their code. */
 export async function licenses(root: string, inputs: readonly string[]): Promise<string> {
-  const packages = Map.groupBy(new Set(inputs), packageOf);
-  const texts = [...packages]
-    .flatMap(([name, files]) => (name === undefined ? [] : [{ name, files }]))
-    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
-    .map(async ({ name, files }) => {
-      return `${name}\n${"=".repeat(name.length)}\n\n${await licenseOf(root, name, files)}\n`;
-    });
+  const found = Map.groupBy(new Set(inputs), packageOf);
+  const names = [...found.keys()].filter((name) => name !== undefined).toSorted();
+  const packages = await Promise.all(
+    names.map((name) => describe(root, name, found.get(name) ?? [])),
+  );
+  const texts = packages.map(async (each) => {
+    const { name } = each;
+    return `${name}\n${"=".repeat(name.length)}\n\n${await licenseOf(root, each, packages)}\n`;
+  });
   return (await Promise.all(texts)).join("\n");
 }
 
@@ -20,17 +31,34 @@ function packageOf(input: string): string | undefined {
   return /(?:^|\/)node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1];
 }
 
-async function licenseOf(root: string, name: string, files: readonly string[]): Promise<string> {
+async function describe(root: string, name: string, files: readonly string[]): Promise<Package> {
   const folder = join(root, "node_modules", name);
   const file = (await readdir(folder)).find((entry) => /^licen[cs]e/i.test(entry));
-  if (file !== undefined) return await readFile(join(folder, file), "utf8");
-  const manifest = await readFile(join(folder, "package.json"), "utf8");
-  const { license } = JSON.parse(manifest) as { license?: string };
+  const text = file === undefined ? undefined : await readFile(join(folder, file), "utf8");
+  const { license, repository } = JSON.parse(
+    await readFile(join(folder, "package.json"), "utf8"),
+  ) as { license?: string; repository?: { readonly url?: string } | string };
+  const url = typeof repository === "string" ? repository : repository?.url;
+  return { name, files, text, license, repository: url };
+}
+
+async function licenseOf(root: string, one: Package, all: readonly Package[]): Promise<string> {
+  const { name, files, license, repository, text } = one;
+  if (text !== undefined) return text;
   const notices = await noticesIn(files.map((input) => join(root, input)));
-  if (license === undefined || notices.length === 0) {
-    throw new Error(`Cannot bundle ${name}: it has no licence file, and says nothing of its own`);
+  if (license !== undefined && notices.length > 0) {
+    return [`License: ${license}`, ...notices].join("\n\n");
   }
-  return [`License: ${license}`, ...notices].join("\n\n");
+  // Packages of one repository are published together, and not each brings the text along.
+  const sibling = all.find(
+    (each) =>
+      each.text !== undefined &&
+      each.license === license &&
+      each.repository !== undefined &&
+      each.repository === repository,
+  );
+  if (sibling?.text !== undefined) return sibling.text;
+  throw new Error(`Cannot bundle ${name}: it has no licence file, and says nothing of its own`);
 }
 
 /** What the files of a package say themselves of who wrote them and what is allowed. */

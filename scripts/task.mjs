@@ -1,5 +1,6 @@
 // Runs one task of package.json's scripts. Plain JavaScript for old Nodes, with nothing installed:
 // it is what brings the dependencies and the Node that everything else runs with.
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { dependenciesInstalled, installDependencies, NODE, ROOT } from "./dependencies.mjs";
 import { Failure } from "./failure.mjs";
@@ -87,7 +88,9 @@ async function test(args, { tests, needed }) {
     return needed || words.length > 0 ? 1 : 0;
   }
   await build();
-  return node(["--test", "--test-reporter=spec", ...options, ...files]);
+  // Node leaves one processor free; these tests mostly wait for programs that they have started.
+  const concurrency = `--test-concurrency=${Math.max(2, availableParallelism())}`;
+  return node(["--test", "--test-reporter=spec", concurrency, ...options, ...files]);
 }
 
 /** Runs every step, also after one that failed, so that one run shows all there is to do. */

@@ -23,13 +23,13 @@ export interface Skipped {
 
 /**
  * A figure: how many times as much of a quantity one variant takes as another; or, where there is a
- * third, how many times as much it takes on top of that one.
+ * third, how many times as much it takes on top of that one; or, alone, how much it takes.
  */
 export interface Comparison {
   readonly quantity: string;
   readonly of: string;
   readonly over?: string;
-  readonly against: string;
+  readonly against?: string;
   readonly atMost?: number;
   readonly atLeast?: number;
 }

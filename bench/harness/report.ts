@@ -25,7 +25,7 @@ export interface Report {
 
 export function reportOf(bench: string, plan: Plan, samples: Map<string, Sample[]>): Report {
   const { describe, rounds, quantities, comparisons, skipped = [] } = plan;
-  const isMeasured = ({ of, over = of, against }: Comparison) =>
+  const isMeasured = ({ of, over = of, against = of }: Comparison) =>
     [of, over, against].every((name) => samples.has(name));
   return {
     bench,
@@ -43,15 +43,15 @@ export function reportOf(bench: string, plan: Plan, samples: Map<string, Sample[
   };
 }
 
-/** The ratio is taken within each round, where both had the same machine. */
+/** The ratio is taken within each round, where both had the same machine; alone, a figure is itself. */
 function figureOf(comparison: Comparison, samples: Map<string, Sample[]>): Figure {
   const { quantity, of, over, against, atMost = Infinity, atLeast = 0 } = comparison;
   const dividends = valuesOf(samples.get(of) ?? [], quantity);
   const base = over === undefined ? undefined : valuesOf(samples.get(over) ?? [], quantity);
-  const divisors = valuesOf(samples.get(against) ?? [], quantity);
-  const ratios = dividends.map(
-    (value, round) => (value - (base?.[round] ?? 0)) / (divisors[round] ?? NaN),
-  );
+  const divisors = against === undefined ? [] : valuesOf(samples.get(against) ?? [], quantity);
+  const divisorOf = (round: number): number =>
+    against === undefined ? 1 : (divisors[round] ?? NaN);
+  const ratios = dividends.map((value, round) => (value - (base?.[round] ?? 0)) / divisorOf(round));
   const ratio = spreadOf(ratios);
   return { ...comparison, ratio, isMet: ratio.median <= atMost && ratio.median >= atLeast };
 }

@@ -14,8 +14,8 @@ export function renderReport(report: Report): string {
   const compared = renderTable(
     figures.map((figure) => [
       verdictOf(figure),
-      `${labelOf(report, figure)}: ${dividendOf(figure)} / ${figure.against}`,
-      `${spreadText(figure.ratio, 2)} ×`,
+      `${labelOf(report, figure)}: ${dividendOf(figure)}`,
+      `${spreadText(figure.ratio, 2)} ${unitOf(report, figure)}`.trimEnd(),
       targetText(figure),
     ]),
   );
@@ -37,7 +37,7 @@ function renderTable(rows: readonly (readonly string[])[]): string {
     for (const [at, cell] of row.entries()) widths[at] = Math.max(widths[at] ?? 0, cell.length);
   }
   const pad = (cell: string, at: number): string => {
-    const isCount = /^[\d.]+ \(/.test(cell) || rows[0]?.[0] === "";
+    const isCount = /^[\d.]+(?: |$)/.test(cell) || rows[0]?.[0] === "";
     return isCount && at > 0 ? cell.padStart(widths[at] ?? 0) : cell.padEnd(widths[at] ?? 0);
   };
   return rows.map((row) => `  ${row.map(pad).join("  ")}`.trimEnd()).join("\n");
@@ -57,7 +57,7 @@ function spreadText(spread: Spread | undefined, digits: number): string {
   const [median, lowest, highest] = [spread.median, spread.lowest, spread.highest].map((value) =>
     value.toFixed(digits),
   );
-  return `${median} (${lowest}–${highest})`;
+  return lowest === highest ? `${median}` : `${median} (${lowest}–${highest})`;
 }
 
 function targetText({ atMost, atLeast }: Figure): string {
@@ -66,6 +66,12 @@ function targetText({ atMost, atLeast }: Figure): string {
   return "";
 }
 
-function dividendOf({ of, over }: Figure): string {
-  return over === undefined ? of : `(${of} − ${over})`;
+function dividendOf({ of, over, against }: Figure): string {
+  const dividend = over === undefined ? of : `(${of} − ${over})`;
+  return against === undefined ? dividend : `${dividend} / ${against}`;
+}
+
+function unitOf({ quantities }: Report, { quantity, against }: Figure): string {
+  if (against !== undefined) return "×";
+  return quantities.find(({ key }) => key === quantity)?.unit ?? "";
 }

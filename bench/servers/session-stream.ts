@@ -1,5 +1,6 @@
-// Passes updates of many sessions from an agent's output on to a client, as a bare loop or through
-// sessions that keep all of it. Says what an update cost, and what an idle session takes.
+// Passes updates of many sessions from an agent's output on to a client: as a bare loop, through
+// sessions that keep all of it, or through such that only act as if. Says what an update cost, and
+// what an idle session takes.
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,6 +11,7 @@ import { Log } from "../../src/base/log.ts";
 import { AcpDoor } from "../../src/protocol/acp/door.ts";
 import { AcpConversation } from "../../src/protocol/acp/serve.ts";
 import type { SessionUpdate, Turn } from "../../src/session/agent.ts";
+import type { SessionClient } from "../../src/session/client.ts";
 import { resolveSessionLimits } from "../../src/session/limits.ts";
 import { Sessions } from "../../src/session/sessions.ts";
 import { SessionLog } from "../../src/store/session-log.ts";
@@ -59,6 +61,7 @@ async function sessions(): Promise<object> {
   const folder = mkdtempSync(join(tmpdir(), "trunkline-bench-"));
   process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
   const log = await SessionLog.open(folder);
+  if (mode === "unstored") log.append = appendNothing();
   const turns = new Map<string, Turn>();
   const over = Promise.withResolvers<void>();
   const all = new Sessions({
@@ -82,7 +85,7 @@ async function sessions(): Promise<object> {
   const door = new AcpDoor({ sessions: () => Promise.resolve(all) });
   const input = new PassThrough();
   const channel = streamChannel(input, process.stdout);
-  const conversation = new AcpConversation(door, channel, door.peerOptions);
+  const conversation = new AcpConversation(door, channel, { peer: door.peerOptions });
   const { ids, memory } = await openMany(all);
   await door.sessions();
   for (const [id, sessionId] of ids.slice(0, streaming).entries()) {
@@ -105,14 +108,50 @@ async function sessions(): Promise<object> {
   return { cpu, memory };
 }
 
-/** Kilobytes that one session takes of which nobody hears. */
+/** Acknowledges what was appended in one turn of the event loop, and keeps nothing. */
+function appendNothing(): () => Promise<void> {
+  let waiting: Promise<void> | undefined;
+  return () => {
+    waiting ??= new Promise((resolve) => {
+      setImmediate(() => {
+        waiting = undefined;
+        resolve();
+      });
+    });
+    return waiting;
+  };
+}
+
+/** Somebody who looks on. */
+const onlooker: SessionClient = {
+  name: "onlooker",
+  isGone: false,
+  capabilities: {
+    readTextFile: false,
+    writeTextFile: false,
+    terminal: false,
+    forms: false,
+    pages: false,
+    notices: false,
+    compaction: false,
+  },
+  show: () => undefined,
+  lagged: () => {},
+  ask: () => Promise.reject(new Error("Nobody is there")),
+};
+
+/** Kilobytes that one session takes that is open, is looked at, and in which nothing is said. */
 async function openMany(all: Sessions): Promise<{ ids: string[]; memory: number }> {
   const place = { cwd: "/tmp", additionalDirectories: [], mcpServers: [] };
   // What is loaded and compiled once is not a session's.
   for (let at = 0; at < 20; at++) await all.create(place);
   const before = usedMemory();
   const ids: string[] = [];
-  for (let at = 0; at < open; at++) ids.push((await all.create(place)).id);
+  for (let at = 0; at < open; at++) {
+    const session = await all.create(place);
+    if (at >= streaming) session.attach(onlooker);
+    ids.push(session.id);
+  }
   return { ids, memory: (usedMemory() - before) / open / 1024 };
 }
 

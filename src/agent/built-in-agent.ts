@@ -1,21 +1,25 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import type { Agent, AgentOpenOptions, AgentSession } from "../session/agent.ts";
-import type { Offer } from "../tool/offer.ts";
+import type { ActsAs } from "./agent-identity.ts";
 import { BuiltInSession } from "./built-in-session.ts";
 import type { ReviewComments } from "./commands/review-comments.ts";
 import type { ModelSource } from "./models/models.ts";
 import type { OpenServers } from "./session-servers.ts";
+import type { OpenOffer } from "./session-tools.ts";
 import { PATIENCE, type Patience } from "./turn/ask-with-patience.ts";
 
 export interface BuiltInAgentOptions {
   readonly models: ModelSource;
   /** The folder of all state. */
   readonly data: string;
-  readonly offer?: Pick<Offer, "tools" | "known">;
+  /** The toolbox, opened when a model is to be offered its tools. */
+  readonly offer?: OpenOffer;
   /** Starts the MCP servers of a session. Without it, sessions are told that theirs are not used. */
   readonly openServers?: OpenServers;
   readonly reviews?: ReviewComments;
+  /** Whom the commands that it runs act as to git. */
+  readonly actsAs?: ActsAs;
   readonly limits?: Partial<AgentLimits>;
 }
 

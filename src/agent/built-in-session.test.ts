@@ -3,7 +3,10 @@ import { describe, it } from "node:test";
 
 import type { HistoryEntry } from "../session/agent.ts";
 import { Offer } from "../tool/offer.ts";
-import { errorResult, textResult } from "../tool/tool.ts";
+import { errorResult, type Question, textResult } from "../tool/tool.ts";
+import { Announcement } from "../tool/announcement.ts";
+import { type ModelEntry, type ModelSource, OFFLINE } from "./models/models.ts";
+import { openModel } from "./models/open-model.ts";
 import { AgentRig } from "../../test/agent/agent-rig.ts";
 import { FakeLlm } from "../../test/agent/fake-llm.ts";
 import { REJECT, type SampleTurn } from "../../test/agent/sample-turn.ts";
@@ -68,6 +71,58 @@ describe("a session's settings", () => {
     assert.match(turn.notices, /'openai\/gone' is not available; Offline/);
   });
 });
+
+describe("a model whose provider takes its time", () => {
+  it("is waited for with the first prompt, not with the session", async () => {
+    for (const chosen of [{}, { modelId: "slow/late" }]) {
+      await using llm = await FakeLlm.start([{ content: "Here I am." }]);
+      const models = new SlowModels();
+      await using rig = new AgentRig({ models, limits: { firstList: 1 } });
+      const session = await rig.open({ chosen });
+      assert.equal(session.settings.models?.currentModelId, "offline");
+      const { turn } = await rig.turnOf(session, "/help");
+      assert.match(turn.text, /\/search/, "commands need none");
+      const answer = rig.turnOf(session, "go");
+      models.arrive(`${llm.url}/v1`);
+      assert.equal((await answer).turn.text, "Here I am.");
+      assert.equal(session.settings.models?.currentModelId, "slow/late");
+      assert.equal((await answer).turn.notices, "");
+    }
+  });
+});
+
+/** Lists its one model when it is told to. */
+class SlowModels implements ModelSource {
+  readonly secrets = [];
+  readonly #changes = new Announcement();
+  readonly #arrived = Promise.withResolvers<void>();
+  #entries: readonly ModelEntry[] = [OFFLINE];
+
+  arrive(baseUrl: string): void {
+    const provider = { id: "slow", name: "Slow", type: "openai-compatible", baseUrl } as const;
+    const open = () => openModel(provider, "late");
+    const late = { id: "slow/late", name: "Late", description: "", contextWindow: 9_000, open };
+    this.#entries = [late, OFFLINE];
+    this.#changes.make();
+    this.#arrived.resolve();
+  }
+
+  list(): readonly ModelEntry[] {
+    return this.#entries;
+  }
+
+  first(): ModelEntry {
+    return this.#entries[0] ?? OFFLINE;
+  }
+
+  refresh(): Promise<void> {
+    return this.#arrived.promise;
+  }
+
+  onChange(listener: () => void): () => void {
+    return this.#changes.on(listener);
+  }
+}
 
 describe("a mode", () => {
   it("keeps the model from what it does not allow, whether it is offered or not", async () => {
@@ -138,7 +193,7 @@ describe("tools of others", () => {
       },
       { content: "Done." },
     ]);
-    await using rig = new AgentRig({ llm, offer });
+    await using rig = new AgentRig({ llm, offer: async () => offer });
     const { turn } = await rig.turn("go");
     assert.deepEqual(turn.ends, ["completed", "failed"]);
     assert.deepEqual(
@@ -149,6 +204,37 @@ describe("tools of others", () => {
     assert.match(llm.seen(1), /Rock!/);
     const { turn: refused } = await rig.turn({ prompt: "again", decide: () => REJECT });
     assert.equal(refused.text, "Done.");
+  });
+
+  it("get their questions answered as far as the client goes, and else hear that they cannot", async () => {
+    const offer = new Offer();
+    const inputSchema = { type: "object" };
+    const question = (properties: object): Question => ({
+      method: "elicitation/create",
+      params: { message: "Which cave?", requestedSchema: { type: "object", properties } },
+    });
+    const asks = (name: string, properties: object): void => {
+      offer.tools.add({
+        definition: { name, inputSchema, annotations: { readOnlyHint: true } },
+        call: async (_, context) =>
+          textResult(JSON.stringify(await context.ask(question(properties)))),
+      });
+    };
+    asks("consent", {});
+    asks("form", { cave: { type: "string" } });
+    const toolCalls = ["consent", "form"].map((name) => ({ name, arguments: {} }));
+    await using llm = await FakeLlm.start([{ toolCalls }, { content: "Done." }]);
+    await using rig = new AgentRig({ llm, offer: async () => offer });
+    const plain = await rig.turn("go");
+    assert.deepEqual(plain.turn.ends, ["completed", "failed"]);
+    assert.equal(plain.turn.asked[0]?.toolCall.title, "Which cave?");
+    assert.match(llm.seen(1), /tool: .*"accept"/);
+    await using more = await FakeLlm.start([{ toolCalls }, { content: "Done." }]);
+    await using able = new AgentRig({ llm: more, offer: async () => offer });
+    const elicit = async (): Promise<object> => ({ action: "accept", content: { cave: "left" } });
+    const { turn } = await able.turn({ prompt: "go", client: { elicit } });
+    assert.deepEqual(turn.ends, ["completed", "completed"]);
+    assert.match(more.seen(1), /"cave":\s*\\?"left/);
   });
 
   it("of a dead server delay nothing and are reported", async () => {

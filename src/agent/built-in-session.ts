@@ -20,7 +20,7 @@ import { SessionTools } from "./session-tools.ts";
 import type { AgentTool } from "./tools/agent-tool.ts";
 import { ToolRunner } from "./tools/tool-runner.ts";
 import { Conversation } from "./turn/conversation.ts";
-import { promptText } from "./turn/prompt-message.ts";
+import { promptText, typedText } from "./turn/prompt-message.ts";
 import { Speaker } from "./turn/speaker.ts";
 
 export type SessionParts = BuiltInAgentOptions & { readonly limits: AgentLimits };
@@ -50,6 +50,8 @@ export class BuiltInSession implements AgentSession {
   #conversation: Promise<Conversation> | undefined;
   #mode: Mode;
   #model: ModelEntry;
+  /** Nobody has chosen a model or spoken to one: the first that there is will do. */
+  #isUndecided: boolean;
   /** A model that was chosen before, and is gone. */
   #missing: string | undefined;
 
@@ -66,11 +68,16 @@ export class BuiltInSession implements AgentSession {
     const found = models.list().find(({ id }) => id === wanted);
     this.#model = found ?? models.first();
     this.#missing = found === undefined ? wanted : undefined;
+    this.#isUndecided = wanted === undefined;
     this.#tools = new SessionTools(options, {
       ...parts,
       patience: parts.limits.firstList * 4,
     });
-    this.#stopListening = models.onChange(() => this.#tellOptions());
+    this.#use(this.#model);
+    this.#stopListening = models.onChange(() => {
+      if (this.#isUndecided) this.#use(models.first());
+      this.#tellOptions();
+    });
   }
 
   static async open(options: AgentOpenOptions, parts: SessionParts): Promise<BuiltInSession> {
@@ -107,15 +114,16 @@ export class BuiltInSession implements AgentSession {
     const speaker = new Speaker(turn);
     const journal = this.#journal.begin();
     const files = new TurnFiles({ places: this.#places, client: () => turn.client, journal });
-    const command = parseCommand(promptText(turn.prompt));
+    const command = parseCommand(typedText(turn.prompt));
     try {
-      await this.#reportMissing(speaker);
+      if (command === undefined) await this.#decide(speaker);
       const isForModel = command === undefined && this.#model.open !== undefined;
       const tools = isForModel ? await this.#tools.gather(speaker) : NO_TOOLS;
       const runner = this.#runner(turn, { speaker, files }, tools);
       if (isForModel) {
         return await this.#converse(turn, { speaker, files, runner });
       }
+      await this.#tools.reportServers(speaker);
       await this.#obey(turn, command, { speaker, files, runner });
       return { stopReason: "end_turn" };
     } catch (error) {
@@ -137,7 +145,8 @@ export class BuiltInSession implements AgentSession {
   }
 
   async setModel(modelId: string): Promise<void> {
-    this.#model = findModel(this.#parts.models, modelId);
+    this.#use(findModel(this.#parts.models, modelId));
+    this.#isUndecided = false;
     this.#missing = undefined;
     this.#tellOptions();
   }
@@ -154,6 +163,26 @@ export class BuiltInSession implements AgentSession {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopListening();
     await this.#tools[Symbol.asyncDispose]();
+  }
+
+  #use(model: ModelEntry): void {
+    this.#model = model;
+    if (model.open !== undefined) this.#tools.begin();
+  }
+
+  /** Waits for providers that take their time, rather than go without the model that is meant. */
+  async #decide(speaker: Speaker): Promise<void> {
+    const { models } = this.#parts;
+    const isOpen = this.#isUndecided && this.#model.open === undefined;
+    if (isOpen || this.#missing !== undefined) await models.refresh();
+    const found = models.list().find(({ id }) => id === this.#missing);
+    if (found !== undefined) this.#use(found);
+    else if (this.#missing !== undefined) {
+      const says = `The model '${this.#missing}' is not available; ${this.#model.name} answers instead`;
+      await speaker.notice("warning", says);
+    }
+    this.#missing = undefined;
+    if (this.#model.open !== undefined) this.#isUndecided = false;
   }
 
   #tellOptions(): void {
@@ -215,7 +244,7 @@ export class BuiltInSession implements AgentSession {
     { speaker, files }: Pick<TurnTools, "speaker" | "files">,
     tools: ReadonlyMap<string, AgentTool>,
   ): ToolRunner {
-    const { limits, models } = this.#parts;
+    const { limits, models, actsAs } = this.#parts;
     return new ToolRunner({
       turn,
       speaker,
@@ -226,14 +255,8 @@ export class BuiltInSession implements AgentSession {
       log: this.#log,
       timeout: limits.toolTimeout,
       secrets: models.secrets,
+      actsAs,
     });
-  }
-
-  async #reportMissing(speaker: Speaker): Promise<void> {
-    if (this.#missing === undefined) return;
-    const says = `The model '${this.#missing}' is not available; ${this.#model.name} answers instead`;
-    this.#missing = undefined;
-    await speaker.notice("warning", says);
   }
 }
 

@@ -7,6 +7,8 @@ import { AgentConnection, type AgentListener } from "../protocol/acp/connect.ts"
 import type { UpdateParams } from "../protocol/acp/schema.gen.ts";
 import type { Agent, AgentOpenOptions } from "../session/agent.ts";
 import { childChannel } from "../wire/channel/child.ts";
+import type { ActsAs, AgentIdentity } from "./agent-identity.ts";
+import { ExternalOffer } from "./external-offer.ts";
 import { ExternalSession } from "./external-session.ts";
 
 export interface ExternalAgentOptions {
@@ -15,60 +17,86 @@ export interface ExternalAgentOptions {
   readonly args?: readonly string[] | undefined;
   readonly env?: Readonly<Record<string, string>> | undefined;
   readonly limits?: LimitTable | undefined;
+  /** Whom it acts as to git in a folder. Each has a process of its own: the environment tells. */
+  readonly actsAs?: ActsAs | undefined;
   readonly log: Log;
 }
 
 /** A process that speaks ACP, for as long as it lives. */
 export interface AgentProcess {
   readonly connection: AgentConnection;
+  readonly offer: ExternalOffer;
   /** By the agent's own name for them. */
   readonly sessions: Map<string, ExternalSession>;
+  /** Resolves when nothing can be asked of it any more. */
+  readonly over: Promise<unknown>;
 }
 
 /**
  * Somebody else's agent, as a program that speaks ACP on its standard streams. One process serves
- * all sessions; when it dies, the next prompt starts another, which takes them up where it can.
+ * all sessions of an identity; when it dies, the next prompt starts another, which takes them up
+ * where it can.
  */
 export class ExternalAgent implements Agent, AsyncDisposable {
   readonly name: string;
   readonly #options: ExternalAgentOptions;
-  #running: Promise<AgentProcess> | undefined;
-  #child: OwnedChild | undefined;
+  /** By the name of whom they act as. */
+  readonly #running = new Map<string, Promise<AgentProcess>>();
+  readonly #children = new Set<OwnedChild>();
 
   constructor(options: ExternalAgentOptions) {
     this.name = options.name;
     this.#options = options;
   }
 
+  /** As one would type it. */
+  get commandLine(): string {
+    return [this.#options.command, ...(this.#options.args ?? [])].join(" ");
+  }
+
   async open(options: AgentOpenOptions): Promise<ExternalSession> {
-    const session = new ExternalSession(this, options);
+    const identity = await this.#options.actsAs?.(options.cwd);
+    const session = new ExternalSession(this, { ...options, identity });
     await session.begin();
     return session;
   }
 
-  /** The process, started if it is not there. */
-  process(): Promise<AgentProcess> {
-    this.#running ??= this.#start();
-    return this.#running;
+  /** The process that acts as somebody, started if it is not there. */
+  process(identity: AgentIdentity | undefined): Promise<AgentProcess> {
+    const key = identity?.name ?? "";
+    const known = this.#running.get(key);
+    if (known !== undefined) return known;
+    const running = this.#start(identity);
+    this.#running.set(key, running);
+    const gone = (): void => {
+      if (this.#running.get(key) === running) this.#running.delete(key);
+    };
+    running.then(({ over }) => over.then(gone), gone);
+    return running;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#child?.end();
-    const running = await this.#running?.catch(() => undefined);
-    await running?.connection[Symbol.asyncDispose]();
+    await Promise.all([...this.#children].map((child) => child.end()));
+    for (const running of this.#running.values()) {
+      await (await running.catch(() => undefined))?.connection[Symbol.asyncDispose]();
+    }
   }
 
-  async #start(): Promise<AgentProcess> {
+  async #start(identity: AgentIdentity | undefined): Promise<AgentProcess> {
     const { name, command, args = [], env, limits, log } = this.#options;
     const said = (line: string): void => log.info("agent.said", { agent: name, line });
+    const base = { ...usualVariables(), ...env };
+    let started: OwnedChild | undefined;
     try {
       const child = await OwnedChild.start({
         command,
         args,
-        env: { ...usualVariables(), ...env },
+        env: identity?.environment(base) ?? base,
         stderr: said,
       });
-      this.#child = child;
+      started = child;
+      this.#children.add(child);
+      void child.exit.then(() => this.#children.delete(child));
       const sessions = new Map<string, ExternalSession>();
       const channel = childChannel(child, { stray: said });
       const listener = listenerFor(sessions);
@@ -79,20 +107,24 @@ export class ExternalAgent implements Agent, AsyncDisposable {
           throw new TrunklineError("unavailable", `Agent '${name}' ended at once (${exit}).`);
         }),
       ]);
-      const gone = (): void => {
-        if (this.#child === child) this.#running = undefined;
-      };
-      void child.exit.then(gone);
+      void child.exit.then((exit) => {
+        // What it started does not outlive it.
+        for (const session of sessions.values()) void session.services.terminals.clear();
+        log.info("agent.ended", { agent: name, exit });
+      });
       // It may close its output and linger.
-      void connection.ended.then(gone).then(() => child.end());
-      return { connection, sessions };
+      void connection.ended.then(() => child.end());
+      const offer = new ExternalOffer(name, connection.capabilities);
+      const over = Promise.race([child.exit, connection.ended]);
+      return { connection, offer, sessions, over };
     } catch (error) {
-      this.#running = undefined;
-      await this.#child?.end();
+      await started?.end();
       throw error;
     }
   }
 }
+
+const CLOSED = { action: "cancel" } as const;
 
 /** Finds the session that an agent speaks of. */
 function listenerFor(sessions: ReadonlyMap<string, ExternalSession>): AgentListener {
@@ -103,8 +135,23 @@ function listenerFor(sessions: ReadonlyMap<string, ExternalSession>): AgentListe
   };
   return {
     update: (params: UpdateParams) => sessions.get(params.sessionId)?.heard(params.update),
-    requestPermission: (params) => find(params).permission(params),
-    readTextFile: (params) => find(params).readTextFile(params),
-    writeTextFile: (params) => find(params).writeTextFile(params),
+    requestPermission: (params) => find(params).services.permission(params),
+    readTextFile: (params) => find(params).services.readTextFile(params),
+    writeTextFile: (params) => find(params).services.writeTextFile(params),
+    createTerminal: (params) => find(params).services.createTerminal(params),
+    terminalOutput: async (params) =>
+      find(params).services.terminals.find(params.terminalId).output(),
+    waitForExit: (params) => find(params).services.waitForExit(params),
+    killTerminal: async (params) => {
+      await find(params).services.terminals.find(params.terminalId).kill();
+      return {};
+    },
+    releaseTerminal: async (params) => {
+      await find(params).services.terminals.release(params.terminalId);
+      return {};
+    },
+    // Where it belongs to no session, there is nobody to put it to.
+    elicit: async (params) =>
+      sessions.get(params.sessionId ?? "")?.services.elicit(params) ?? CLOSED,
   };
 }

@@ -1,7 +1,8 @@
-import { mkdir, readFile, realpath, stat, writeFile } from "node:fs/promises";
-import { basename, dirname, join, resolve, sep } from "node:path";
+import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { dirname, resolve, sep } from "node:path";
 
 import { SessionError } from "../session/session-error.ts";
+import { followPath } from "./files/places.ts";
 
 const LARGEST = 10 * 1024 * 1024;
 
@@ -15,9 +16,9 @@ export class ExternalFiles {
 
   /** The path without detours, if it is in the workspace: no `..` and no link leads out of it. */
   async within(path: string): Promise<string> {
-    const real = await realPath(resolve(path));
+    const real = await followPath(resolve(path));
     for (const folder of this.#folders) {
-      const root = await realPath(resolve(folder));
+      const root = await followPath(resolve(folder));
       if (real === root || real.startsWith(root.endsWith(sep) ? root : root + sep)) return real;
     }
     const why = `'${path}' is outside of the workspace`;
@@ -48,18 +49,6 @@ export class ExternalFiles {
     } catch (error) {
       throw explain(error, path);
     }
-  }
-}
-
-/** Of a file that is not there yet, the real place where it would be. */
-async function realPath(path: string): Promise<string> {
-  try {
-    return await realpath(path);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    const parent = dirname(path);
-    if (code !== "ENOENT" || parent === path) throw explain(error, path);
-    return join(await realPath(parent), basename(path));
   }
 }
 

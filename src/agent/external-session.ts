@@ -1,11 +1,6 @@
 import { TrunklineError } from "../base/errors.ts";
 import { METHODS } from "../protocol/acp/methods.ts";
-import type {
-  PermissionParams,
-  ReadFileParams,
-  SettingsResult,
-  WriteFileParams,
-} from "../protocol/acp/schema.gen.ts";
+import type { NewSessionParams, SettingsResult } from "../protocol/acp/schema.gen.ts";
 import { fromWire } from "../protocol/acp/session-errors.ts";
 import type {
   AgentOpenOptions,
@@ -15,9 +10,19 @@ import type {
   Turn,
   TurnEnd,
 } from "../session/agent.ts";
-import { optionOf } from "../session/settings.ts";
+import { chosenIn, inBothForms, optionOf, withChoice, withOptions } from "../session/settings.ts";
+import type { AgentIdentity } from "./agent-identity.ts";
 import type { AgentProcess, ExternalAgent } from "./external-agent.ts";
-import { ExternalFiles } from "./external-files.ts";
+import { chooseAgain } from "./external-choices.ts";
+import { explainLogin } from "./external-login.ts";
+import type { ExternalOffer } from "./external-offer.ts";
+import { ExternalServices } from "./external-services.ts";
+import { Speaker } from "./turn/speaker.ts";
+
+export interface ExternalSessionOptions extends AgentOpenOptions {
+  /** Whom the agent acts as. */
+  readonly identity: AgentIdentity | undefined;
+}
 
 /** What is kept for the next time: the agent's own name for the conversation. */
 interface Memory {
@@ -30,66 +35,59 @@ const WAIT_EVERY = 256;
 /** One conversation with somebody else's agent. */
 export class ExternalSession implements AgentSession {
   readonly #agent: ExternalAgent;
-  readonly #options: AgentOpenOptions;
-  readonly #files: ExternalFiles;
+  readonly #options: ExternalSessionOptions;
+  readonly services: ExternalServices;
   #process: AgentProcess | undefined;
   #remoteId = "";
-  #settings: SessionSettings = {};
+  #settings: SessionSettings | undefined;
   #turn: Turn | undefined;
   #heard = 0;
   /** What it repeats of the past while it loads a session is in our log already. */
   #isLoading = false;
+  #hasSpoken = false;
+  /** It had to begin anew, and the person does not know that yet. */
+  #hasForgotten = false;
 
-  constructor(agent: ExternalAgent, options: AgentOpenOptions) {
+  constructor(agent: ExternalAgent, options: ExternalSessionOptions) {
     this.#agent = agent;
     this.#options = options;
-    this.#files = new ExternalFiles([options.cwd, ...options.additionalDirectories]);
+    this.services = new ExternalServices({
+      ...options,
+      turn: () => this.#turn,
+      say: (update) => void this.#say(update),
+    });
     this.#remoteId = ((options.memory ?? {}) as Memory).sessionId ?? "";
   }
 
   get settings(): SessionSettings {
-    return this.#settings;
+    return this.#settings ?? {};
   }
 
   /** Begins at the agent, or takes up what was begun there. */
   async begin(): Promise<AgentProcess> {
-    const process = await this.#agent.process();
+    const process = await this.#agent.process(this.#options.identity);
     if (process === this.#process) return process;
-    const { connection, sessions } = process;
-    const { cwd, mcpServers, remember, log } = this.#options;
-    const place = { cwd, mcpServers };
-    if (this.#remoteId !== "" && connection.capabilities.loadSession === true) {
-      sessions.set(this.#remoteId, this);
-      this.#isLoading = true;
-      try {
-        const sessionId = this.#remoteId;
-        this.#take(await connection.request(METHODS.loadSession, { sessionId, ...place }));
-        this.#process = process;
-        return process;
-      } catch (error) {
-        sessions.delete(this.#remoteId);
-        log.warn("agent.session-lost", { error });
-      } finally {
-        this.#isLoading = false;
-      }
-    }
-    const created = await connection.request(METHODS.newSession, place).catch(rethrow);
-    this.#remoteId = created.sessionId;
-    sessions.set(this.#remoteId, this);
+    // Those of an agent that died.
+    await this.services.terminals.clear();
+    const { chosen } = this.#options;
+    const wanted = this.#settings === undefined ? chosen : chosenIn(this.#settings);
+    if (!(await this.#load(process))) await this.#create(process);
     this.#process = process;
-    this.#take(created);
-    await remember({ sessionId: this.#remoteId });
+    await chooseAgain(this, wanted, this.#options);
     return process;
   }
 
   async prompt(turn: Turn): Promise<TurnEnd> {
-    const { connection } = await this.begin();
+    const { connection, offer } = await this.begin();
     const sessionId = this.#remoteId;
+    const prompt = offer.fit(turn.prompt);
     const stopped = (): void => connection.cancel(sessionId);
     this.#turn = turn;
     turn.stop.add({ stopped });
     try {
-      const params = { sessionId, prompt: turn.prompt };
+      if (this.#hasForgotten) await this.#admit(turn);
+      this.#hasSpoken = true;
+      const params = { sessionId, prompt };
       const { stopReason, usage, _meta } = await connection.request(METHODS.prompt, params);
       return { stopReason, ...(usage ? { usage } : {}), ...(_meta ? { _meta } : {}) };
     } catch (error) {
@@ -106,21 +104,20 @@ export class ExternalSession implements AgentSession {
     const { connection } = await this.begin();
     const sessionId = this.#remoteId;
     await connection.request(METHODS.setMode, { sessionId, modeId }).catch(rethrow);
-    const { modes } = this.#settings;
-    if (modes !== undefined) this.#merge({ modes: { ...modes, currentModeId: modeId } });
+    this.#settings = withChoice(this.settings, "mode", modeId);
   }
 
   async setModel(modelId: string): Promise<void> {
     const { connection } = await this.begin();
     const sessionId = this.#remoteId;
-    const { models, configOptions = [] } = this.#settings;
+    const { models, configOptions = [] } = this.settings;
     const option = optionOf(configOptions, "model");
     if (models === undefined && option !== undefined) {
       await this.setConfigOption(option.id, modelId);
       return;
     }
     await connection.request(METHODS.setModel, { sessionId, modelId }).catch(rethrow);
-    if (models !== undefined) this.#merge({ models: { ...models, currentModelId: modelId } });
+    this.#settings = withChoice(this.settings, "model", modelId);
   }
 
   async setConfigOption(configId: string, value: unknown): Promise<void> {
@@ -133,72 +130,97 @@ export class ExternalSession implements AgentSession {
   /** What the agent says. */
   heard(update: SessionUpdate): Promise<void> | undefined {
     if (this.#isLoading) return undefined;
-    const { modes } = this.#settings;
-    if (update.sessionUpdate === "current_mode_update" && modes !== undefined) {
-      this.#merge({ modes: { ...modes, currentModeId: String(update.currentModeId) } });
+    if (update.sessionUpdate === "current_mode_update") {
+      this.#settings = withChoice(this.settings, "mode", String(update.currentModeId));
+      const { configOptions = [] } = inBothForms(this.#settings);
+      void this.#say({ sessionUpdate: "config_option_update", configOptions });
     } else if (update.sessionUpdate === "config_option_update") {
-      this.#merge({ configOptions: update.configOptions as never });
+      this.#take({ configOptions: update.configOptions as never });
     }
-    if (this.#turn === undefined) {
-      this.#options.update(update);
-      return undefined;
-    }
-    const stored = this.#turn.update(update);
+    const stored = this.#say(this.services.terminals.translate(update));
     // Waiting for the disk at each would make a commit of each.
     return ++this.#heard % WAIT_EVERY === 0 ? stored : undefined;
   }
 
-  async permission({ toolCall, options, _meta }: PermissionParams): Promise<unknown> {
-    if (this.#turn === undefined) return { outcome: { outcome: "cancelled" } };
-    const meta = _meta ? { _meta } : {};
-    const asked = await this.#turn.requestPermission({ toolCall, options, ...meta });
-    if (asked.outcome === "cancelled") return { outcome: { outcome: "cancelled" } };
-    return { outcome: { outcome: "selected", optionId: asked.optionId } };
-  }
-
-  /** Through the editor where it offers that, so that what is not saved yet counts. */
-  async readTextFile({ path, line, limit }: ReadFileParams): Promise<unknown> {
-    const range = {
-      ...(typeof line === "number" ? { line } : {}),
-      ...(typeof limit === "number" ? { limit } : {}),
-    };
-    const place = await this.#files.within(path);
-    const read = this.#turn?.client.fs?.readTextFile;
-    const content = read ? await read(place, range) : await this.#files.read(place, range);
-    return { content };
-  }
-
-  async writeTextFile({ path, content }: WriteFileParams): Promise<unknown> {
-    const place = await this.#files.within(path);
-    const write = this.#turn?.client.fs?.writeTextFile;
-    if (write !== undefined) await write(place, content);
-    else await this.#files.write(place, content);
-    return {};
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.services.terminals.clear();
     const process = this.#process;
     if (process === undefined) return;
     process.sessions.delete(this.#remoteId);
-    const { sessionCapabilities } = process.connection.capabilities;
-    const { close } = (sessionCapabilities ?? {}) as { close?: unknown };
-    if (close === undefined || close === null) return;
+    if (!process.offer.closes) return;
     const sessionId = this.#remoteId;
     await process.connection.request(METHODS.closeSession, { sessionId }).catch(() => {});
   }
 
-  #take(result: SettingsResult): void {
-    const { modes, models, configOptions } = result ?? {};
-    this.#merge({
-      ...(modes ? { modes: modes as never } : {}),
-      ...(models ? { models: models as never } : {}),
-      ...(configOptions ? { configOptions } : {}),
-    });
+  /** Where it works and with what, as far as it can. */
+  #place(offer: ExternalOffer): NewSessionParams {
+    const { cwd, mcpServers, additionalDirectories: folders, log } = this.#options;
+    const unfit = mcpServers.filter((server) => !offer.takesServer(server));
+    for (const { name, type } of unfit) log.warn("agent.server-not-taken", { server: name, type });
+    const place = { cwd, mcpServers: mcpServers.filter((server) => offer.takesServer(server)) };
+    const isMore = offer.takesDirectories && folders.length > 0;
+    return isMore ? { ...place, additionalDirectories: [...folders] } : place;
   }
 
-  #merge(settings: SessionSettings): void {
-    this.#settings = { ...this.#settings, ...settings };
+  #say(update: SessionUpdate): Promise<void> | undefined {
+    if (this.#turn !== undefined) return this.#turn.update(update);
+    this.#options.update(update);
+    return undefined;
   }
+
+  /** False where the agent cannot, or does not have it any more. */
+  async #load({ connection, sessions, offer }: AgentProcess): Promise<boolean> {
+    const sessionId = this.#remoteId;
+    if (sessionId === "" || !(offer.resumes || offer.loads)) return false;
+    const method = offer.resumes ? METHODS.resumeSession : METHODS.loadSession;
+    const { log } = this.#options;
+    sessions.set(sessionId, this);
+    this.#isLoading = true;
+    try {
+      this.#take(await connection.request(method, { sessionId, ...this.#place(offer) }));
+      return true;
+    } catch (error) {
+      sessions.delete(sessionId);
+      log.warn("agent.session-lost", { error });
+      return false;
+    } finally {
+      this.#isLoading = false;
+    }
+  }
+
+  async #create({ connection, sessions, offer }: AgentProcess): Promise<void> {
+    const { history, remember } = this.#options;
+    this.#hasForgotten ||= this.#hasSpoken || (await isBegun(history));
+    const request = connection.request(METHODS.newSession, this.#place(offer));
+    const created = await request.catch((error: unknown) => {
+      throw explainLogin(fromWire(error), this.#agent, connection.agent.authMethods ?? []);
+    });
+    this.#remoteId = created.sessionId;
+    sessions.set(this.#remoteId, this);
+    this.#take(created);
+    await remember({ sessionId: this.#remoteId });
+  }
+
+  async #admit(turn: Turn): Promise<void> {
+    this.#hasForgotten = false;
+    const title = `Agent '${this.#agent.name}' had to begin anew`;
+    await new Speaker(turn).notice("warning", title, "it does not know what was said before");
+  }
+
+  #take(result: SettingsResult): void {
+    const { modes, models, configOptions } = result ?? {};
+    const settings: SessionSettings = {
+      ...this.#settings,
+      ...(modes ? { modes: modes as never } : {}),
+      ...(models ? { models: models as never } : {}),
+    };
+    this.#settings = Array.isArray(configOptions) ? withOptions(settings, configOptions) : settings;
+  }
+}
+
+async function isBegun(history: AgentOpenOptions["history"]): Promise<boolean> {
+  for await (const _ of history ?? []) return true;
+  return false;
 }
 
 function rethrow(error: unknown): never {

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
+import type { Log } from "../base/log.ts";
 import type { AgentOpenOptions } from "../session/agent.ts";
 import type { Offer } from "../tool/offer.ts";
 import type { OpenServers, SessionServers } from "./session-servers.ts";
@@ -8,8 +9,10 @@ import { BUILT_IN_TOOLS } from "./tools/built-in-tools.ts";
 import { addToolbox } from "./tools/toolbox-tools.ts";
 import type { Speaker } from "./turn/speaker.ts";
 
+export type OpenOffer = () => Promise<Pick<Offer, "tools" | "known">>;
+
 export interface SessionToolsOptions {
-  readonly offer?: Pick<Offer, "tools" | "known">;
+  readonly offer?: OpenOffer;
   readonly openServers?: OpenServers;
   /** Milliseconds from the opening of the session that turns wait for tools. */
   readonly patience: number;
@@ -22,18 +25,28 @@ export class SessionTools implements AsyncDisposable {
   readonly #wanted: readonly string[];
   readonly #reported = new Set<string>();
   readonly #openedAt = performance.now();
+  readonly #log: Log;
+  #offer: ReturnType<OpenOffer> | undefined;
 
   constructor(session: AgentOpenOptions, options: SessionToolsOptions) {
     this.#options = options;
     this.#wanted = session.mcpServers.map(({ name }) => name);
+    this.#log = session.log;
     this.#servers = this.#open(session);
+  }
+
+  /** Has the toolbox opened: there is a model that will be offered it. */
+  begin(): void {
+    if (this.#offer !== undefined) return;
+    this.#offer = this.#options.offer?.();
+    // Whoever asks next may fare better.
+    this.#offer?.then((offer) => offer.known()).catch(() => (this.#offer = undefined));
   }
 
   /** What there is now. What is not there, though it should be, is reported once. */
   async gather(speaker: Speaker): Promise<Map<string, AgentTool>> {
     const tools = new Map(BUILT_IN_TOOLS.map((tool) => [tool.name, tool]));
-    const { offer } = this.#options;
-    const servers = await this.#servers;
+    const [servers, offer] = await Promise.all([this.#servers, this.#opened(speaker)]);
     await this.#briefly([servers?.known(), offer?.known()]);
     const left = [
       ...(servers === undefined ? [] : addToolbox(tools, servers.tools)),
@@ -43,21 +56,38 @@ export class SessionTools implements AsyncDisposable {
       const says = `There is no room for ${left.length} tools, which the model is not offered`;
       await this.#report(speaker, "too many tools", says, left.slice(0, 20).join(", "));
     }
+    await this.reportServers(speaker, "it has not answered yet");
+    return tools;
+  }
+
+  /** Says once which of the session's servers are not there. Silent ones count where a word is given. */
+  async reportServers(speaker: Speaker, silence?: string): Promise<void> {
+    const servers = await this.#servers;
     if (servers === undefined && this.#wanted.length > 0) {
       const says = "The MCP servers of this session cannot be used";
       await this.#report(speaker, "servers", says, this.#wanted.join(", "));
     }
-    for (const { name, isKnown, lastError } of servers?.status() ?? []) {
-      if (isKnown) continue;
+    for (const { name, isKnown, lastError: why = silence } of servers?.status() ?? []) {
+      if (isKnown || why === undefined) continue;
       const says = `The MCP server '${name}' is not there, so its tools are left out for now`;
-      await this.#report(speaker, `server ${name}`, says, lastError ?? "it has not answered yet");
+      await this.#report(speaker, `server ${name}`, says, why);
     }
-    return tools;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     const servers = await this.#servers;
     await servers?.[Symbol.asyncDispose]();
+  }
+
+  async #opened(speaker: Speaker): Promise<Awaited<ReturnType<OpenOffer>> | undefined> {
+    this.begin();
+    try {
+      return await this.#offer;
+    } catch (error) {
+      this.#log.error("agent.toolbox-failed", { error });
+      await this.#report(speaker, "toolbox", "The toolbox cannot be used", String(error));
+      return undefined;
+    }
   }
 
   async #open(session: AgentOpenOptions): Promise<SessionServers | undefined> {

@@ -1,4 +1,5 @@
 import { serveAcpOnStdio } from "../gateway/acp-on-stdio.ts";
+import { repairIdentities } from "../gateway/identities-repair.ts";
 import type { Invocation } from "./command.ts";
 import { openHouse } from "./open-house.ts";
 
@@ -12,9 +13,10 @@ interface AcpValues {
 export async function run(invocation: Invocation<AcpValues>): Promise<number> {
   const { agent, dialect } = invocation.values;
   const house = await openHouse(invocation);
+  await using _repair = repairIdentities(house);
   if (dialect === "juggler") {
     const { serveJugglerOnStdio } = await import("../gateway/juggler-on-stdio.ts");
     await serveJugglerOnStdio(house);
-  } else await serveAcpOnStdio(house, { agent, withActions: dialect !== "acp" });
+  } else await serveAcpOnStdio(house, { agent, hasActions: dialect !== "acp" });
   return 0;
 }

@@ -4,8 +4,17 @@ import { PROGRAM } from "./commands.ts";
 import { GLOBAL_OPTIONS, optionsOf } from "./global-options.ts";
 import { parse } from "./parse.ts";
 import { allPaths, callOf, last } from "./path.ts";
+import { run } from "./program.ts";
 
 const PATHS = allPaths([PROGRAM]);
+
+/** A process in which nothing but help is expected. */
+const QUIET = {
+  env: {},
+  cwd: () => "/here",
+  exit: (code: number) => assert.fail(`exited with ${code}`),
+  stderr: { write: (text: string) => assert.fail(text), on: () => undefined },
+};
 
 /** The words after `trunkline` in a line for a shell: quotes undone, redirections left out. */
 function wordsOf(line: string): string[] {
@@ -26,6 +35,15 @@ for (const path of PATHS) {
       assert.ok(["run", "help"].includes(parsed.kind), `${run}: ${JSON.stringify(parsed)}`);
       assert.match(explains, /\.$/, run);
     }
+  });
+
+  test(`'${call} --help' shows how it is used, with its examples`, async () => {
+    let shown = "";
+    const stdout = { write: (text: string) => (shown += text), on: () => undefined };
+    const words = path.slice(1).map(({ name }) => name);
+    assert.equal(await run([...words, "--help"], { ...QUIET, stdout }), 0);
+    assert.ok(shown.startsWith(`Usage: ${call} `), shown);
+    for (const { run: line } of command.examples) assert.ok(shown.includes(`\n  ${line}\n`), line);
   });
 
   test(`an example of '${call}' calls it, or a command in it`, () => {

@@ -2,6 +2,7 @@ import type { Command } from "./command.ts";
 import { config } from "./commands/config.ts";
 import { doctor } from "./commands/doctor.ts";
 import { identity } from "./commands/identity.ts";
+import { models } from "./commands/models.ts";
 import { orchestrator } from "./commands/orchestrator.ts";
 import { plugin } from "./commands/plugin.ts";
 import { review } from "./commands/review.ts";
@@ -167,6 +168,7 @@ export const PROGRAM: Command = {
     mcp,
     acp,
     session,
+    models,
     orchestrator,
     tools,
     plugin,

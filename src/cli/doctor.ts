@@ -5,6 +5,7 @@ import { checkBus } from "./doctor/bus.ts";
 import { checkConfig } from "./doctor/config.ts";
 import { checkData } from "./doctor/data.ts";
 import type { Finding } from "./doctor/finding.ts";
+import { checkModels } from "./doctor/models.ts";
 import { checkNode } from "./doctor/node.ts";
 import { checkPort } from "./doctor/port.ts";
 import { checkServers } from "./doctor/servers.ts";
@@ -46,6 +47,7 @@ async function* examineHouse(
   yield* await checkAccess(config);
   yield* await checkServers(invocation);
   yield* await checkBus(invocation, loaded);
+  yield* await checkModels(loaded, invocation.env);
 }
 
 const COLORS = { ok: 32, warn: 33, fail: 31 };

@@ -1,4 +1,4 @@
-/** What the program needs of its process; `process` itself is one. */
+/** What the program needs of its process. */
 export interface Host {
   readonly env: NodeJS.ProcessEnv;
   readonly stdout: Output;
@@ -9,8 +9,8 @@ export interface Host {
 
 export interface Output {
   readonly isTTY?: boolean;
-  readonly columns?: number;
-  write(text: string): unknown;
+  readonly columns?: number | undefined;
+  write(text: string | Uint8Array): unknown;
   on(event: "error", listener: (error: NodeJS.ErrnoException) => void): unknown;
 }
 

@@ -1,22 +1,13 @@
 import { IdentityDesk } from "../gateway/identity-desk.ts";
-import type { Invocation } from "./command.ts";
 import { askSecret } from "./ask-secret.ts";
-import { openHouse } from "./open-house.ts";
+import type { Invocation } from "./command.ts";
+import { identityOptions, repair } from "./identity-open.ts";
 
 /** The identities with their tokens and their guard. Whoever opens it disposes of it. */
 export async function openDesk(invocation: Invocation): Promise<IdentityDesk> {
-  const { config } = await openHouse(invocation);
-  const { env, cwd, values } = invocation;
-  const configFile = typeof values.config === "string" ? values.config : undefined;
+  const options = await identityOptions(invocation);
   const canAsk = process.stdin.isTTY && process.stderr.isTTY;
-  const desk = new IdentityDesk({
-    config,
-    env,
-    cwd,
-    configFile,
-    ...(canAsk ? { ask: askSecret } : {}),
-  });
-  const recovery = await desk.identities.recover();
-  if (recovery !== undefined) invocation.err(`trunkline: ${recovery.says}\n`);
+  const desk = new IdentityDesk({ ...options, ...(canAsk ? { ask: askSecret } : {}) });
+  await repair(invocation, desk.identities);
   return desk;
 }

@@ -22,6 +22,7 @@ export interface FactValues extends Values {
   readonly signing?: "openpgp" | "ssh" | "none";
   readonly "signing-key"?: string;
   readonly organization?: readonly string[];
+  readonly "token-source"?: string;
   readonly match?: readonly string[];
   readonly json?: boolean;
 }
@@ -100,6 +101,7 @@ function withFacts(old: Settings, values: FactValues, invocation: Invocation): S
     "match",
     values.match?.filter((each) => each !== "").map((each) => ruleOf(each, invocation)),
   );
+  put("tokenSource", tokenSourceOf(values["token-source"]));
   const signing = signingOf(old.signing, values, invocation);
   if (signing !== undefined) settings.signing = signing;
   else if (values.signing === "none") delete settings.signing;
@@ -122,6 +124,17 @@ function signingOf(
   const isFile = format === "ssh" && given !== undefined && !/^(?:key::|ssh-|$)/.test(given);
   const key = given === "" ? undefined : ((isFile ? keyFile(given, invocation) : given) ?? former);
   return { ...rest, format, ...(key === undefined ? {} : { key }) };
+}
+
+function tokenSourceOf(text: string | undefined): Settings["tokenSource"] | "" {
+  if (text === undefined || text === "") return text;
+  const [, variable] = /^env:([A-Za-z_][A-Za-z0-9_]*)$/.exec(text) ?? [];
+  if (variable !== undefined) return { kind: "environment", variable };
+  if (text === "keychain" || text === "none") return { kind: text };
+  if (text === "cli") return { kind: "command-line" };
+  const why = "it is keychain, env:VARIABLE, cli or none";
+  // Somebody may have taken it for the token itself.
+  throw new TrunklineError("usage", `Cannot read --token-source: ${why}. It is never a token`);
 }
 
 /** As people write it: what a shell did not expand is, and the rest counts from here. */

@@ -1,14 +1,24 @@
-import { Identities } from "../gateway/identities.ts";
+import { Identities, type IdentitiesOptions } from "../gateway/identities.ts";
 import type { Invocation } from "./command.ts";
 import { openHouse } from "./open-house.ts";
 
-/** The identities, after whatever a crash left half done has been repaired. */
-export async function openIdentities(invocation: Invocation): Promise<Identities> {
+/** What identities are opened with. */
+export async function identityOptions(invocation: Invocation): Promise<IdentitiesOptions> {
   const { config } = await openHouse(invocation);
   const { env, cwd, values } = invocation;
   const configFile = typeof values.config === "string" ? values.config : undefined;
-  const identities = new Identities({ config, env, cwd, configFile });
+  return { config, env, cwd, configFile };
+}
+
+/** Repairs what a crash left half done, and says so. */
+export async function repair(invocation: Invocation, identities: Identities): Promise<void> {
   const recovery = await identities.recover();
   if (recovery !== undefined) invocation.err(`trunkline: ${recovery.says}\n`);
+}
+
+/** The identities, after whatever a crash left half done has been repaired. */
+export async function openIdentities(invocation: Invocation): Promise<Identities> {
+  const identities = new Identities(await identityOptions(invocation));
+  await repair(invocation, identities);
   return identities;
 }

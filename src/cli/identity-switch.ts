@@ -6,6 +6,7 @@ import { toJson } from "./identity.ts";
 import { printable } from "./printable.ts";
 
 type Plan = Awaited<ReturnType<Identities["planSwitch"]>>;
+type Desk = Awaited<ReturnType<typeof openDesk>>;
 type Applied = Awaited<ReturnType<Identities["switch"]>>;
 
 interface Printing extends Values {
@@ -16,6 +17,7 @@ interface Printing extends Values {
 interface SwitchValues extends Printing {
   readonly global?: boolean;
   readonly "rewrite-remotes"?: boolean;
+  readonly "recurse-submodules"?: boolean;
   readonly repo?: string;
 }
 
@@ -36,13 +38,26 @@ export async function switchTo(invocation: Invocation<SwitchValues>): Promise<nu
   const plain = {
     global: values.global === true,
     rewriteRemotes: values["rewrite-remotes"] === true,
+    recurseSubmodules: values["recurse-submodules"] === true,
   };
   // For all that somebody does, one identity's tokens alone would not do.
   const request = plain.global ? plain : await desk.withHelper(name, plain);
-  if (values["dry-run"])
-    return show(invocation, await identities.planSwitch(name, folder, request));
+  if (values["dry-run"]) {
+    const plan = await identities.planSwitch(name, folder, request);
+    return show(invocation, await withSigningNotes(plan, desk, name));
+  }
   const applied = await identities.switch(name, folder, request);
-  return tell(invocation, applied, `Switched to identity: ${name}`, `Already ${name}.`);
+  const plan = await withSigningNotes(applied.plan, desk, name);
+  const done = `Switched to identity: ${name}`;
+  return tell(invocation, { ...applied, plan }, done, `Already ${name}.`);
+}
+
+/** A commit that has to be signed and cannot be fails much later, and somewhere else. */
+async function withSigningNotes(plan: Plan, desk: Desk, name: string): Promise<Plan> {
+  const { canSign, says } = await desk.signing(name);
+  if (canSign) return plan;
+  const note = `${says} \`trunkline identity gpg ${name}\` tells more.`;
+  return { ...plan, notes: [...plan.notes, note] };
 }
 
 /** `trunkline identity undo` */

@@ -2,7 +2,7 @@ import type { Identities } from "../gateway/identities.ts";
 import type { Invocation } from "./command.ts";
 import { openDesk } from "./identity-desk.ts";
 import { openIdentities } from "./identity-open.ts";
-import { columns } from "./layout.ts";
+import { columns, table } from "./layout.ts";
 import { printable } from "./printable.ts";
 
 type Identity = Identities["list"][number];
@@ -18,7 +18,7 @@ export async function list(
   const all = (await openIdentities(invocation)).list;
   const shown = all.filter(({ provider }) => [provider, "all"].includes(values.provider));
   if (values.json) out(toJson({ identities: shown.map(factsOf) }));
-  else if (shown.length > 0) out(table(shown));
+  else if (shown.length > 0) out(listing(shown));
   else if (all.length > 0) err(`There are no identities for ${values.provider}.\n`);
   else err("There are no identities. `trunkline identity add NAME` makes one.\n");
   return 0;
@@ -72,17 +72,14 @@ export function factsOf(identity: Identity): object {
   return facts;
 }
 
-function table(identities: readonly Identity[]): string {
-  const rows = [
+function listing(identities: readonly Identity[]): string {
+  return table([
     ["NAME", "PROVIDER", "HOST", "USER", "EMAIL", "SIGNS"],
     ...identities.map(({ name, provider, host, user, email, signing }) => {
       const signs = signing === undefined ? "no" : signing.format;
-      return [name, provider, host ?? "", user ?? "", email ?? "", signs].map(printable);
+      return [name, provider, host ?? "", user ?? "", email ?? "", signs];
     }),
-  ];
-  const widths = rows[0]?.map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
-  const lines = rows.map((row) => row.map((cell, at) => cell.padEnd(widths?.[at] ?? 0)).join("  "));
-  return lines.map((line) => `${line.trimEnd()}\n`).join("");
+  ]);
 }
 
 function statusLines(status: Status, width: number): string {

@@ -1,3 +1,5 @@
+import { printable } from "./printable.ts";
+
 /** Breaks text into lines of at most `width` columns; a word longer than that stands alone. */
 export function wrap(text: string, width: number): string[] {
   const lines: string[] = [];
@@ -25,4 +27,14 @@ export function columns(rows: readonly (readonly [string, string])[], width: num
     if (head.length + 2 <= left) return [(head.padEnd(left) + first).trimEnd(), ...indented];
     return [head, " ".repeat(left) + first, ...indented];
   });
+}
+
+/** Rows in columns as wide as what is in them. The first row says what they are. */
+export function table(rows: readonly (readonly string[])[]): string {
+  const cells = rows.map((row) => row.map(printable));
+  const widths = cells[0]?.map((_, at) => Math.max(...cells.map((row) => row[at]?.length ?? 0)));
+  return cells
+    .map((row) => row.map((cell, at) => cell.padEnd(widths?.[at] ?? 0)).join("  "))
+    .map((line) => `${line.trimEnd()}\n`)
+    .join("");
 }

@@ -1,4 +1,5 @@
 import { TrunklineError } from "../base/errors.ts";
+import { repairIdentities } from "../gateway/identities-repair.ts";
 import { serveMcpOnStdio } from "../gateway/mcp-on-stdio.ts";
 import type { Invocation } from "./command.ts";
 import { openHouse } from "./open-house.ts";
@@ -6,6 +7,7 @@ import { openHouse } from "./open-house.ts";
 /** `trunkline mcp` */
 export async function run(invocation: Invocation): Promise<number> {
   const house = await openHouse(invocation);
+  await using _repair = repairIdentities(house);
   const { "orchestrator-addr": address, "certs-dir": certsDir } = invocation.values;
   if (typeof address === "string") {
     const { serveBridge } = await import("../gateway/mcp-bridge.ts");

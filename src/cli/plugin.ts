@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { TrunklineError } from "../base/errors.ts";
 import { BusControl } from "../gateway/bus-control.ts";
 import type { Invocation, Values } from "./command.ts";
+import { table } from "./layout.ts";
 import { printable } from "./printable.ts";
 import { quietHouse } from "./quiet-house.ts";
 import { printResult, readArguments } from "./tool-result.ts";
@@ -81,12 +82,4 @@ async function open(invocation: Invocation<BusValues>): Promise<BusControl> {
     address: values["orchestrator-addr"],
     certsDir: certsDir === undefined ? undefined : resolve(cwd, certsDir),
   });
-}
-
-function table(rows: readonly (readonly string[])[]): string {
-  const widths = rows[0]?.map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
-  return rows
-    .map((row) => row.map((cell, at) => printable(cell).padEnd(widths?.[at] ?? 0)).join("  "))
-    .map((line) => `${line.trimEnd()}\n`)
-    .join("");
 }

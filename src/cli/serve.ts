@@ -1,5 +1,6 @@
 import { openBusBeside } from "../gateway/bus.ts";
 import { HttpServer } from "../gateway/http-server.ts";
+import { repairIdentities } from "../gateway/identities-repair.ts";
 import { openTools } from "../gateway/open-tools.ts";
 import { untilSignal } from "../gateway/signals.ts";
 import { VERSION } from "../base/version.ts";
@@ -13,6 +14,7 @@ const STOP_GRACE = 500;
 export async function run(invocation: Invocation): Promise<number> {
   const signalled = untilSignal();
   const house = await openHouse(invocation);
+  await using _repair = repairIdentities(house);
   await using tools = await openTools(house, { isLasting: true, hasOwnBus: true, isShared: true });
   await using _bus = await openBusBeside(house, tools.offer);
   const server = await HttpServer.open(house, { offer: tools.offer });

@@ -4,8 +4,8 @@ import { TrunklineError } from "../base/errors.ts";
 import { type Attached, attachTo } from "../gateway/sessions-attach.ts";
 import { SessionDesk } from "../gateway/sessions-desk.ts";
 import type { Invocation } from "./command.ts";
-import { printable } from "./printable.ts";
 import { quietHouse } from "./quiet-house.ts";
+import { Questions } from "./session-questions.ts";
 import { SessionText } from "./session-text.ts";
 
 interface AttachValues {
@@ -21,35 +21,39 @@ export async function attach(invocation: Invocation<AttachValues>): Promise<numb
   const text = new SessionText(color);
   const input = createInterface({ input: process.stdin });
   const lines = input[Symbol.asyncIterator]();
-  /** Takes the next line instead of having it be a prompt. */
-  let answer: ((line: string) => void) | undefined;
+  const questions = new Questions(out);
   await using session = await attachTo(house, {
     ...place,
     url: values.url,
     token: env.TRUNKLINE_TOKEN,
     update: (update) => out(text.update(update)),
     permit: async ({ toolCall, options }, signal) => {
-      const { title } = toolCall as { title?: string };
-      const names = options.map(({ name }, at) => `  ${at + 1}) ${printable(name)}\n`);
-      out(`\n? ${printable(title ?? "May it go on?")}\n${names.join("")}`);
-      const line = await new Promise<string | undefined>((resolve) => {
-        answer = resolve;
-        signal.addEventListener("abort", () => resolve(undefined), { once: true });
-      });
-      answer = undefined;
-      return options[Number(line) - 1]?.optionId;
+      const { title = "May it go on?" } = toolCall as { title?: string };
+      const names = options.map(({ name }) => name);
+      const chosen = await questions.ask(title, names, signal);
+      return chosen === undefined ? undefined : options[chosen]?.optionId;
     },
   });
   void session.ended.then(() => input.close());
   const turns = new Set<Promise<void>>();
+  let isLeaving = false;
+  const complain = (text: string): void => {
+    // That a turn goes on without us is no failure of it.
+    if (!isLeaving) err(text);
+  };
   for (let next = await lines.next(); next.done !== true; next = await lines.next()) {
     const line = next.value;
-    if (answer !== undefined) answer(line);
-    else if (line === "/cancel") session.cancel();
-    else if (line.trim() !== "") turns.add(say(session, line, { out, err }));
+    if (line === "/cancel") session.cancel();
+    else if (questions.isOpen) questions.answer(line);
+    else if (line.trim() !== "") turns.add(say(session, line, { out, err: complain }));
   }
-  await Promise.all(turns);
-  return 0;
+  questions.endInput();
+  const done = Promise.all(turns).then(() => 0);
+  const left = questions.unanswerable.then(() => 1);
+  const code = await Promise.race([done, left]);
+  if (code !== 0) complain("trunkline: The input ended while the agent waits for an answer.\n");
+  isLeaving = true;
+  return code;
 }
 
 async function say(

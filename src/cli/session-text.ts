@@ -92,16 +92,25 @@ function planOf(entries: unknown): string {
   return list.map(({ content, status }) => `${content} (${status})`).join(", ");
 }
 
+const LONGEST_TITLE = 40;
+
 /** Sessions, a line each. */
 export function sessionTable(sessions: readonly SessionRecord[], width: number): string {
-  const agentWidth = Math.max(5, ...sessions.map(({ agent }) => agent.length));
-  const lines = sessions.map(({ id, agent, title, updated, cwd, isHeld }) => {
-    const when = new Date(updated).toISOString().slice(0, 16).replace("T", " ");
-    const state = isHeld ? "open" : "";
-    const name = firstLine(title ?? "(nothing was said)");
-    const line = `${id.slice(0, 8)}  ${when}  ${printable(agent).padEnd(agentWidth)}  ${state.padEnd(4)}`;
-    return `${`${line}  ${name}  ${printable(cwd)}`.slice(0, Math.max(width, 80)).trimEnd()}\n`;
+  const rows = sessions.map(({ id, agent, title, updated, cwd, isHeld }) => [
+    id.slice(0, 8),
+    new Date(updated).toISOString().slice(0, 16).replace("T", " "),
+    isHeld ? "open" : "",
+    printable(agent),
+    firstLine(title ?? "(nothing was said)").slice(0, LONGEST_TITLE),
+    printable(cwd),
+  ]);
+  rows.unshift(["ID", "LAST USED", "", "AGENT", "TITLE", "FOLDER"]);
+  const widths =
+    rows[0]?.map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0))) ?? [];
+  const lines = rows.map((row) => {
+    const cells = row.map((cell, at) => cell.padEnd(widths[at] ?? 0));
+    const line = cells.filter((_, at) => widths[at] !== 0).join("  ");
+    return `${line.slice(0, Math.max(width, 80)).trimEnd()}\n`;
   });
-  const head = `ID        LAST USED         ${"AGENT".padEnd(agentWidth)}  ${"".padEnd(4)}  TITLE  FOLDER\n`;
-  return head + lines.join("");
+  return lines.join("");
 }

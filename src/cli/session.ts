@@ -86,9 +86,13 @@ export async function exportSession(
     out(`${JSON.stringify({ session, events }, null, 2)}\n`);
     return 0;
   }
-  out(`# ${printable(session.title ?? session.id)}\n\n`);
+  out(`# ${printable(session.title ?? session.id)}\n`);
   const text = new SessionText(false);
-  for (const entry of events) out(text.event(entry));
+  for (const entry of events) {
+    const said = text.event(entry);
+    // A quotation goes on until an empty line.
+    out(entry.event.kind === "prompt" ? `\n${said}\n` : said);
+  }
   return 0;
 }
 
@@ -115,8 +119,11 @@ export async function permissions(
   await using desk = await open(invocation);
   if (values.revoke !== undefined) {
     const id = numberOf(values.revoke, "--revoke");
-    if (!(await desk.rules.revoke(id))) {
-      throw new TrunklineError("not-found", `Cannot revoke permission '${id}': there is no such.`);
+    if (!(await desk.revoke(id))) {
+      throw new TrunklineError(
+        "not-found",
+        `Cannot revoke permission '${id}': there is no such. ${LIST_RULES}`,
+      );
     }
     if (values.json === true) out(`${JSON.stringify({ revoked: id })}\n`);
     else out(`Revoked ${id}. Agents ask again.\n`);
@@ -132,6 +139,8 @@ export async function permissions(
   }
   return 0;
 }
+
+const LIST_RULES = "`trunkline session permissions` lists what there is.";
 
 async function open(invocation: Invocation): Promise<SessionDesk> {
   return SessionDesk.open(await quietHouse(invocation));

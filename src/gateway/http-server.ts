@@ -2,6 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 
+import { ANYONE, type Principal } from "../base/principal.ts";
 import { VERSION } from "../base/version.ts";
 import type { AcpConnection } from "../protocol/acp/connection.ts";
 import { AcpDoor } from "../protocol/acp/door.ts";
@@ -15,6 +16,7 @@ import type { PeerOptions } from "../rpc/peer-options.ts";
 import { Offer } from "../tool/offer.ts";
 import type { Channel } from "../wire/channel.ts";
 import { WebSocketAcceptor } from "../wire/channel/websocket-acceptor.ts";
+import type { Admitted } from "./access/access.ts";
 import { Admission } from "./access/admission.ts";
 import { allowOrigin, answerPreflight } from "./access/cors.ts";
 import { refuseForeign } from "./access/refuse-foreign.ts";
@@ -56,9 +58,10 @@ export class HttpServer {
     this.#serving = serving;
     this.#admission = new Admission(house, serving);
     const { resourceMetadata } = this.#admission;
+    const offer = options.offer ?? new Offer();
     this.#mcp = new McpHttp({
       ...options.mcp,
-      door: new McpDoor({ offer: options.offer ?? new Offer() }),
+      door: new McpDoor({ offer }),
       channelLimits: limits,
       furnish: (door) => house.furnish(door),
       authorize: (request, response) => this.#admission.admit(request, response),
@@ -68,7 +71,7 @@ export class HttpServer {
         else this.#metrics.connectionClosed("mcp");
       },
     });
-    this.#sessions = new LateSessions(house);
+    this.#sessions = new LateSessions(house, { offer: async () => offer });
     this.#acp = new AcpDoor({ sessions: this.#sessions.open, limits: limits.messages });
     this.#acpOptions = house.furnish(this.#acp.peerOptions);
     this.#acpHttp = new AcpHttp({
@@ -148,15 +151,20 @@ export class HttpServer {
     if (answerPreflight(request, response)) return undefined;
     // This door asks for itself who comes.
     if (isMcp) return this.#mcp.handle(path, request, response);
-    if (isForAll(path)) return this.#route(path, request, response);
+    if (isForAll(path)) return this.#route(path, request, response, ANYONE);
     return this.#admission.ask(request, response, {
-      admitted: () => this.#route(path, request, response),
+      admitted: (found) => this.#route(path, request, response, principalOf(found)),
       refused: ({ status, message, headers }) => fail(response, status, message, headers),
     });
   }
 
-  #route(path: string, request: IncomingMessage, response: ServerResponse): void {
-    if (path === "/acp") return this.#acpHttp.handle(request, response);
+  #route(
+    path: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+    principal: Principal,
+  ): void {
+    if (path === "/acp") return this.#acpHttp.handle(request, response, principal);
     switch (`${request.method} ${path}`) {
       case "GET /healthz":
         return send(response, 200, "application/json", JSON.stringify(this.#publicHealth()));
@@ -182,18 +190,19 @@ export class HttpServer {
     const refusal = refuseForeign(request.headers, this.#serving);
     if (refusal !== undefined) return refuseUpgrade(socket, 403, refusal);
     return this.#admission.ask(request, socket, {
-      admitted: () => {
+      admitted: (found) => {
         if (pathOf(request) !== "/acp") return refuseUpgrade(socket, 404, "Connect to /acp");
-        const accepted = this.#sockets.accept(request, socket, head);
-        void accepted.then((channel) => this.#converse(channel));
+        const headers = { "Acp-Connection-Id": crypto.randomUUID() };
+        const accepted = this.#sockets.accept(request, socket, head, headers);
+        void accepted.then((channel) => this.#converse(channel, principalOf(found)));
         return undefined;
       },
       refused: ({ status, message, headers }) => refuseUpgrade(socket, status, message, headers),
     });
   }
 
-  async #converse(channel: Channel<string>): Promise<void> {
-    const client = new AcpConversation(this.#acp, channel, this.#acpOptions);
+  async #converse(channel: Channel<string>, principal: Principal): Promise<void> {
+    const client = new AcpConversation(this.#acp, channel, { peer: this.#acpOptions, principal });
     this.#clients.add(client);
     this.#metrics.connectionOpened("acp");
     await client.ended;
@@ -225,6 +234,10 @@ function knownPath(path: string): string {
 /** What monitors look at, and where clients look for who could let them in. */
 function isForAll(path: string): boolean {
   return path === "/healthz" || path.startsWith("/.well-known/");
+}
+
+function principalOf({ principal, name }: Admitted): Principal {
+  return { id: principal, name };
 }
 
 function pathOf(request: IncomingMessage): string {

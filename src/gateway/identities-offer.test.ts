@@ -120,7 +120,7 @@ describe("RemoteJuggler's tools", () => {
     assert.match(JSON.stringify(failed.structuredContent), /Did you mean 'work'/);
   });
 
-  it("honour booleans that are booleans (defect 2 of the original)", async () => {
+  it("honour booleans that are booleans (RemoteJuggler defect 2)", async () => {
     using sample = new Sample({
       home: {
         ...HOME,
@@ -141,7 +141,7 @@ describe("RemoteJuggler's tools", () => {
     assert.match(String(refused.content[0]?.text), /setRemote.*boolean/);
   });
 
-  it("change no file when a sync is a dry run (defect 2 of the original)", async () => {
+  it("change no file when a sync is a dry run (RemoteJuggler defect 2)", async () => {
     using sample = new Sample({ home: { ...HOME, sshKey: "~/.ssh/id", match: [{ path: "~/x" }] } });
     const config = join(sample.home, ".gitconfig");
     writeFileSync(config, "[user]\n\tname = x\n");
@@ -153,7 +153,7 @@ describe("RemoteJuggler's tools", () => {
     assert.match(readFileSync(config, "utf8"), /^\[user\]\n\tname = x\n/);
   });
 
-  it("detect from below the top folder (defect 6 of the original), and say where there is nothing", async () => {
+  it("detect from below the top folder (RemoteJuggler defect 6), and say where there is nothing", async () => {
     using sample = new Sample(BOTH);
     const text = await sample.text("juggler_detect_identity", { repoPath: "deep/down" });
     assert.match(text, /^Detected Identity: work$/m);
@@ -163,7 +163,7 @@ describe("RemoteJuggler's tools", () => {
     assert.match(String(none.content[0]?.text), /^Error: Not a git repository/);
   });
 
-  it("leave addresses alone that need no change, whatever form they have (defect 7 of the original)", async () => {
+  it("leave addresses alone that need no change, whatever form they have (RemoteJuggler defect 7)", async () => {
     using sample = new Sample({ work: { ...WORK, sshKey: "/keys/work", sshHost: "gh-work" } });
     sample.git("remote", "set-url", "origin", "https://github.com/acme/app.git");
     sample.git("remote", "add", "mirror", "ssh://git@github.com:443/acme/app.git");

@@ -1,10 +1,9 @@
-import { existsSync } from "node:fs";
-
 import { JUGGLER_TOOLS, type JugglerToolName } from "../identity/tools/definitions.ts";
 import type { ToolDesk } from "../identity/tools/tool-desk.ts";
 import type { Offer } from "../tool/offer.ts";
 import type { Arguments, ToolContext, ToolResult } from "../tool/tool.ts";
 import type { House } from "./house.ts";
+import { identitiesAtHand } from "./identities-at-hand.ts";
 
 export interface IdentitiesOfferOptions {
   /** The folder that counts where a caller names none. */
@@ -38,21 +37,14 @@ async function call(
   name: JugglerToolName,
   args: Arguments,
   context: ToolContext,
-  { config: { data }, reloading }: House,
+  house: House,
   options: IdentitiesOfferOptions,
 ): Promise<ToolResult> {
   const { callJugglerTool } = await import("../identity/tools/call-tool.ts");
-  const { IdentityDesk } = await import("./identity-desk.ts");
-  const { loadConfig } = await import("./config/load.ts");
   const { folder = process.cwd(), env = process.env } = options;
   await using desks = new AsyncDisposableStack();
   const open = async (): Promise<ToolDesk> => {
-    // The user's own comes first; as long as it is not there, nobody can have named it.
-    const [file] = reloading?.files ?? [];
-    const configFile = file !== undefined && existsSync(file) ? file : undefined;
-    // Identities may have been added since the start.
-    const { config } = await loadConfig({ cwd: folder, env, flags: { config: configFile, data } });
-    const desk = desks.use(new IdentityDesk({ config, env, cwd: folder, configFile }));
+    const desk = desks.use(await identitiesAtHand(house, folder, env));
     await desk.identities.recover();
     return Object.assign(desk, { reload: open });
   };

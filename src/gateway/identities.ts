@@ -4,7 +4,6 @@ import { TrunklineError } from "../base/errors.ts";
 import { Git } from "../git/git.ts";
 import { type Applied, applyPlan } from "../identity/apply.ts";
 import { type Detection, detectIdentity } from "../identity/detect.ts";
-import { environmentPlan, type EnvironmentPlan, withIdentity } from "../identity/environment.ts";
 import { findIdentity, type Identity, type IdentitySettings } from "../identity/identity.ts";
 import { resolveIdentities } from "../identity/identity.ts";
 import { exportJuggler, importJuggler, type JugglerImport } from "../identity/import-juggler.ts";
@@ -12,6 +11,7 @@ import type { JugglerValues } from "../identity/juggler-fields.ts";
 import { Journal, type JournalState } from "../identity/journal.ts";
 import type { Plan } from "../identity/plan.ts";
 import { type Recovery, recoverIfNeeded } from "../identity/recover.ts";
+import { rightIdentity } from "../identity/right-identity.ts";
 import { type IdentityStatus, identityStatus } from "../identity/status.ts";
 import { lookAround, lookAroundRepository } from "../identity/surroundings.ts";
 import { planSwitch, type SwitchOptions } from "../identity/switch-plan.ts";
@@ -58,6 +58,12 @@ export class Identities {
 
   async detect(folder: string): Promise<Detection> {
     return await detectIdentity(this.list, await lookAround(this.#git(folder)));
+  }
+
+  /** The name of the identity that should act in a folder, where anybody can tell. */
+  async right(folder: string): Promise<string | undefined> {
+    const around = await lookAround(this.#git(folder));
+    return (await rightIdentity(this.list, around, this.#options.env)).identity?.name;
   }
 
   async status(folder: string): Promise<IdentityStatus> {
@@ -110,16 +116,6 @@ export class Identities {
   /** The changes that are remembered, the oldest first. */
   async history(): Promise<JournalState[]> {
     return await this.#journal.entries();
-  }
-
-  /** An environment in which git acts as an identity. */
-  environment(name: string, base: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-    return withIdentity(this.find(name), base);
-  }
-
-  /** The same as a list of what changes. */
-  environmentPlan(name: string, base: NodeJS.ProcessEnv): EnvironmentPlan {
-    return environmentPlan(this.find(name), { base });
   }
 
   /** Writes an identity to the user's file. Throws "usage" where a new one has the name of another. */

@@ -52,11 +52,12 @@ export class ReviewsOffer implements AsyncDisposable {
       });
     }
     offer.resources.add(this.#provider());
-    // Whoever asks for a list stays for longer.
+    // Whoever asks for a list, or hears the news, stays for longer.
     offer.waitFor(() => {
       this.#beginSoon();
       return undefined;
     });
+    offer.notices.whenHeard(() => this.#beginSoon());
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -171,8 +172,10 @@ export class ReviewsOffer implements AsyncDisposable {
     this.#offer.resources.updated(MESSAGES.uri);
     for (const { thread, anchor } of messages) {
       const { path: file, line } = anchor;
-      const data = { message: "New message from lazygit", file, line, thread };
-      this.#offer.notices.post({ level: "info", logger: "lazygit", data });
+      const message = "New message from lazygit";
+      // Clients that go by MCP's own schema, which has no `message`, show `data` alone.
+      const data = { file, line, thread, message };
+      this.#offer.notices.post({ level: "info", logger: "lazygit", message, data, isNews: true });
     }
   }
 }

@@ -61,7 +61,9 @@ export async function attachTo(house: House, options: AttachOptions): Promise<At
     ended: peer.ended,
     prompt: async (text) => {
       const prompt = [{ type: "text", text }];
-      return (await peer.request(METHODS.prompt, { sessionId, prompt })).stopReason;
+      // What is typed ahead waits for its turn.
+      const _meta = { trunkline: { whileRunning: "queue" } };
+      return (await peer.request(METHODS.prompt, { sessionId, prompt, _meta })).stopReason;
     },
     cancel: () => void peer.notify(METHODS.cancel, { sessionId }),
     [Symbol.asyncDispose]: () => open.disposeAsync(),
@@ -73,7 +75,9 @@ function here(house: House, opening: AsyncDisposableStack): Channel<string> {
   const sessions = opening.use(new LateSessions(house));
   const door = new AcpDoor({ sessions: sessions.open, limits: house.config.limits.messages });
   const [ours, theirs] = memoryPair();
-  const conversation = new AcpConversation(door, theirs, house.furnish(door.peerOptions));
+  const conversation = new AcpConversation(door, theirs, {
+    peer: house.furnish(door.peerOptions),
+  });
   opening.defer(() => conversation.close(0));
   return ours;
 }

@@ -1,7 +1,9 @@
 import { TrunklineError } from "../base/errors.ts";
 import type { SessionEvent } from "../session/event.ts";
+import { AuditLog } from "../store/audit-log.ts";
 import { type SessionRecord, SessionLog } from "../store/session-log.ts";
 import { type PermissionRule, SessionRules } from "../store/session-rules.ts";
+import { forgetUndo } from "./forget-undo.ts";
 import type { House } from "./house.ts";
 
 export type { PermissionRule, SessionEvent, SessionRecord };
@@ -18,14 +20,16 @@ export interface SessionEntry {
 export class SessionDesk implements AsyncDisposable {
   readonly rules: SessionRules;
   readonly #log: SessionLog;
+  readonly #data: string;
 
-  private constructor(log: SessionLog) {
+  private constructor(log: SessionLog, data: string) {
     this.#log = log;
+    this.#data = data;
     this.rules = new SessionRules(log.database);
   }
 
-  static async open(house: House): Promise<SessionDesk> {
-    return new SessionDesk(await SessionLog.open(house.config.data));
+  static async open({ config: { data } }: Pick<House, "config">): Promise<SessionDesk> {
+    return new SessionDesk(await SessionLog.open(data), data);
   }
 
   list(cwd?: string): Promise<SessionRecord[]> {
@@ -52,10 +56,22 @@ export class SessionDesk implements AsyncDisposable {
     }
   }
 
+  /** Has agents ask again, which is put on record. Whether there was such a rule. */
+  async revoke(id: number): Promise<boolean> {
+    const rule = (await this.rules.list()).find((one) => one.id === id);
+    if (rule === undefined || !(await this.rules.revoke(id))) return false;
+    const { workspace, subject, decision } = rule;
+    await using audit = new AuditLog(this.#data);
+    const time = new Date().toISOString();
+    audit.record({ time, event: "permission-revoked", rule: id, workspace, subject, decision });
+    return true;
+  }
+
   /** Forgets what was said. Not where somebody is at it. */
   async delete(id: string): Promise<void> {
     const { key } = await this.#log.hold(id);
     await this.#log.release(key);
+    await forgetUndo(this.#data, id);
     await this.#log.delete(id);
   }
 

@@ -6,11 +6,17 @@ import { Sessions } from "../session/sessions.ts";
 import { AuditLog } from "../store/audit-log.ts";
 import { SessionLog } from "../store/session-log.ts";
 import { SessionRules } from "../store/session-rules.ts";
+import type { Offer } from "../tool/offer.ts";
+import { agentIdentity } from "./agent-identity.ts";
+import type { OpenBuiltInOptions } from "./built-in-agent.ts";
+import { BUILT_IN } from "./config/defaults.ts";
+import { forgetUndo } from "./forget-undo.ts";
 import type { House } from "./house.ts";
+import { LateTools } from "./late-tools.ts";
 
 export interface OpenSessionsOptions {
-  /** Makes the agent that needs no configuration. */
-  readonly builtIn?: (() => Promise<Agent>) | undefined;
+  /** The toolbox for the built-in agent, where somebody else has it open; else one is opened. */
+  readonly offer?: (() => Promise<Offer>) | undefined;
 }
 
 /** Sessions, with all that they stand on. */
@@ -33,7 +39,9 @@ export async function openSessions(
     house.log.warn(event, fields);
   };
   const audit = opening.use(new AuditLog(data, { report }));
-  const agents = opening.use(new Agents(house, options.builtIn));
+  const tools = opening.use(new LateTools(house));
+  const { offer = tools.offer } = options;
+  const agents = opening.use(new Agents(house, { offer, audit }));
   const sessions = opening.use(
     new Sessions({
       store: log,
@@ -42,32 +50,30 @@ export async function openSessions(
       limits: resolveSessionLimits(limits.messages),
       log: house.log,
       audit: (entry) => audit.record(entry),
+      forget: (id) => forgetUndo(data, id),
     }),
   );
   const open = opening.move();
   return { sessions, log, rules, [Symbol.asyncDispose]: () => open.disposeAsync() };
 }
 
-const BUILT_IN = "trunkline";
-
 /** Whoever can work in sessions, by name. */
 class Agents implements AsyncDisposable {
   readonly #house: House;
-  readonly #builtIn: (() => Promise<Agent>) | undefined;
+  readonly #builtIn: OpenBuiltInOptions;
   readonly #made = new Map<string, Promise<Agent>>();
 
-  constructor(house: House, builtIn: (() => Promise<Agent>) | undefined) {
+  constructor(house: House, builtIn: OpenBuiltInOptions) {
     this.#house = house;
     this.#builtIn = builtIn;
   }
 
-  get(name?: string): Promise<Agent> {
-    const wanted = name ?? this.#usual();
-    const known = this.#made.get(wanted);
+  get(name: string = this.#house.config.agent): Promise<Agent> {
+    const known = this.#made.get(name);
     if (known !== undefined) return known;
-    const made = this.#make(wanted);
-    this.#made.set(wanted, made);
-    made.catch(() => this.#made.delete(wanted));
+    const made = this.#make(name);
+    this.#made.set(name, made);
+    made.catch(() => this.#made.delete(name));
     return made;
   }
 
@@ -78,30 +84,23 @@ class Agents implements AsyncDisposable {
     }
   }
 
-  #usual(): string {
-    const [only] = Object.keys(this.#house.config.agents);
-    return this.#builtIn === undefined && only !== undefined ? only : BUILT_IN;
-  }
-
   async #make(name: string): Promise<Agent> {
     const { config, log } = this.#house;
     const settings = Object.hasOwn(config.agents, name) ? config.agents[name] : undefined;
     if (settings !== undefined) {
       const { ExternalAgent } = await import("../agent/external-agent.ts");
-      return new ExternalAgent({ name, ...settings, limits: config.limits.messages, log });
+      const actsAs = agentIdentity(this.#house, settings.identity);
+      return new ExternalAgent({ name, ...settings, actsAs, limits: config.limits.messages, log });
     }
-    if (name === BUILT_IN && this.#builtIn !== undefined) return this.#builtIn();
-    throw unknownAgent(name, Object.keys(config.agents), this.#builtIn !== undefined);
+    if (name !== BUILT_IN) throw unknownAgent(name, [BUILT_IN, ...Object.keys(config.agents)]);
+    const { openBuiltInAgent } = await import("./built-in-agent.ts");
+    return openBuiltInAgent(this.#house, this.#builtIn);
   }
 }
 
-function unknownAgent(name: string, configured: readonly string[], hasBuiltIn: boolean): Error {
-  const names = hasBuiltIn ? [BUILT_IN, ...configured] : configured;
+function unknownAgent(name: string, names: readonly string[]): Error {
   const [near] = suggest(name, names);
   const hint = near === undefined ? "" : ` Did you mean '${near}'?`;
-  const list =
-    names.length === 0
-      ? "None is configured: name one under `agents`."
-      : `There are: ${names.join(", ")}.`;
-  return new TrunklineError("not-found", `Cannot find agent '${name}'.${hint} ${list}`);
+  const says = `Cannot find agent '${name.slice(0, 100)}'.${hint} There are: ${names.join(", ")}.`;
+  return new TrunklineError("not-found", says);
 }

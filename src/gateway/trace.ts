@@ -6,16 +6,17 @@ import { RpcError } from "../rpc/rpc-error.ts";
 export function traceTo(log: Log): Trace {
   return {
     received: (message) => log.debug("rpc.received", describe(message)),
-    sent: (text) => log.debug("rpc.sent", describe(JSON.parse(text))),
+    sent: (text, session) => log.debug("rpc.sent", describe(JSON.parse(text), session)),
   };
 }
 
-function describe(message: unknown): Record<string, unknown> {
+function describe(message: unknown, known?: unknown): Record<string, unknown> {
   if (message instanceof RpcError) return { unreadable: message.message };
-  if (Array.isArray(message)) return { batch: message.map(describe) };
+  if (Array.isArray(message)) return { batch: message.map((one) => describe(one)) };
   if (typeof message !== "object" || message === null) return { message };
   const { id, method, params, result, error } = message as Record<string, unknown>;
-  return { id, method, session: sessionOf(params) ?? sessionOf(result), params, result, error };
+  const session = sessionOf(params) ?? sessionOf(result) ?? known;
+  return { id, method, session, params, result, error };
 }
 
 function sessionOf(value: unknown): unknown {

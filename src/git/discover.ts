@@ -1,9 +1,10 @@
-import { readFileSync, realpathSync, statSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 
 import type { Git } from "./git.ts";
 import { GitConfig } from "./git-config.ts";
 import { findRepository, type Repository } from "./repository.ts";
+import { worktreeAt } from "./worktree-at.ts";
 
 /** A folder's repository, and what git is configured to there. */
 export interface Discovered {
@@ -35,26 +36,10 @@ function lookFor(folder: string): Repository | undefined {
     return undefined;
   }
   for (; ; at = dirname(at)) {
-    const stats = statSync(join(at, ".git"), { throwIfNoEntry: false });
-    if (stats !== undefined) return describe(at, stats.isDirectory());
+    if (existsSync(join(at, ".git"))) return worktreeAt(at);
     // A folder that may be a repository itself is for git to judge.
-    if (exists(join(at, "HEAD")) && exists(join(at, "objects"))) return undefined;
+    if (existsSync(join(at, "HEAD")) && existsSync(join(at, "objects"))) return undefined;
     if (at === dirname(at)) return undefined;
-  }
-}
-
-function describe(worktree: string, isFolder: boolean): Repository | undefined {
-  const file = join(worktree, ".git");
-  try {
-    const link = isFolder ? undefined : /^gitdir: (.+?)\r?\n*$/.exec(readFileSync(file, "utf8"));
-    const gitDir = isFolder ? realpathSync(file) : realpathSync(resolve(worktree, link?.[1] ?? ""));
-    if (!exists(join(gitDir, "HEAD"))) return undefined;
-    const pointer = join(gitDir, "commondir");
-    const common = exists(pointer) ? readFileSync(pointer, "utf8").replace(/\r?\n$/, "") : ".";
-    const commonDir = realpathSync(resolve(gitDir, common));
-    return { worktree, gitDir, commonDir, isBare: false };
-  } catch {
-    return undefined;
   }
 }
 
@@ -69,8 +54,4 @@ function isConfirmed({ worktree = "", commonDir }: Repository, config: GitConfig
   } catch {
     return false;
   }
-}
-
-function exists(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false }) !== undefined;
 }

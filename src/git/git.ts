@@ -2,6 +2,7 @@ import { statSync } from "node:fs";
 
 import { TrunklineError } from "../base/errors.ts";
 import { maskText } from "../base/mask.ts";
+import type { Stop } from "../base/stop.ts";
 import { gitEnvironment } from "./git-environment.ts";
 import { type ProgramEnd, runProgram } from "./run-program.ts";
 
@@ -23,6 +24,7 @@ export interface GitCall {
   /** It changes the repository, and so may take locks. */
   readonly writes?: boolean;
   readonly timeout?: number;
+  readonly stop?: Stop;
 }
 
 export interface GitAnswer {
@@ -68,6 +70,7 @@ export class Git {
         env: { ...this.#env, ...(call.writes ? {} : { GIT_OPTIONAL_LOCKS: "0" }), ...call.env },
         timeout: call.timeout ?? timeout,
         maxOutput,
+        stop: call.stop,
         ...(call.input === undefined ? {} : { input: call.input }),
       });
     } catch (error) {

@@ -2,6 +2,7 @@ import type { ChildProcess } from "node:child_process";
 import type { Readable } from "node:stream";
 
 import { TrunklineError } from "../base/errors.ts";
+import type { Stop } from "../base/stop.ts";
 import { killGroup, watchGroup } from "../base/watchdog.ts";
 
 export interface ProgramRun {
@@ -16,6 +17,8 @@ export interface ProgramRun {
   readonly timeout: number;
   /** Bytes it may write to stdout. */
   readonly maxOutput: number;
+  /** Calls it off: it is asked to end, then made to, with all that it started. */
+  readonly stop?: Stop | undefined;
 }
 
 /** How a program ended that was run to its end. */
@@ -32,6 +35,8 @@ const MAX_STDERR = 16 * 1024;
 const BRIEF = 250;
 /** What a program left running may keep its streams open for good. */
 const STREAMS_GRACE = 200;
+/** Git takes its locks away when it is asked to end, and leaves them when it is killed. */
+const STOP_GRACE = 1_000;
 
 const running = new Set<number>();
 let isMindingExit = false;
@@ -57,11 +62,20 @@ export async function runProgram(run: ProgramRun): Promise<ProgramEnd> {
 }
 
 async function finish(child: ChildProcess, pid: number, run: ProgramRun): Promise<ProgramEnd> {
-  let failure: TrunklineError | undefined;
-  const giveUp = (error: TrunklineError): void => {
+  let failure: Error | undefined;
+  const giveUp = (error: Error): void => {
     failure ??= error;
     killGroup(pid, "SIGKILL");
   };
+  let grace: NodeJS.Timeout | undefined;
+  const listener = {
+    stopped: (reason: Error) => {
+      failure ??= reason;
+      killGroup(pid, "SIGTERM");
+      grace = setTimeout(giveUp, STOP_GRACE, reason);
+    },
+  };
+  run.stop?.add(listener);
   const called = [run.command, ...run.args.slice(0, 2)].join(" ");
   const stdout = collect(child.stdout, run.maxOutput, () => {
     const says = `'${called}' wrote more than the ${run.maxOutput} bytes that are expected of it`;
@@ -81,6 +95,8 @@ async function finish(child: ChildProcess, pid: number, run: ProgramRun): Promis
     return { code, stdout: Buffer.concat(stdout), stderr: Buffer.concat(stderr).toString("utf8") };
   } finally {
     clearTimeout(timer);
+    clearTimeout(grace);
+    run.stop?.remove(listener);
     letGo();
   }
 }

@@ -1,9 +1,9 @@
 import { existsSync, realpathSync } from "node:fs";
-import { homedir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
 
 import { configBoolean, type ConfigEntry, type ConfigScope } from "../git/config-list.ts";
 import { hasLinkedWorktrees, type Repository } from "../git/repository.ts";
+import { homeOf } from "./home-of.ts";
 import type { Surroundings } from "./surroundings.ts";
 
 /** The file that a switch writes to. */
@@ -30,8 +30,8 @@ export function repositoryTarget(repository: Repository, around: Surroundings): 
 
 /** The file that `git config --global` writes to. */
 export function globalTarget(env: NodeJS.ProcessEnv): ConfigTarget {
-  const { HOME, XDG_CONFIG_HOME, GIT_CONFIG_GLOBAL } = env;
-  const home = HOME === undefined || HOME === "" ? homedir() : HOME;
+  const { XDG_CONFIG_HOME, GIT_CONFIG_GLOBAL } = env;
+  const home = homeOf(env);
   const own = join(home, ".gitconfig");
   const folder = XDG_CONFIG_HOME === undefined || !isAbsolute(XDG_CONFIG_HOME);
   const xdg = join(folder ? join(home, ".config") : XDG_CONFIG_HOME, "git", "config");

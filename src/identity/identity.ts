@@ -1,8 +1,8 @@
-import { homedir } from "node:os";
 import { join } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
 import { suggest } from "../base/suggest.ts";
+import { homeOf } from "./home-of.ts";
 
 export const PROVIDERS = ["github", "gitlab", "bitbucket", "other"] as const;
 export type Provider = (typeof PROVIDERS)[number];
@@ -147,5 +147,5 @@ export function authorOf(identity: Identity): { readonly name: string; readonly 
 
 function expandHome(path: string, env: NodeJS.ProcessEnv): string {
   if (path !== "~" && !path.startsWith("~/")) return path;
-  return join(env.HOME === undefined || env.HOME === "" ? homedir() : env.HOME, path.slice(1));
+  return join(homeOf(env), path.slice(1));
 }

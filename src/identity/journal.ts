@@ -1,9 +1,10 @@
 import { chmod, mkdir, open, readFile, stat, truncate } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
 import { replaceFile } from "../store/replace-file.ts";
 import type { FileChange } from "./file-change.ts";
+import { journalPath } from "./journal-path.ts";
 
 /** One value that changes, for people to read. */
 export interface SettingChange {
@@ -74,8 +75,8 @@ export class Journal {
   readonly path: string;
 
   constructor(data: string) {
-    this.folder = join(data, "identity");
-    this.path = join(this.folder, "journal.jsonl");
+    this.path = journalPath(data);
+    this.folder = dirname(this.path);
   }
 
   /** Waits until nobody else changes anything: for all processes, there is one right to. */

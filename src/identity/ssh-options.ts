@@ -1,10 +1,11 @@
 import { existsSync } from "node:fs";
-import { homedir, userInfo } from "node:os";
+import { userInfo } from "node:os";
 import { join } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
 import { maskText } from "../base/mask.ts";
 import { runProgram } from "../git/run-program.ts";
+import { homeOf } from "./home-of.ts";
 
 /** What ssh would do for a host, by ssh's own word: `Include`, `Match` and all. */
 export interface SshOptions {
@@ -77,8 +78,4 @@ function read(text: string, home: string): SshOptions {
     }),
     identitiesOnly: all("identitiesonly")[0] === "yes",
   };
-}
-
-function homeOf({ HOME }: NodeJS.ProcessEnv): string {
-  return HOME === undefined || HOME === "" ? homedir() : HOME;
 }

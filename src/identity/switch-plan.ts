@@ -1,16 +1,19 @@
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 
 import { maskText } from "../base/mask.ts";
 import { canonicalKey } from "../git/config-list.ts";
 import { type ConfigEdit, editConfig, valuesIn } from "../git/edit-config.ts";
-import { listSubmodules, openRepository, type Repository } from "../git/repository.ts";
+import { openRepository, type Repository } from "../git/repository.ts";
 import { globalTarget, repositoryTarget } from "./config-target.ts";
+import { detectIdentity } from "./detect.ts";
 import { type FileChange, readNow } from "./file-change.ts";
 import type { GitSettingsOptions } from "./git-settings.ts";
 import type { Identity } from "./identity.ts";
 import type { SettingChange } from "./journal.ts";
 import type { Plan } from "./plan.ts";
 import { rewriteRemotes } from "./rewrite-remotes.ts";
+import { checkedOut, type CheckedOutSubmodule, submodulesOf } from "./submodules.ts";
 import type { Surroundings } from "./surroundings.ts";
 import { overrideNotes, switchEdits } from "./switch-edits.ts";
 
@@ -18,6 +21,8 @@ export interface SwitchOptions extends GitSettingsOptions {
   /** For all repositories of the person. */
   readonly global?: boolean;
   readonly rewriteRemotes?: boolean;
+  /** Also switches the submodules that are checked out, and theirs. */
+  readonly recurseSubmodules?: boolean;
   /** All there are: their aliases are known hosts. */
   readonly identities?: readonly Identity[];
   readonly env: NodeJS.ProcessEnv;
@@ -35,7 +40,7 @@ export async function planSwitch(
   options: SwitchOptions,
 ): Promise<Plan> {
   const edits: FileEdits = new Map();
-  const { identities = [identity], env } = options;
+  const { env } = options;
   if (options.global === true) {
     const target = globalTarget(env);
     const own = switchEdits(identity, target, around, options);
@@ -44,19 +49,49 @@ export async function planSwitch(
     return await makePlan(identity, {}, edits, notes);
   }
   const repository = around.repository ?? (await openRepository(around.git));
+  const notes = await editRepository(identity, repository, around, options, edits);
+  if (options.recurseSubmodules === true) {
+    for (const inner of await submodulesOf(repository, around)) {
+      notes.push(...(await editSubmodule(identity, inner, options, edits)));
+    }
+  } else notes.push(...(await submoduleNotes(repository, around)));
+  const { commonDir, worktree = commonDir } = repository;
+  return await makePlan(identity, { repository: commonDir, worktree }, edits, notes);
+}
+
+/** Adds what has to change for one repository. Returns what there is to know of it. */
+async function editRepository(
+  identity: Identity,
+  repository: Repository,
+  around: Surroundings,
+  options: SwitchOptions,
+  edits: FileEdits,
+): Promise<string[]> {
+  const { identities = [identity], env } = options;
   const target = repositoryTarget(repository, around);
   const own = switchEdits(identity, target, around, options);
   if (target.mustTurnOn) await turnOnWorktreeConfig(repository, edits);
   add(edits, target.path, own);
   const notes = overrideNotes(own, target, around, env);
-  if (options.rewriteRemotes === true) {
-    const rewritten = rewriteRemotes(identity, identities, repository, around);
-    add(edits, join(repository.commonDir, "config"), rewritten.edits);
-    notes.push(...rewritten.notes);
+  if (options.rewriteRemotes !== true) return notes;
+  const rewritten = rewriteRemotes(identity, identities, repository, around);
+  add(edits, join(repository.commonDir, "config"), rewritten.edits);
+  return [...notes, ...rewritten.notes];
+}
+
+/** One that is for somebody else stays theirs. */
+async function editSubmodule(
+  identity: Identity,
+  { path, repository, around }: CheckedOutSubmodule,
+  options: SwitchOptions,
+  edits: FileEdits,
+): Promise<string[]> {
+  const { identity: right } = await detectIdentity(options.identities ?? [identity], around);
+  if (right !== undefined && right !== identity.name) {
+    return [`Submodule '${path}' is for '${right}', and stays as it is.`];
   }
-  notes.push(...(await submoduleNotes(repository, around)));
-  const { commonDir, worktree = commonDir } = repository;
-  return await makePlan(identity, { repository: commonDir, worktree }, edits, notes);
+  const notes = await editRepository(identity, repository, around, options, edits);
+  return notes.map((note) => `${path}: ${note}`);
 }
 
 function add(edits: FileEdits, path: string, more: readonly ConfigEdit[]): void {
@@ -85,11 +120,9 @@ async function turnOnWorktreeConfig({ commonDir }: Repository, edits: FileEdits)
 }
 
 async function submoduleNotes(repository: Repository, { git }: Surroundings): Promise<string[]> {
-  if (repository.worktree === undefined) return [];
-  const modules = await listSubmodules(git, repository.worktree);
-  const paths = modules.filter(({ isCheckedOut }) => isCheckedOut).map(({ path }) => path);
-  if (paths.length === 0) return [];
-  return [`Submodules keep the identity they have: ${paths.join(", ")}. Switch each with --repo.`];
+  const paths = (await checkedOut(repository, git)).map(({ path }) => path).join(", ");
+  if (paths === "") return [];
+  return [`Submodules keep the identity they have: ${paths}. Or say --recurse-submodules.`];
 }
 
 async function makePlan(
@@ -98,6 +131,9 @@ async function makePlan(
   edits: FileEdits,
   notes: readonly string[],
 ): Promise<Plan> {
+  const { sshKey } = identity;
+  const isMissing = sshKey !== undefined && !existsSync(sshKey);
+  const missing = isMissing ? [`There is no ssh key '${sshKey}' yet: ssh will not log in.`] : [];
   const changes = await Promise.all([...edits].map(([path, each]) => changeFile(path, each)));
   return {
     kind: "switch",
@@ -105,7 +141,7 @@ async function makePlan(
     subject,
     settings: changes.flatMap(({ settings }) => settings),
     files: changes.flatMap(({ file }) => file ?? []),
-    notes,
+    notes: [...missing, ...notes],
   };
 }
 

@@ -56,6 +56,47 @@ describe("planSwitch()", { timeout: 120_000 }, () => {
     sample.run("-c", "protocol.file.allow=always", "submodule", "add", "-q", sample.path, "lib");
     assert.match((await sample.plan("work")).notes.join(), /keep the identity they have: lib/);
   });
+
+  it("goes through submodules and theirs when told to, and one undo brings all back", async () => {
+    using sample = new SampleIdentities();
+    sample.commit();
+    const add = (folder: string, path: string): void => {
+      const allow = ["-c", "protocol.file.allow=always"];
+      sample.runIn(folder, ...allow, "submodule", "add", "-q", join(sample.home, "seed"), path);
+    };
+    sample.run("clone", "-q", "--bare", sample.path, join(sample.home, "seed"));
+    for (const path of ["lib", "theirs"]) add(sample.path, path);
+    const [lib, theirs] = [join(sample.path, "lib"), join(sample.path, "theirs")];
+    add(lib, "deep er");
+    sample.runIn(theirs, "remote", "set-url", "origin", "git@gh-home:ada/lib.git");
+    const files = ["", "modules/lib/", "modules/lib/modules/deep er/", "modules/theirs/"];
+    const snapshot = () => files.map((path) => sample.read(`app/.git/${path}config`).toString());
+    const before = snapshot();
+    const { plan } = await sample.switch("work", { recurseSubmodules: true });
+    assert.match(plan.notes.join(), /Submodule 'theirs' is for 'home', and stays as it is/);
+    for (const folder of [sample.path, lib, join(lib, "deep er")]) {
+      assert.equal(sample.config("user.email", folder), "ada@acme.example");
+    }
+    assert.equal(sample.config("user.email", theirs), "");
+    await sample.undo();
+    assert.deepEqual(snapshot(), before);
+  });
+
+  it("does not follow what is called a submodule out of the repository", async () => {
+    using sample = new SampleIdentities();
+    const elsewhere = join(sample.home, "elsewhere");
+    sample.run("init", "-q", elsewhere);
+    symlinkSync(elsewhere, join(sample.path, "lib"));
+    const modules = ["lib", "../elsewhere", "."].map((path) => {
+      return `[submodule "${path}"]\n\tpath = ${path}\n\turl = ./x\n`;
+    });
+    sample.write("app/.gitmodules", modules.join(""));
+    const { files } = await sample.plan("work", { recurseSubmodules: true });
+    assert.deepEqual(
+      files.map(({ path }) => path),
+      [join(sample.path, ".git/config")],
+    );
+  });
 });
 
 describe("switching", { timeout: 120_000 }, () => {

@@ -74,8 +74,11 @@ async function findEntry(journal: Journal, { worktree, id }: UndoOptions): Promi
  */
 function keptFile(entry: JournalState, options: UndoOptions, notes: string[]): string | undefined {
   const { repository } = entry.subject;
-  const turnedOn = entry.settings.find(({ key }) => key === "extensions.worktreeConfig");
-  if (repository === undefined || turnedOn === undefined) return undefined;
+  if (repository === undefined) return undefined;
+  const turnedOn = entry.settings.find(({ key, file }) => {
+    return key === "extensions.worktreeConfig" && file === join(repository, "config");
+  });
+  if (turnedOn === undefined) return undefined;
   const own = new Set(entry.files.map(({ path }) => path));
   const others = worktreeConfigs(repository).filter((path) => !own.has(path));
   if (others.length === 0) return undefined;

@@ -33,7 +33,7 @@ export async function addComment(
   folder: string,
   comment: NewComment,
 ): Promise<{ readonly id: string; readonly isNew: boolean }> {
-  const { file, line, end, side, base, suggestion, severity = "should" } = comment;
+  const { file, line, end, side, base, severity = "should" } = comment;
   if (comment.comment.trim() === "") {
     throw new TrunklineError("usage", "Cannot add a comment that says nothing.");
   }
@@ -43,7 +43,9 @@ export async function addComment(
   }
   const path = pathIn(repository, folder, file);
   const made = await makeAnchor({ repository, path, line, end, side, base });
-  if (suggestion !== undefined && made.anchor.line === undefined) {
+  const hasLines = made.anchor.line !== undefined;
+  const suggestion = comment.suggestion ?? (hasLines ? fencedIn(comment.comment) : undefined);
+  if (suggestion !== undefined && !hasLines) {
     throw new TrunklineError("usage", "Cannot suggest lines without --line: say which to replace.");
   }
   const { by, source, at, fingerprint } = comment;
@@ -58,6 +60,12 @@ export async function addComment(
     at,
     fingerprint,
   });
+}
+
+/** What a comment suggests as people write it on forges; undefined where it is not one suggestion. */
+function fencedIn(comment: string): string | undefined {
+  const found = [...comment.matchAll(/^(`{3,})suggestion[ \t]*\r?\n([^]*?)^\1[ \t]*\r?$/gm)];
+  return found.length === 1 ? found[0]?.[2] : undefined;
 }
 
 /** An empty suggestion takes the lines away. */

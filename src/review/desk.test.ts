@@ -74,6 +74,28 @@ describe("ReviewDesk", () => {
     assert.deepEqual(quote, ["line number 10 of this file"]);
   });
 
+  it("asks the commits in between where two texts alone would leave a doubt", async () => {
+    using sample = new SampleRepository();
+    const block = (name: string): string => `func ${name}() {\n\treturn nil\n}\n`;
+    const write = (file: string, ...names: string[]): void =>
+      sample.write(file, `${names.map(block).join("")}${sampleLines(20)}`);
+    write("a.go", "first", "second");
+    sample.commit();
+    using desk = await sample.desk();
+    const [kept, lost] = [await add(desk, "a.go", 2), await add(desk, "a.go", 5)];
+    write("a.go", "first", "between", "second");
+    sample.commit();
+    write("a.go", "renamed", "between", "second");
+    sample.commit();
+    sample.git("mv", "a.go", "b.go");
+    sample.commit();
+    write("b.go", "renamed", "between");
+    sample.commit();
+    write("b.go", "renamed", "other", "another");
+    assert.deepEqual(where(await desk.show(kept)), ["b.go", 2, "high", "diff"]);
+    assert.deepEqual(where(await desk.show(lost)), ["b.go", undefined, "gone", "none"]);
+  });
+
   it("leaves a comment on a removed line with the commit that had it", async () => {
     using sample = new SampleRepository();
     sample.write("a.txt", sampleLines(5));

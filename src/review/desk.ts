@@ -104,9 +104,9 @@ export class ReviewDesk implements Disposable {
   #locator(): (of: Pick<Thread, "anchor" | "repository">) => Promise<Located> {
     const locators = new Map<string, Locator>();
     return (thread) => {
-      const root = this.#rootOf(thread);
-      const locator = locators.get(root) ?? new Locator(root, this.reviews);
-      locators.set(root, locator);
+      const { gitDir } = thread.repository;
+      const locator = locators.get(gitDir) ?? new Locator(this.#rootOf(thread), this.reviews);
+      locators.set(gitDir, locator);
       return locator.locate(thread.anchor);
     };
   }

@@ -19,6 +19,14 @@ test("mapLines() follows lines through insertions, deletions and changes", () =>
   assert.equal(mapped("abcabba", "cbabac").replaceAll(/[^-]/g, "").length, 3);
 });
 
+test("mapLines() leaves the end of a function with it when another is put in after it", () => {
+  const one = ["func one", "one()", "return", "}"];
+  const two = ["func two", "two()", "return", "}"];
+  const put = ["func put", "put()", "return", "}"];
+  const map = mapLines(["a", ...one, ...two], ["b", ...one, ...put, ...two]);
+  assert.deepEqual([...map], [-1, 1, 2, 3, 4, 9, 10, 11, 12]);
+});
+
 test("mapLines() maps lines to equal ones only, and never crosses", () => {
   const random = new SeededRandom(7);
   for (let round = 0; round < 300; round++) {

@@ -18,11 +18,13 @@ export function mapLines(oldLines: readonly string[], newLines: readonly string[
   const [before, after] = numbered(oldLines, newLines);
   const spans: Span[] = [{ oldFrom: 0, oldTo: before.length, newFrom: 0, newTo: after.length }];
   for (let span = spans.pop(); span !== undefined; span = spans.pop()) {
-    const inner = trim(before, after, span, map);
+    const inner = trimStart(before, after, span, map);
     if (inner.oldFrom === inner.oldTo || inner.newFrom === inner.newTo) continue;
     const anchors = uniqueAnchors(before, after, inner);
     if (anchors.length === 0) {
-      myers(before, after, inner, map);
+      // Not before: the end of a function that was put in is like that of the one above it, which
+      // would be taken for it.
+      myers(before, after, trimEnd(before, after, inner, map), map);
       continue;
     }
     let { oldFrom, newFrom } = inner;
@@ -50,15 +52,20 @@ function numbered(...texts: (readonly string[])[]): [Int32Array, Int32Array] {
   return [before, after];
 }
 
-function trim(before: Int32Array, after: Int32Array, span: Span, map: Int32Array): Span {
-  let { oldFrom, oldTo, newFrom, newTo } = span;
-  while (oldFrom < oldTo && newFrom < newTo && before[oldFrom] === after[newFrom]) {
+function trimStart(before: Int32Array, after: Int32Array, span: Span, map: Int32Array): Span {
+  let { oldFrom, newFrom } = span;
+  while (oldFrom < span.oldTo && newFrom < span.newTo && before[oldFrom] === after[newFrom]) {
     map[oldFrom++] = newFrom++;
   }
-  while (oldFrom < oldTo && newFrom < newTo && before[oldTo - 1] === after[newTo - 1]) {
+  return { ...span, oldFrom, newFrom };
+}
+
+function trimEnd(before: Int32Array, after: Int32Array, span: Span, map: Int32Array): Span {
+  let { oldTo, newTo } = span;
+  while (span.oldFrom < oldTo && span.newFrom < newTo && before[oldTo - 1] === after[newTo - 1]) {
     map[--oldTo] = --newTo;
   }
-  return { oldFrom, oldTo, newFrom, newTo };
+  return { ...span, oldTo, newTo };
 }
 
 /** Lines that occur once on each side, as many as are in the same order. */

@@ -1,9 +1,11 @@
 import type { Reviews } from "../store/reviews.ts";
 import type { Anchor } from "../store/review-thread.ts";
 import { written } from "./anchor.ts";
+import { FileHistory } from "./file-history.ts";
 import { blobId, linesOf, textOf } from "./file-lines.ts";
 import { GONE, place, type Place, Placing } from "./place.ts";
 import { Renames } from "./renames.ts";
+import { Versions } from "./versions.ts";
 
 /** A place in a worktree as it is now. */
 export interface Located extends Place {
@@ -21,14 +23,17 @@ export class Locator {
   readonly #root: string;
   readonly #reviews: Reviews;
   readonly #renames: Renames;
+  readonly #history: FileHistory;
   readonly #present = new Map<string, Present | undefined>();
   readonly #before = new Map<string, Promise<readonly string[] | undefined>>();
   readonly #placings = new Map<string, Placing>();
+  readonly #versions = new Map<string, Versions>();
 
   constructor(root: string, reviews: Reviews) {
     this.#root = root;
     this.#reviews = reviews;
     this.#renames = new Renames(root);
+    this.#history = new FileHistory(root);
   }
 
   async locate(anchor: Anchor): Promise<Located> {
@@ -54,7 +59,15 @@ export class Locator {
     const key = `${blob} ${path}`;
     const placing = this.#placings.get(key) ?? new Placing(before, present.lines);
     this.#placings.set(key, placing);
-    return { path, ...placing.place(line - 1, end - 1, anchor) };
+    const direct = placing.place(line - 1, end - 1);
+    if (direct.confidence === "exact" || commit === undefined) return { path, ...direct };
+    // Where that leaves a doubt, the commits in between may know.
+    const between = await this.#history.since(commit, path);
+    if (between.length === 0) return { path, ...direct };
+    const way = `${key} ${commit}`;
+    const versions = this.#versions.get(way) ?? new Versions([before, ...between, present.lines]);
+    this.#versions.set(way, versions);
+    return { path, ...versions.place(line - 1, end - 1) };
   }
 
   #presentAt(path: string): Present | undefined {

@@ -37,7 +37,7 @@ export function place(
   const { line, end = line } = anchor;
   if (line === undefined || end === undefined) return { confidence: "exact", method: "diff" };
   if (before === undefined) return quoted(anchor, now);
-  return new Placing(before, now).place(line - 1, end - 1, anchor);
+  return new Placing(before, now).place(line - 1, end - 1);
 }
 
 /** Places several comments of one text, which is compared only once. */
@@ -53,14 +53,14 @@ export class Placing {
   }
 
   /** `first` and `last` count from 0. */
-  place(first: number, last: number, anchor: Anchor): Place {
+  place(first: number, last: number): Place {
     const tracks = (this.#tracks ??= trackLines(this.#before, this.#now));
     const { map, certain, moved } = tracks;
     const lines = Array.from({ length: last - first + 1 }, (_, n) => first + n);
     const left = lines.filter((at) => (map[at] ?? -1) >= 0);
     const [start = -1] = left;
     const end = left.at(-1) ?? -1;
-    if (start < 0) return this.#changed(first, tracks, anchor);
+    if (start < 0) return this.#changed(first, tracks);
     const [from, to] = [map[start] ?? 0, map[end] ?? 0];
     const isWhole = left.length === lines.length && to - from === last - first;
     // Of a range that was torn apart, its beginning counts.
@@ -75,8 +75,8 @@ export class Placing {
   }
 
   /** A line that was changed in its place, if it is still recognisable. */
-  #changed(first: number, { map }: Tracks, anchor: Anchor): Place {
-    const [quote = ""] = anchor.quote ?? [];
+  #changed(first: number, { map }: Tracks): Place {
+    const quote = this.#before[first] ?? "";
     if (!isTelling(quote)) return GONE;
     let above = first - 1;
     while (above >= 0 && (map[above] ?? -1) < 0) above--;

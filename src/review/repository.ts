@@ -1,7 +1,8 @@
-import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
+import { commonDirOf, worktreeAt } from "../git/worktree-at.ts";
 import type { Repository } from "../store/review-thread.ts";
 
 /** A repository as seen from one of its worktrees. */
@@ -41,34 +42,17 @@ export function openRepository(folder: string): FoundRepository {
 }
 
 function repositoryAt(folder: string): FoundRepository | undefined {
-  const entry = join(folder, ".git");
-  const stat = statSync(entry, { throwIfNoEntry: false });
-  if (stat?.isDirectory() && existsSync(join(entry, "HEAD"))) return repositoryOf(folder, entry);
-  if (stat?.isFile()) {
-    const [, target] = /^gitdir: (.+?)\r?\n?$/s.exec(readFileSync(entry, "utf8")) ?? [];
-    const gitDir = target === undefined ? undefined : resolve(folder, target);
-    if (gitDir !== undefined && existsSync(gitDir)) return repositoryOf(folder, gitDir);
+  const here = worktreeAt(folder);
+  if (here !== undefined) {
+    const { commonDir, gitDir, worktree } = here;
+    return { gitDir: commonDir, worktreeGitDir: gitDir, root: worktree, isBare: false };
   }
   const isGitDir = ["HEAD", "objects", "refs"].every((name) => existsSync(join(folder, name)));
   if (!isGitDir) return undefined;
   // In the git folder of a repository with a worktree, that is the one.
-  const above = dirname(folder);
-  if (basename(folder) === ".git") return repositoryOf(above, folder);
-  return { ...repositoryOf(folder, folder), isBare: true };
-}
-
-function repositoryOf(root: string, gitDir: string): FoundRepository {
-  const worktreeGitDir = realpathSync(gitDir);
-  return { gitDir: commonDir(worktreeGitDir), worktreeGitDir, root, isBare: false };
-}
-
-/** The folder that all worktrees share. */
-function commonDir(gitDir: string): string {
-  try {
-    return realpathSync(resolve(gitDir, readFileSync(join(gitDir, "commondir"), "utf8").trim()));
-  } catch {
-    return gitDir;
-  }
+  const isBare = basename(folder) !== ".git";
+  const root = isBare ? folder : dirname(folder);
+  return { gitDir: commonDirOf(folder), worktreeGitDir: folder, root, isBare };
 }
 
 const OBJECT_ID = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/;

@@ -32,9 +32,8 @@ export function trackLines(before: readonly string[], now: readonly string[]): T
     const left = isAtStart ? run.from : first;
     const right = isAtEnd ? run.to - 1 : last;
     if (left === undefined || right === undefined || left >= right) continue;
-    // What was moved may have been put together anew.
-    if (moved[left] === 1) for (const at of known) certain[at] = 1;
-    else certain.fill(1, left, right + 1);
+    // What was moved may have been put together anew, or have been copied and then changed.
+    if (moved[left] !== 1) certain.fill(1, left, right + 1);
   }
   return { map, certain, moved };
 }

@@ -47,6 +47,7 @@ export const ACP = {
   fileTooLarge: code(-31702, "File too large", "The file is over the size limit"),
   mcpError: code(-31600, "MCP server error", "An MCP server answered with a failure"),
   mcpUnavailable: code(-31601, "MCP server unavailable", "An MCP server does not answer"),
+  resourceNotFound: code(-32002, "Resource not found", "No session has this id (version 2)"),
   cancelled: code(-32800, "Request cancelled", "The caller sent `$/cancel_request`"),
 } as const;
 

@@ -2,9 +2,12 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { ask, echo, echoRoute, heldRoute } from "../../test/support/peer-fixtures.ts";
-import { WireTap } from "../../test/support/wire-tap.ts";
+import { RecordingSink } from "../../test/support/recording-sink.ts";
+import { TEST_DIALECT, WireTap } from "../../test/support/wire-tap.ts";
 import { RateLimiter } from "../base/rate-limiter.ts";
+import { memoryPair } from "../wire/channel/memory.ts";
 import { method } from "./method.ts";
+import { Peer } from "./peer.ts";
 import { route, routes } from "./route.ts";
 import { RpcError } from "./rpc-error.ts";
 
@@ -31,6 +34,28 @@ describe("Peer, against a hostile other side", { timeout: 20_000 }, () => {
       [-32602, undefined, undefined],
     );
     assert.deepEqual(parse(answers[1]).result, []);
+  });
+
+  it("reads slowly who does nothing but wrong, and answers its requests even so", async () => {
+    const [near, far] = memoryPair();
+    const heard = new RecordingSink();
+    far.receive(heard);
+    const errorRate = { limit: 3, windowMs: 60_000 };
+    const peer = new Peer(near, undefined, {
+      dialect: TEST_DIALECT,
+      routes: routes(echoRoute),
+      errorRate,
+    });
+    for (let at = 0; at < 3; at++) assert.equal(peer.message("{oops"), undefined);
+    for (let at = 0; at < 3; at++) assert.ok(peer.message("{oops") instanceof Promise);
+    assert.ok(peer.message(JSON.stringify(ask(7, "nothing"))) instanceof Promise);
+    assert.equal(peer.message(JSON.stringify(echoAsk(8))), undefined);
+    await heard.until(({ messages }) => messages.length >= 5);
+    assert.deepEqual(
+      heard.messages.map((text) => parse(text).id),
+      [null, null, null, 7, 8],
+    );
+    await peer.close();
   });
 
   it("survives whatever stands where a cancelled id should", async () => {

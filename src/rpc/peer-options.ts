@@ -1,3 +1,4 @@
+import type { Rate } from "../base/rate-limiter.ts";
 import type { ComplexityLimits } from "./complexity.ts";
 import type { Dialect } from "./dialect.ts";
 import type { Routes } from "./route.ts";
@@ -6,7 +7,8 @@ import type { Routes } from "./route.ts";
 export interface Trace {
   /** The parsed message, or the error it was answered with. */
   received(message: unknown): void;
-  sent(text: string): void;
+  /** `session` is what it belongs to, where that is known and not in the text. */
+  sent(text: string, session?: unknown): void;
 }
 
 export interface PeerLimits extends ComplexityLimits {
@@ -24,6 +26,8 @@ export interface PeerOptions<S> {
   readonly dialect: Dialect;
   readonly routes: Routes<S>;
   readonly limits?: Partial<PeerLimits>;
+  /** Errors that are answered without a pause; none where every error is. */
+  readonly errorRate?: Rate;
   readonly trace?: Trace;
   /** Where faults go that nobody else is told of. */
   readonly report?: (event: string, fields: Record<string, unknown>) => void;
@@ -33,6 +37,7 @@ export interface ResolvedPeerOptions<S> {
   readonly dialect: Dialect;
   readonly routes: Routes<S>;
   readonly limits: PeerLimits;
+  readonly errorRate: Rate | undefined;
   readonly trace: Trace | undefined;
   readonly report: (event: string, fields: Record<string, unknown>) => void;
 }
@@ -42,6 +47,7 @@ export function resolvePeerOptions<S>(options: PeerOptions<S>): ResolvedPeerOpti
     dialect: options.dialect,
     routes: options.routes,
     limits: { ...DEFAULT_PEER_LIMITS, ...options.limits },
+    errorRate: options.errorRate,
     trace: options.trace,
     report: options.report ?? (() => {}),
   };

@@ -1,5 +1,6 @@
 import { Deadlines } from "../base/deadlines.ts";
 import { TrunklineError } from "../base/errors.ts";
+import { RateLimiter } from "../base/rate-limiter.ts";
 import { type Channel, type FrameFault, ROOM, type Sink, type Topic } from "../wire/channel.ts";
 import { Batch } from "./batch.ts";
 import { Call } from "./call.ts";
@@ -36,6 +37,7 @@ export class Peer<S = undefined> implements Sink<string> {
   readonly #routes: Routes<S>;
   readonly #dialect: Dialect;
   readonly #limits: PeerLimits;
+  readonly #errors: RateLimiter | undefined;
   readonly #trace: Trace | undefined;
   readonly #report: (event: string, fields: Record<string, unknown>) => void;
   readonly #outgoing: Outgoing;
@@ -52,6 +54,7 @@ export class Peer<S = undefined> implements Sink<string> {
     this.#routes = resolved.routes;
     this.#dialect = resolved.dialect;
     this.#limits = resolved.limits;
+    this.#errors = resolved.errorRate && new RateLimiter(resolved.errorRate);
     this.#trace = resolved.trace;
     this.#report = resolved.report;
     this.#outgoing = new Outgoing({
@@ -315,6 +318,12 @@ export class Peer<S = undefined> implements Sink<string> {
   }
 
   #fail(id: HeldId, error: RpcError, batch?: Batch): void {
+    // Who does nothing but wrong is read slowly; what is no request need not be answered.
+    const wait = this.#errors?.take("") ?? 0;
+    if (wait > 0) {
+      this.#full = new Promise((resolve) => setTimeout(resolve, wait).unref());
+      if (id === "null") return;
+    }
     const answer = `{"jsonrpc":"2.0","id":${id},"error":${errorText(error)}}`;
     this.#reply(answer, { request: String(id), isAnswer: true, errorCode: error.code }, batch);
   }

@@ -50,8 +50,8 @@ export class Attendance {
   }
 
   show(shown: Shown, except: SessionClient | undefined): void {
-    for (const [client, attachment] of this.#attachments) {
-      if (client !== except) attachment.show(shown);
+    for (const attachment of this.#attachments.values()) {
+      if (attachment.client !== except) attachment.show(shown);
     }
   }
 

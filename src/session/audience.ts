@@ -1,7 +1,7 @@
 import type { SessionUpdate } from "./agent.ts";
 import { isFor } from "./attachment.ts";
 import { Attendance } from "./attendance.ts";
-import type { SessionClient } from "./client.ts";
+import type { SessionClient, Shown } from "./client.ts";
 import { Delivery, toShown } from "./delivery.ts";
 import type { SessionLimits } from "./limits.ts";
 import { replay } from "./replay.ts";
@@ -61,8 +61,7 @@ export class Audience {
 
   /** Tells what is of this moment only, and not kept. */
   announce(update: SessionUpdate, except: SessionClient | undefined): void {
-    const outgoing = { seq: this.delivery.last, update, text: "" };
-    for (const shown of toShown(outgoing, this.#limits.updateSize)) {
+    for (const shown of this.#shownAs(this.delivery.last, update)) {
       this.attendance.show(shown, except);
     }
   }
@@ -75,9 +74,14 @@ export class Audience {
   #showTo(client: SessionClient, seq: number, update: SessionUpdate): Promise<void> | undefined {
     if (!isFor(client, update.sessionUpdate)) return undefined;
     let room: Promise<void> | undefined;
-    for (const shown of toShown({ seq, update, text: "" }, this.#limits.updateSize)) {
+    for (const shown of this.#shownAs(seq, update)) {
       room = client.show(this.#sessionId, shown) ?? room;
     }
     return room;
+  }
+
+  #shownAs(seq: number, update: SessionUpdate): readonly Shown[] {
+    const outgoing = { seq, kind: update.sessionUpdate, text: "", update };
+    return toShown(outgoing, this.#limits.updateSize);
   }
 }

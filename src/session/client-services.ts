@@ -31,15 +31,25 @@ export function clientServices(options: ServicesOptions): TurnClient {
   const reader = offering("readTextFile");
   const writer = offering("writeTextFile");
   const terminal = offering("terminal");
-  const asker = offering("elicitation");
+  const forms = offering("forms");
+  const pages = offering("pages");
   const { sessionId } = options;
   return {
     ...(reader === undefined && writer === undefined ? {} : { fs: files(options, reader, writer) }),
     ...(terminal === undefined ? {} : { terminal: terminals(options, terminal) }),
-    ...(asker === undefined
+    ...(forms === undefined && pages === undefined
       ? {}
       : {
-          elicit: (params) => ask(options, asker, "elicitation/create", { sessionId, ...params }),
+          elicit: async ({ ...params }) => {
+            const asker = params.mode === "url" ? pages : forms;
+            // Nobody sees it: that is as good as closing it.
+            if (asker === undefined) return { action: "cancel" };
+            return ask(options, asker, "elicitation/create", {
+              mode: "form",
+              ...params,
+              sessionId,
+            });
+          },
         }),
     notices: clients.some(({ capabilities }) => capabilities.notices),
     compaction: clients.some(({ capabilities }) => capabilities.compaction),

@@ -5,6 +5,8 @@ export interface SessionClient {
   /** Its name for people. */
   readonly name: string;
   readonly capabilities: ClientCapabilities;
+  /** It is shown its own prompts like those of others, and how its turns begin and end. */
+  readonly isEchoed?: boolean;
   /** Its connection is over. */
   readonly isGone: boolean;
   /**
@@ -39,7 +41,9 @@ export interface ClientCapabilities {
   readonly readTextFile: boolean;
   readonly writeTextFile: boolean;
   readonly terminal: boolean;
-  readonly elicitation: boolean;
+  /** Questions that are forms, and those that are pages to visit. */
+  readonly forms: boolean;
+  readonly pages: boolean;
   readonly notices: boolean;
   readonly compaction: boolean;
 }

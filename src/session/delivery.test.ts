@@ -25,7 +25,8 @@ function open(limit = 1000) {
     delivery,
     shown,
     push(update: SessionUpdate) {
-      delivery.push({ seq: ++seq, update, text: JSON.stringify(update) });
+      const kind = update.sessionUpdate;
+      delivery.push({ seq: ++seq, kind, update, text: JSON.stringify(update) });
     },
     pass(milliseconds: number) {
       for (let left = milliseconds; left > 0; left--) {

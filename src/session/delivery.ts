@@ -1,13 +1,13 @@
 import type { Rate } from "../base/rate-limiter.ts";
 import type { SessionUpdate } from "./agent.ts";
 import type { SessionClient, Shown } from "./client.ts";
-import { fitUpdate } from "./fit-update.ts";
+import { fits, fitUpdate } from "./fit-update.ts";
 import { mergeUpdates } from "./merge-updates.ts";
 
 /** An update that is stored, on its way to whoever is attached. */
-export interface Outgoing {
-  readonly seq: number;
+export interface Outgoing extends Shown {
   readonly update: SessionUpdate;
+  /** Empty where it has not been made yet. */
   readonly text: string;
   /** Who need not be told, having said it. */
   readonly except?: SessionClient | undefined;
@@ -143,18 +143,18 @@ export class Delivery {
   }
 
   #show(outgoing: Outgoing): void {
-    this.#last = outgoing.seq;
-    for (const shown of toShown(outgoing, this.#options.maxSize)) {
-      this.#options.show(shown, outgoing.except);
-    }
+    const { maxSize, show } = this.#options;
+    const { seq, text, except } = outgoing;
+    this.#last = seq;
+    if (text !== "" && fits(text, maxSize)) show(outgoing, except);
+    else for (const shown of toShown(outgoing, maxSize)) show(shown, except);
   }
 }
 
 /** An update as it is sent: mostly one message, several where it is too large for one. */
 export function toShown(outgoing: Outgoing, maxSize: number): Shown[] {
-  const { seq, update } = outgoing;
+  const { seq, kind, update } = outgoing;
   const text = outgoing.text === "" ? JSON.stringify(update) : outgoing.text;
-  const kind = update.sessionUpdate;
   const parts = fitUpdate(update, text, maxSize);
   if (parts.length === 1 && parts[0] === update) return [{ seq, kind, text }];
   return parts.map((part) => ({ seq, kind, text: JSON.stringify(part) }));

@@ -15,6 +15,8 @@ export interface PromptEvent {
   readonly turnId: string;
   readonly prompt: readonly ContentBlock[];
   readonly by: string;
+  /** That of the turn, where it is left out. */
+  readonly messageId?: string;
   /** It came while the turn was running. */
   readonly steers?: true;
 }

@@ -5,13 +5,19 @@ const AROUND = 256;
 /** JSON takes at most six bytes for a UTF-16 unit. */
 const WORST = 6;
 
+/** Whether the text of an update makes one message. */
+export function fits(text: string, maxSize: number): boolean {
+  const room = maxSize - AROUND;
+  return text.length * 3 <= room || Buffer.byteLength(text) <= room;
+}
+
 /**
  * An update as messages that each keep to the limit. Text is sent in several; of anything else the
  * longest texts are shortened, and say by how much.
  */
 export function fitUpdate(update: SessionUpdate, text: string, maxSize: number): SessionUpdate[] {
+  if (fits(text, maxSize)) return [update];
   const room = maxSize - AROUND;
-  if (text.length * 3 <= room || Buffer.byteLength(text) <= room) return [update];
   const content = update.content as { type?: unknown; text?: unknown } | undefined;
   if (content?.type === "text" && typeof content.text === "string") {
     const around = Buffer.byteLength(text) - Buffer.byteLength(JSON.stringify(content.text));

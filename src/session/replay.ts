@@ -41,7 +41,11 @@ export async function* replay(
 export function updatesOf(event: SessionEvent, notices: boolean): SessionUpdate[] {
   switch (event.kind) {
     case "prompt":
-      return event.prompt.map((content) => ({ sessionUpdate: "user_message_chunk", content }));
+      return event.prompt.map((content) => ({
+        sessionUpdate: "user_message_chunk",
+        content,
+        messageId: event.messageId ?? event.turnId,
+      }));
     case "update":
       // Of these only the present ones are of use; they come after the replay.
       return event.update.sessionUpdate === "available_commands_update" ? [] : [event.update];
@@ -67,10 +71,17 @@ function interruption({ error, turnId }: EndEvent, notices: boolean): SessionUpd
   return { sessionUpdate: "agent_message_chunk", content, _meta };
 }
 
-/** What was said, for an agent that takes the conversation up again. */
-export async function* historyOf(events: AsyncIterable<StoredEvent>): AsyncGenerator<HistoryEntry> {
+/**
+ * What was said up to an event, for an agent that takes the conversation up again. It may look later
+ * than it was asked to, and what has been said since is nothing that it could have missed.
+ */
+export async function* historyOf(
+  events: AsyncIterable<StoredEvent>,
+  upTo: number,
+): AsyncGenerator<HistoryEntry> {
   let turnId: string | undefined;
-  for await (const { message } of events) {
+  for await (const { seq, message } of events) {
+    if (seq > upTo) break;
     const event = message as SessionEvent;
     if (event.kind === "prompt") turnId = event.turnId;
     if (event.kind === "update") yield turnId === undefined ? event : { ...event, turnId };

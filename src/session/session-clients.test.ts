@@ -5,6 +5,7 @@ import { covers } from "../../test/requirements/acp.ts";
 import { AcpHouse } from "../../test/support/acp-house.ts";
 import { chunk, promptText } from "../../test/support/scripted-agent.ts";
 import { resolveSessionLimits } from "./limits.ts";
+import { chosenAfter } from "./settings.ts";
 
 describe("the clients of a session", { timeout: 30_000 }, () => {
   it("resumes after an event, and sees all that comes then once", async () => {
@@ -110,18 +111,34 @@ describe("the clients of a session", { timeout: 30_000 }, () => {
     assert.deepEqual(toOther, []);
   });
 
-  it("tries reading a file once more when the client is late", async () => {
+  it("tries a file once more when the client is late, and then gives it up", async () => {
     covers("timeout.read", "timeout.write");
-    let text: string | undefined;
+    const done: unknown[] = [];
     await using house = await AcpHouse.open({
-      limits: { "fs/read_text_file": { timeout: 50 } },
-      script: async ({ client }) => void (text = await client.fs?.readTextFile?.("/a")),
+      limits: { "fs/read_text_file": { timeout: 50 }, "fs/write_text_file": { timeout: 50 } },
+      script: async ({ client: { fs } }) => {
+        done.push(await fs?.readTextFile?.("/a"));
+        await fs?.writeTextFile?.("/a", "x");
+        await fs?.readTextFile?.("/never").catch(({ code }) => done.push(code));
+      },
     });
-    const { client, sessionId } = await house.client({ fs: { readTextFile: true } });
-    let asked = 0;
-    client.answer = () => (++asked === 1 ? undefined : { result: { content: "late" } });
-    await client.prompt(sessionId, "read");
-    assert.deepEqual([text, asked], ["late", 2]);
+    const { client, sessionId } = await house.client({
+      fs: { readTextFile: true, writeTextFile: true },
+    });
+    const asked: Record<string, number> = {};
+    client.answer = ({ method, params }) => {
+      const what = `${String(method)} ${params.path}`;
+      asked[what] = (asked[what] ?? 0) + 1;
+      if (asked[what] === 1 || params.path === "/never") return undefined;
+      return { result: method === "fs/read_text_file" ? { content: "late" } : {} };
+    };
+    await client.prompt(sessionId, "go");
+    assert.deepEqual(done, ["late", "timeout"]);
+    assert.deepEqual(asked, {
+      "fs/read_text_file /a": 2,
+      "fs/write_text_file /a": 2,
+      "fs/read_text_file /never": 2,
+    });
   });
 
   it("reads a hundred files a minute and writes fifty, and waits for its turn beyond that", async () => {
@@ -239,6 +256,26 @@ describe("the clients of a session", { timeout: 30_000 }, () => {
     assert.equal(first.text, "one");
   });
 
+  it("gives an agent that looks late what was said before, and not the prompt of now", async () => {
+    const known: unknown[] = [];
+    await using house = await AcpHouse.open({
+      script: async (_turn, session) => {
+        for await (const entry of session.options.history ?? []) {
+          if (entry.kind === "prompt") known.push(entry.prompt[0]?.text);
+        }
+      },
+    });
+    const { client, sessionId } = await house.client();
+    await client.prompt(sessionId, "one");
+    await house.stop();
+    await house.start();
+    const later = house.connect();
+    await later.initialize();
+    await later.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
+    await later.prompt(sessionId, "two");
+    assert.deepEqual(known, ["one"]);
+  });
+
   it("keeps what was chosen over a restart", async () => {
     await using house = await AcpHouse.open();
     const { client, sessionId } = await house.client();
@@ -251,5 +288,14 @@ describe("the clients of a session", { timeout: 30_000 }, () => {
     const loaded = await later.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
     assert.equal(loaded.modes.currentModeId, "architect");
     assert.equal(loaded.models.currentModelId, "openai/gpt-4");
+  });
+
+  it("keeps the last choice of a mode, whether it was made as a mode or as an option", () => {
+    const options = [{ id: "how", category: "mode" }, { id: "depth" }];
+    const asMode = chosenAfter({}, { setting: "mode", id: "ask" }, options);
+    const asOption = { setting: "option", id: "how", value: "build" } as const;
+    assert.deepEqual(chosenAfter(asMode, asOption, options), { modeId: "build" });
+    const deep = chosenAfter(asMode, { setting: "option", id: "depth", value: true }, options);
+    assert.deepEqual(deep, { modeId: "ask", configOptions: { depth: true } });
   });
 });

@@ -57,15 +57,18 @@ describe("a session", { timeout: 30_000 }, () => {
     await other.initialize();
     await other.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
     await client.prompt(sessionId, "Hello");
-    await other.find(({ params }) => params?.update?._meta !== undefined);
+    const turns = () => other.updates.map(({ _meta }) => _meta?.trunkline.turn?.state);
+    await other.find(() => turns().includes("end_turn"));
     const kinds = (updates: typeof client.updates) => updates.map((one) => one.sessionUpdate);
     assert.deepEqual(kinds(client.updates), ["available_commands_update", "agent_message_chunk"]);
     assert.deepEqual(kinds(other.updates), [
       "available_commands_update",
       "user_message_chunk",
+      "session_info_update",
       "agent_message_chunk",
       "session_info_update",
     ]);
+    assert.deepEqual(turns(), [undefined, undefined, "running", undefined, "end_turn"]);
   });
 
   it("asks all who are attached, takes the first answer and tells the others", async () => {
@@ -161,6 +164,29 @@ describe("a session", { timeout: 30_000 }, () => {
     assert.deepEqual(await first, { stopReason: "end_turn" });
   });
 
+  it("calls off what waits for a turn together with the turn", async () => {
+    const seen: string[] = [];
+    await using house = await AcpHouse.open({
+      sessionLimits: { cancelGrace: 1 },
+      script: async (turn) => {
+        seen.push(promptText(turn));
+        await turn.update(chunk("working"));
+        if (promptText(turn) === "hang") await new Promise(() => {});
+      },
+    });
+    const { client, sessionId } = await house.client();
+    const hang = client.prompt(sessionId, "hang");
+    await client.find(() => client.text === "working");
+    const wish = { _meta: { trunkline: { whileRunning: "queue" } } };
+    const queued = client.prompt(sessionId, "queued", wish);
+    await client.ask("session/list", {});
+    client.send({ jsonrpc: "2.0", method: "session/cancel", params: { sessionId } });
+    const cancelled = { stopReason: "cancelled" };
+    assert.deepEqual(await Promise.all([hang, queued]), [cancelled, cancelled]);
+    assert.deepEqual(await client.prompt(sessionId, "next"), { stopReason: "end_turn" });
+    assert.deepEqual(seen, ["hang", "next"]);
+  });
+
   it("queues or steers where the client asks for it", async () => {
     const seen: unknown[] = [];
     const go = Promise.withResolvers<void>();
@@ -239,11 +265,11 @@ describe("a session", { timeout: 30_000 }, () => {
     const tool = { sessionUpdate: "tool_call", toolCallId: "t", title: "Long", status: "pending" };
     const done = { sessionUpdate: "tool_call_update", toolCallId: "t", status: "completed" };
     await using house = await AcpHouse.open({
-      limits: { "session/prompt": { timeout: 40 } },
+      limits: { "session/prompt": { timeout: 250 } },
       sessionLimits: { cancelGrace: 10 },
       script: async (turn) => {
         if (promptText(turn) === "hang") return new Promise(() => {});
-        const wait = () => new Promise((resolve) => setTimeout(resolve, 120));
+        const wait = () => new Promise((resolve) => setTimeout(resolve, 600));
         if (promptText(turn) === "ask") await turn.requestPermission(REQUEST);
         await turn.update(tool);
         await wait();
@@ -256,7 +282,7 @@ describe("a session", { timeout: 30_000 }, () => {
     assert.deepEqual(await client.prompt(sessionId, "tool"), { stopReason: "end_turn" });
     const asked = client.prompt(sessionId, "ask");
     const { id } = await client.request("session/request_permission");
-    await new Promise((resolve) => setTimeout(resolve, 120));
+    await new Promise((resolve) => setTimeout(resolve, 600));
     client.send({ jsonrpc: "2.0", id, ...choose("once") });
     assert.deepEqual(await asked, { stopReason: "end_turn" });
   });

@@ -1,15 +1,6 @@
 import { TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
-import type {
-  AgentSession,
-  ChosenSettings,
-  ContentBlock,
-  Meta,
-  SessionSettings,
-  SessionUpdate,
-  TurnClient,
-  TurnEnd,
-} from "./agent.ts";
+import type { AgentSession, SessionSettings, SessionUpdate, TurnClient, TurnEnd } from "./agent.ts";
 import { Audience } from "./audience.ts";
 import { clientServices } from "./client-services.ts";
 import type { SessionClient } from "./client.ts";
@@ -17,13 +8,13 @@ import type { EndEvent } from "./event.ts";
 import type { SessionLimits } from "./limits.ts";
 import type { PermissionOutcome, PermissionRequest } from "./permission.ts";
 import { PermissionDesk } from "./permission-desk.ts";
-import { updatesOf } from "./replay.ts";
-import { RunningTurn, type TurnHost } from "./running-turn.ts";
+import type { RunningTurn, TurnHost } from "./running-turn.ts";
 import { SessionError } from "./session-error.ts";
-import { inBothForms } from "./settings.ts";
+import { type Notes, SessionNotes } from "./session-notes.ts";
+import { chosenAfter, type ChosenSetting, inBothForms } from "./settings.ts";
 import type { HeldSession, RuleStore, SessionStore } from "./store.ts";
-import { titleOf } from "./title.ts";
 import { Transcript } from "./transcript.ts";
+import { type PromptOptions, Turns } from "./turns.ts";
 
 export interface SessionOptions {
   readonly store: SessionStore;
@@ -34,22 +25,6 @@ export interface SessionOptions {
   readonly cwd: string;
   /** Records who permitted what. */
   readonly audit: (entry: object) => void;
-}
-
-export interface PromptOptions {
-  readonly prompt: readonly ContentBlock[];
-  readonly client?: SessionClient | undefined;
-  readonly meta?: Meta | undefined;
-  /** What becomes of it while another is worked on; it is refused, if that is not said. */
-  readonly whileRunning?: "steer" | "queue" | undefined;
-}
-
-/** What the session keeps about itself beside its events. */
-interface Notes {
-  readonly chosen?: ChosenSettings;
-  readonly memory?: unknown;
-  /** The turn that is running, to be found interrupted by whoever opens the session next. */
-  readonly turn?: string | undefined;
 }
 
 /**
@@ -64,23 +39,19 @@ export class Session implements TurnHost {
   readonly #audience: Audience;
   readonly #transcript: Transcript;
   readonly #permissions: PermissionDesk;
+  readonly #notes: SessionNotes;
+  readonly #turns: Turns;
   #agent: AgentSession | undefined;
-  #title: string | undefined;
-  #notes: Notes;
-  #turn: RunningTurn | undefined;
-  #turnOver: Promise<unknown> = Promise.resolve();
   #lane: Promise<unknown> = Promise.resolve();
   #closing: Promise<void> | undefined;
-  #isStopping = false;
 
   constructor(options: SessionOptions) {
-    const { held, limits, store } = options;
+    const { held, limits, store, log } = options;
     this.#options = options;
     this.id = held.record.id;
     this.cwd = options.cwd;
     this.#key = held.key;
-    this.#title = held.record.title;
-    this.#notes = held.record.notes;
+    this.#notes = new SessionNotes(store, held);
     this.#audience = new Audience(this.id, held.last, store, limits);
     const { attendance, delivery } = this.#audience;
     this.#transcript = new Transcript(store, held.key, held.last, delivery);
@@ -92,6 +63,17 @@ export class Session implements TurnHost {
       transcript: this.#transcript,
       audit: options.audit,
     });
+    this.#turns = new Turns({
+      sessionId: this.id,
+      limits,
+      log,
+      audience: this.#audience,
+      transcript: this.#transcript,
+      notes: this.#notes,
+      host: this,
+      agent: () => this.agent,
+      ready: () => this.#lane,
+    });
   }
 
   /** For the registry: who works here from now on. */
@@ -100,7 +82,7 @@ export class Session implements TurnHost {
   }
 
   get notes(): Notes {
-    return this.#notes;
+    return this.#notes.kept;
   }
 
   get settings(): SessionSettings {
@@ -113,7 +95,7 @@ export class Session implements TurnHost {
   }
 
   get isRunning(): boolean {
-    return this.#turn !== undefined;
+    return this.#turns.isRunning;
   }
 
   /** The number of the last event that was shown. */
@@ -123,7 +105,7 @@ export class Session implements TurnHost {
 
   /** Milliseconds that nobody has had a use for it. */
   get idleFor(): number {
-    return this.#turn === undefined ? this.#audience.attendance.emptyFor : 0;
+    return this.isRunning ? 0 : this.#audience.attendance.emptyFor;
   }
 
   /** Says something outside of a turn. */
@@ -154,26 +136,13 @@ export class Session implements TurnHost {
   }
 
   /** Has the agent work on a prompt, until its turn is over. */
-  async prompt(options: PromptOptions): Promise<TurnEnd> {
-    const { prompt, client, meta, whileRunning } = options;
-    while (this.#turn !== undefined) {
-      if (whileRunning === "queue") await this.#turnOver;
-      else if (whileRunning === "steer") return this.#steer(this.#turn, options);
-      else throw new SessionError("session-locked", `Session '${this.id}' is working on a prompt.`);
-    }
-    void this.agent;
-    const { promptTimeout: timeout, cancelGrace } = this.#options.limits;
-    const turn = new RunningTurn(this, { prompt, prompter: client, meta, timeout, cancelGrace });
-    this.#turn = turn;
-    const work = this.#lane.then(() => this.#work(turn)).finally(() => (this.#turn = undefined));
-    this.#turnOver = work.catch(() => {});
-    return work;
+  prompt(options: PromptOptions): Promise<TurnEnd> {
+    return this.#turns.prompt(options);
   }
 
   /** Calls the running turn off, if there is one. */
   cancel(reason = "The turn was cancelled"): void {
-    this.#turn?.cancel(new TrunklineError("cancelled", reason));
-    this.#audience.attendance.cancelAsking();
+    this.#turns.cancel(new TrunklineError("cancelled", reason));
   }
 
   /** Changes of settings come one after another, and before the next prompt. */
@@ -184,21 +153,10 @@ export class Session implements TurnHost {
   }
 
   /** Writes down what was chosen, and tells the others. */
-  async chose(
-    setting: { setting: "mode" | "model" | "option"; id: string; value?: unknown },
-    by: SessionClient | undefined,
-  ): Promise<void> {
-    const { chosen = {} } = this.#notes;
-    const options = { ...chosen.configOptions, [setting.id]: setting.value };
-    await this.#keep({
-      chosen: {
-        ...chosen,
-        ...(setting.setting === "mode" ? { modeId: setting.id } : {}),
-        ...(setting.setting === "model" ? { modelId: setting.id } : {}),
-        ...(setting.setting === "option" ? { configOptions: options } : {}),
-      },
-    });
+  async chose(setting: ChosenSetting, by: SessionClient | undefined): Promise<void> {
     const { modes, configOptions = [] } = this.settings;
+    const { chosen = {} } = this.notes;
+    await this.#notes.keep({ chosen: chosenAfter(chosen, setting, configOptions) });
     const shows: SessionUpdate[] = [{ sessionUpdate: "config_option_update", configOptions }];
     if (setting.setting === "mode" && modes !== undefined) {
       const { currentModeId } = modes;
@@ -208,16 +166,12 @@ export class Session implements TurnHost {
   }
 
   remember(memory: unknown): Promise<void> {
-    return this.#keep({ memory });
+    return this.#notes.keep({ memory });
   }
 
   /** Ends a turn that was running when its process died. */
-  async interrupt(event: Omit<EndEvent, "kind" | "stopReason">, tools: readonly string[]) {
-    for (const toolCallId of tools) {
-      void this.#transcript.say(failed(toolCallId)).catch(() => {});
-    }
-    await this.#transcript.record({ kind: "end", stopReason: "interrupted", ...event });
-    await this.#keep({ turn: undefined });
+  interrupt(event: Omit<EndEvent, "kind" | "stopReason">, tools: readonly string[]): Promise<void> {
+    return this.#turns.interrupt(event, tools);
   }
 
   /**
@@ -225,7 +179,7 @@ export class Session implements TurnHost {
    * where somebody wants it so, and interrupted where the house stops.
    */
   close(how: "wanted" | "stopping" = "wanted"): Promise<void> {
-    if (how === "stopping" && this.#turn?.isCancelled === false) this.#isStopping = true;
+    if (how === "stopping") this.#turns.stop();
     this.#closing ??= this.#close();
     return this.#closing;
   }
@@ -249,80 +203,18 @@ export class Session implements TurnHost {
     return this.#permissions.ask(turn.id, request);
   }
 
-  async #steer(turn: RunningTurn, { prompt, client }: PromptOptions): Promise<TurnEnd> {
-    const event = { kind: "prompt", turnId: turn.id, prompt, by: nameOf(client) } as const;
-    await this.#transcript.record({ ...event, steers: true }, updatesOf(event, false), client);
-    turn.steer(prompt);
-    await this.#turnOver;
-    return { stopReason: turn.isCancelled ? "cancelled" : "end_turn" };
-  }
-
-  async #work(turn: RunningTurn): Promise<TurnEnd> {
-    const { log } = this.#options;
-    const { agent } = this;
-    const { prompt, prompter } = turn;
-    this.#title ??= titleOf(prompt);
-    const titled = this.#title === undefined ? {} : { title: this.#title };
-    await this.#keep({ turn: turn.id }, { ...titled, updated: Date.now() });
-    const event = { kind: "prompt", turnId: turn.id, prompt, by: nameOf(prompter) } as const;
-    await this.#transcript.record(event, updatesOf(event, false), prompter);
-    let end: TurnEnd | undefined;
-    let failure: unknown;
-    try {
-      end = await turn.run((it) => agent.prompt(it));
-    } catch (error) {
-      failure = error;
-    }
-    if (this.#isStopping) {
-      end = undefined;
-      failure = STOPPED;
-    } else if (turn.isCancelled) {
-      end = { ...end, stopReason: "cancelled" };
-    }
-    if (end === undefined || turn.isCancelled) {
-      for (const tool of turn.openTools) {
-        void this.#transcript.say(failed(tool)).catch(() => {});
-      }
-    }
-    const { stopReason = "interrupted", usage } = end ?? {};
-    const why = end === undefined ? { error: wordsOf(failure) } : {};
-    const used = usage === undefined ? {} : { usage };
-    await this.#transcript.record({ kind: "end", turnId: turn.id, stopReason, ...why, ...used });
-    await this.#transcript.settled();
-    await this.#keep({ turn: undefined }, { updated: Date.now() });
-    this.#announce(turn, stopReason);
-    if (end !== undefined) return end;
-    log.warn("session.turn-failed", { session: this.id, turn: turn.id, error: failure });
-    throw failure;
-  }
-
-  /** Whoever did not ask learns here that the turn is over. */
-  #announce(turn: RunningTurn, state: string): void {
-    const _meta = { trunkline: { turn: { id: turn.id, state } } };
-    const updatedAt = new Date().toISOString();
-    const title = this.#title === undefined ? {} : { title: this.#title };
-    const update = { sessionUpdate: "session_info_update", ...title, updatedAt, _meta };
-    this.#audience.announce(update, turn.prompter);
-  }
-
   /** What an update says of the session itself. */
   #note(update: SessionUpdate): void {
     if (update.sessionUpdate === "available_commands_update") this.#audience.commands = update;
     if (update.sessionUpdate !== "session_info_update" || typeof update.title !== "string") return;
-    this.#title = update.title;
-    void this.#keep({}, { title: update.title });
-  }
-
-  async #keep(notes: Notes, more: { title?: string; updated?: number } = {}): Promise<void> {
-    this.#notes = { ...this.#notes, ...notes };
-    await this.#options.store.describe(this.#key, { notes: this.#notes, ...more });
+    this.#notes.keep({}, { title: update.title }).catch((error: unknown) => {
+      this.#options.log.error("session.not-stored", { session: this.id, error });
+    });
   }
 
   async #close(): Promise<void> {
     const { store, log } = this.#options;
-    this.#turn?.cancel(STOPPED);
-    this.#audience.attendance.cancelAsking();
-    await this.#turnOver;
+    await this.#turns.end();
     await this.#transcript.settled().catch(() => {});
     this.#audience.close();
     try {
@@ -332,21 +224,6 @@ export class Session implements TurnHost {
     }
     await store.release(this.#key);
   }
-}
-
-const STOPPED = new TrunklineError("closed", "Trunkline was stopped while the turn was running");
-
-function nameOf(client: SessionClient | undefined): string {
-  return client?.name ?? "unknown";
-}
-
-function failed(toolCallId: string): SessionUpdate {
-  return { sessionUpdate: "tool_call_update", toolCallId, status: "failed" };
-}
-
-function wordsOf(error: unknown): string {
-  // Words that are not ours may hold what is not to be shown.
-  return error instanceof TrunklineError ? error.message : "The agent failed";
 }
 
 export function expired(id: string): SessionError {

@@ -17,6 +17,8 @@ export interface SessionsOptions {
   readonly limits: SessionLimits;
   readonly log: Log;
   readonly audit?: (entry: object) => void;
+  /** Removes what is kept elsewhere of a session that is deleted. */
+  readonly forget?: (id: string) => Promise<void>;
 }
 
 /** Where a session works, and with what. */
@@ -49,14 +51,14 @@ export class Sessions implements AsyncDisposable {
     return this.#open.size;
   }
 
-  async create(place: Place, agentName?: string): Promise<Session> {
+  async create(place: Place, agentName?: string, owner = ""): Promise<Session> {
     const agent = await this.#options.agent(agentName);
     const id = crypto.randomUUID();
     const held = await this.#options.store.create({
       id,
       cwd: place.cwd,
       agent: agent.name,
-      notes: { directories: place.additionalDirectories },
+      notes: { directories: place.additionalDirectories, ...ownedBy(owner) },
     });
     try {
       return await this.#begin(held, agent, place, false);
@@ -82,6 +84,14 @@ export class Sessions implements AsyncDisposable {
     throw record === undefined ? unknownSession(id) : expired(id);
   }
 
+  /** Whether that is who began it. Of one that was deleted nobody knows. */
+  async isOf(id: string, owner: string): Promise<boolean> {
+    const session = this.#open.get(id);
+    if (session !== undefined) return (session.notes.owner ?? "") === owner;
+    const record = await this.#options.store.find(id);
+    return record !== undefined && (record.isDeleted || (record.notes.owner ?? "") === owner);
+  }
+
   /** Opens a session again, or gives the one that is open. */
   async open(id: string, place: Place): Promise<Session> {
     const session = this.#open.get(id);
@@ -96,7 +106,7 @@ export class Sessions implements AsyncDisposable {
   }
 
   /** Begins a session with all that was said in another, up to an event. */
-  async fork(from: string, place: Place, upTo?: number): Promise<Session> {
+  async fork(from: string, place: Place, upTo?: number, owner = ""): Promise<Session> {
     const record = await this.#options.store.find(from);
     if (record === undefined || record.isDeleted) throw unknownSession(from);
     const agent = await this.#options.agent(record.agent);
@@ -107,7 +117,11 @@ export class Sessions implements AsyncDisposable {
       agent: agent.name,
       parent: from,
       ...(record.title === undefined ? {} : { title: record.title }),
-      notes: { directories: place.additionalDirectories, ...(chosen ? { chosen } : {}) },
+      notes: {
+        directories: place.additionalDirectories,
+        ...(chosen ? { chosen } : {}),
+        ...ownedBy(owner),
+      },
     };
     const held = await this.#options.store.fork(from, forked, upTo);
     return this.#begin(held, agent, place, true);
@@ -117,6 +131,7 @@ export class Sessions implements AsyncDisposable {
   async list(
     cwd?: string,
     cursor?: string,
+    owner?: string,
   ): Promise<{ sessions: SessionRecord[]; nextCursor?: string }> {
     const offset = cursor === undefined ? 0 : Number(cursor);
     if (!Number.isSafeInteger(offset) || offset < 0) {
@@ -127,6 +142,7 @@ export class Sessions implements AsyncDisposable {
       offset,
       limit,
       ...(cwd === undefined ? {} : { cwd }),
+      ...(owner === undefined ? {} : { owner }),
     });
     if (sessions.length <= PAGE) return { sessions };
     return { sessions: sessions.slice(0, PAGE), nextCursor: String(offset + PAGE) };
@@ -145,6 +161,7 @@ export class Sessions implements AsyncDisposable {
     } else {
       await this.#putAway(id, session);
     }
+    await this.#options.forget?.(id);
     await this.#options.store.delete(id);
   }
 
@@ -208,7 +225,7 @@ export class Sessions implements AsyncDisposable {
       cwd,
       additionalDirectories,
       mcpServers,
-      history: isOld ? historyOf(store.read(session.id)) : undefined,
+      history: isOld ? historyOf(store.read(session.id), session.last) : undefined,
       chosen: notes.chosen ?? {},
       memory: notes.memory,
       remember: (memory) => session.remember(memory),
@@ -231,6 +248,10 @@ export class Sessions implements AsyncDisposable {
   }
 }
 
-function unknownSession(id: string): SessionError {
+function ownedBy(owner: string): { owner?: string } {
+  return owner === "" ? {} : { owner };
+}
+
+export function unknownSession(id: string): SessionError {
   return new SessionError("session-not-found", `There is no session '${id.slice(0, 64)}'.`);
 }

@@ -1,6 +1,10 @@
-import type { SessionModels, SessionModes, SessionSettings } from "./agent.ts";
+import type { ChosenSettings, SessionModels, SessionModes, SessionSettings } from "./agent.ts";
 
 type ConfigOption = Readonly<Record<string, unknown>>;
+/** What is chosen in a form of its own as well as by an option. */
+type Kind = "mode" | "model";
+const KINDS: readonly Kind[] = ["mode", "model"];
+
 interface Choice {
   readonly value: string;
   readonly name: string;
@@ -31,10 +35,76 @@ export function inBothForms(settings: SessionSettings): SessionSettings {
   };
 }
 
+/** What somebody has just chosen; the `value` of an option, else the `id` says what. */
+export interface ChosenSetting {
+  readonly setting: Kind | "option";
+  readonly id: string;
+  readonly value?: unknown;
+}
+
+/** A mode that is chosen as an option is the mode: in either form, the last choice counts. */
+export function chosenAfter(
+  chosen: ChosenSettings,
+  { setting, id, value }: ChosenSetting,
+  options: readonly ConfigOption[],
+): ChosenSettings {
+  const isOption = setting === "option";
+  const kind = isOption ? options.find((option) => option.id === id)?.category : setting;
+  const picked = isOption ? String(value) : id;
+  if (kind === "mode") return { ...chosen, modeId: picked };
+  if (kind === "model") return { ...chosen, modelId: picked };
+  return { ...chosen, configOptions: { ...chosen.configOptions, [id]: value } };
+}
+
+/** What is in force, of modes, models and options. */
+export function chosenIn(settings: SessionSettings): ChosenSettings {
+  const { modes, models, configOptions = [] } = inBothForms(settings);
+  const others = configOptions.filter(({ category }) => !KINDS.some((kind) => kind === category));
+  return {
+    ...(modes === undefined ? {} : { modeId: modes.currentModeId }),
+    ...(models === undefined ? {} : { modelId: models.currentModelId }),
+    configOptions: Object.fromEntries(others.map(({ id, currentValue }) => [id, currentValue])),
+  };
+}
+
+/** The settings once a mode or a model was chosen, in whichever form they have it. */
+export function withChoice(
+  settings: SessionSettings,
+  kind: Kind,
+  currentValue: string,
+): SessionSettings {
+  const { modes, models, configOptions } = settings;
+  return {
+    ...settings,
+    ...(kind === "mode" && modes ? { modes: { ...modes, currentModeId: currentValue } } : {}),
+    ...(kind === "model" && models ? { models: { ...models, currentModelId: currentValue } } : {}),
+    ...(configOptions
+      ? {
+          configOptions: configOptions.map((option) =>
+            option.category === kind ? { ...option, currentValue } : option,
+          ),
+        }
+      : {}),
+  };
+}
+
+/** The settings once options were told, which may stand for the mode and the model. */
+export function withOptions(
+  settings: SessionSettings,
+  configOptions: readonly ConfigOption[],
+): SessionSettings {
+  let all: SessionSettings = { ...settings, configOptions };
+  for (const kind of KINDS) {
+    const value = optionOf(configOptions, kind)?.currentValue;
+    if (typeof value === "string") all = withChoice(all, kind, value);
+  }
+  return all;
+}
+
 /** The option that stands for the mode or the model. */
 export function optionOf(
   options: readonly ConfigOption[],
-  category: "mode" | "model",
+  category: Kind,
 ): (ConfigOption & { readonly id: string }) | undefined {
   const found = options.find((option) => option.category === category);
   return typeof found?.id === "string" ? { ...found, id: found.id } : undefined;

@@ -13,7 +13,13 @@ export interface SessionStore {
     change: { readonly title?: string; readonly notes?: object; readonly updated?: number },
   ): Promise<void>;
   find(id: string): Promise<SessionRecord | undefined>;
-  list(options?: { cwd?: string; offset?: number; limit?: number }): Promise<SessionRecord[]>;
+  /** `owner` is that of the notes; those without one are nobody's, "". */
+  list(options?: {
+    cwd?: string;
+    owner?: string;
+    offset?: number;
+    limit?: number;
+  }): Promise<SessionRecord[]>;
   read(id: string, after?: number): AsyncIterable<StoredEvent>;
   delete(id: string): Promise<void>;
 }

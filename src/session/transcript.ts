@@ -1,16 +1,8 @@
 import type { SessionUpdate } from "./agent.ts";
 import type { SessionClient } from "./client.ts";
-import type { Delivery } from "./delivery.ts";
+import type { Delivery, Outgoing } from "./delivery.ts";
 import { directionOf, type SessionEvent } from "./event.ts";
 import type { SessionStore } from "./store.ts";
-
-interface Entry {
-  readonly seq: number;
-  readonly shows: readonly SessionUpdate[];
-  /** Of the only update, where there is one. */
-  readonly text: string;
-  readonly except: SessionClient | undefined;
-}
 
 const NOTHING: readonly SessionUpdate[] = [];
 
@@ -20,9 +12,9 @@ export class Transcript {
   readonly #key: number;
   readonly #delivery: Delivery;
   #seq: number;
-  /** The commit that is awaited, and what it holds of this session. */
+  /** The commit that is awaited, and what it holds of this session to be shown, or to be passed. */
   #commit: Promise<void> | undefined;
-  #entries: Entry[] = [];
+  #entries: (Outgoing | number)[] = [];
   #failure: Error | undefined;
 
   constructor(store: SessionStore, key: number, last: number, delivery: Delivery) {
@@ -34,12 +26,12 @@ export class Transcript {
 
   /** Resolves when the update is stored and there is room for more. */
   say(update: SessionUpdate): Promise<void> {
+    if (this.#failure !== undefined) return Promise.reject(this.#failure);
+    // Made once, for the log and for all clients.
     const text = JSON.stringify(update);
-    const stored = this.#append("agent", `{"kind":"update","update":${text}}`, {
-      shows: [update],
-      text,
-      except: undefined,
-    });
+    const stored = this.#append("agent", `{"kind":"update","update":${text}}`);
+    const kind = update.sessionUpdate;
+    this.#entries.push({ seq: this.#seq, kind, text, update, except: undefined });
     const { room } = this.#delivery;
     if (room === undefined) return stored;
     const roomy = stored.then(() => room);
@@ -54,8 +46,14 @@ export class Transcript {
     shows: readonly SessionUpdate[] = NOTHING,
     except?: SessionClient,
   ): Promise<void> {
-    const entry = { shows, text: "", except };
-    return this.#append(directionOf(event), JSON.stringify(event), entry);
+    if (this.#failure !== undefined) return Promise.reject(this.#failure);
+    const stored = this.#append(directionOf(event), JSON.stringify(event));
+    const seq = this.#seq;
+    if (shows.length === 0) this.#entries.push(seq);
+    for (const update of shows) {
+      this.#entries.push({ seq, kind: update.sessionUpdate, text: "", update, except });
+    }
+    return stored;
   }
 
   /** Resolves when all that was said is stored and shown. */
@@ -64,23 +62,23 @@ export class Transcript {
     await this.#delivery.drained();
   }
 
-  #append(direction: "client" | "agent", text: string, entry: Omit<Entry, "seq">): Promise<void> {
-    if (this.#failure !== undefined) return Promise.reject(this.#failure);
-    const seq = ++this.#seq;
-    const commit = this.#store.append(this.#key, seq, direction, text);
+  #append(direction: "client" | "agent", text: string): Promise<void> {
+    const commit = this.#store.append(this.#key, ++this.#seq, direction, text);
     // All that one commit holds is heard of once.
     if (commit !== this.#commit) this.#await(commit);
-    this.#entries.push({ seq, ...entry });
     return commit;
   }
 
   #await(commit: Promise<void>): void {
-    const entries: Entry[] = (this.#entries = []);
+    const entries: (Outgoing | number)[] = (this.#entries = []);
     this.#commit = commit;
     commit.then(
       () => {
         if (this.#commit === commit) this.#commit = undefined;
-        for (const entry of entries) this.#show(entry);
+        for (const entry of entries) {
+          if (typeof entry === "number") this.#delivery.pass(entry);
+          else this.#delivery.push(entry);
+        }
       },
       (error: Error) => {
         if (this.#commit === commit) this.#commit = undefined;
@@ -88,10 +86,5 @@ export class Transcript {
         this.#failure ??= error;
       },
     );
-  }
-
-  #show({ seq, shows, text, except }: Entry): void {
-    if (shows.length === 0) this.#delivery.pass(seq);
-    for (const update of shows) this.#delivery.push({ seq, update, text, except });
   }
 }

@@ -1,7 +1,6 @@
 import { chmodSync, closeSync, mkdirSync, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { setTimeout as delay } from "node:timers/promises";
 
 import { TrunklineError } from "../base/errors.ts";
 
@@ -110,7 +109,7 @@ export class Database implements Disposable {
       } catch (error) {
         if (!isBusy(error) || Date.now() > giveUpAt) throw error;
       }
-      await delay(1 + Math.random() * 10);
+      await new Promise((resolve) => setTimeout(resolve, 1 + Math.random() * 10));
     }
   }
 }

@@ -1,5 +1,4 @@
 import { readFileSync } from "node:fs";
-import { hostname } from "node:os";
 
 /**
  * Names this process so that others can tell whether it is still there: its machine, its number and,
@@ -35,4 +34,9 @@ function beginOf(pid: number): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Loaded when it is asked for: most that open a store need not know. */
+function hostname(): string {
+  return process.getBuiltinModule("node:os").hostname();
 }

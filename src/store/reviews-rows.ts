@@ -1,4 +1,3 @@
-import { randomInt } from "node:crypto";
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 
 import { TrunklineError } from "../base/errors.ts";
@@ -57,26 +56,34 @@ export interface StoredThread extends Thread {
 }
 
 export function threadOf(row: Row, now: number): StoredThread {
-  const storedState = row.state as ThreadState;
-  const claim = claimOf(row, now);
-  const isLapsed = storedState === "claimed" && claim === undefined;
   return {
+    ...shownThreadOf(row, now),
+    repositoryId: Number(row.repository),
+    storedState: row.state as ThreadState,
+    holder: (row.holder as string | null) ?? undefined,
+  };
+}
+
+/** Without what only the store needs to know. Made plainly, since lists are of thousands. */
+export function shownThreadOf(row: Row, now: number): Thread {
+  const claim = claimOf(row, now);
+  const isLapsed = row.state === "claimed" && claim === undefined;
+  const thread: { -readonly [K in keyof Thread]: Thread[K] } = {
     id: String(row.id),
     repository: repositoryOf(row),
-    repositoryId: Number(row.repository),
     anchor: JSON.parse(String(row.anchor)) as Anchor,
     severity: row.severity as Severity,
     comment: String(row.comment),
-    ...suggestionOf(row),
-    state: isLapsed ? (row.state_before as ThreadState) : storedState,
-    storedState,
-    holder: (row.holder as string | null) ?? undefined,
+    state: (isLapsed ? row.state_before : row.state) as ThreadState,
     by: String(row.author),
     source: String(row.source),
     at: Number(row.at),
     updated: Number(row.updated),
-    ...(claim === undefined ? {} : { claim }),
   };
+  const { suggestion } = suggestionOf(row);
+  if (suggestion !== undefined) thread.suggestion = suggestion;
+  if (claim !== undefined) thread.claim = claim;
+  return thread;
 }
 
 function claimOf(row: Row, now: number): Thread["claim"] {
@@ -158,7 +165,10 @@ const LETTERS = "0123456789abcdefghjkmnpqrstvwxyz";
 export function freeId(database: DatabaseSync): string {
   const isTaken = database.prepare("SELECT 1 FROM thread WHERE id = ?");
   for (;;) {
-    const letters = Array.from({ length: 5 }, () => LETTERS[randomInt(LETTERS.length)]);
+    // No secret, so no cryptography, which takes longer to load than a comment to be kept.
+    const letters = Array.from({ length: 5 }, () => {
+      return LETTERS[Math.floor(Math.random() * LETTERS.length)];
+    });
     const id = `r${letters.join("")}`;
     if (isTaken.get(id) === undefined) return id;
   }

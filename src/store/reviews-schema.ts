@@ -6,7 +6,7 @@ export const REVIEW_MIGRATIONS = [
      root TEXT NOT NULL
    ) STRICT;
 
-   -- Texts of files that are commented on, compressed, by the id that git has for them.
+   -- Texts of files that are commented on, as toKept() has them, by the id that git has for them.
    CREATE TABLE text (
      blob TEXT PRIMARY KEY,
      content BLOB NOT NULL

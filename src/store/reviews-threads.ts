@@ -1,8 +1,8 @@
 import type { DatabaseSync } from "node:sqlite";
-import { deflateSync } from "node:zlib";
 
 import { TrunklineError } from "../base/errors.ts";
 import { thisProcess } from "./holder.ts";
+import { toKept } from "./kept-text.ts";
 import type {
   Anchor,
   Repository,
@@ -99,7 +99,7 @@ export function insertThread(
   if (content !== undefined && anchor.blob !== undefined) {
     database
       .prepare("INSERT OR IGNORE INTO text (blob, content) VALUES (?, ?)")
-      .run(anchor.blob, deflateSync(content));
+      .run(anchor.blob, toKept(content));
   }
   const event = { thread: id, kind: "opened", at, by, role: "person", text: comment } as const;
   const seq = append(database, { ...event, messageIn: repository });

@@ -1,8 +1,8 @@
 import { dirname, join } from "node:path";
-import { inflateSync } from "node:zlib";
 
 import { Database } from "./database.ts";
 import { thisProcess } from "./holder.ts";
+import { fromKept } from "./kept-text.ts";
 import type { Message, Proposal, Role, Thread, ThreadEvent, ThreadState } from "./review-thread.ts";
 import {
   countWaiting,
@@ -17,9 +17,9 @@ import {
   eventOf,
   findThread,
   shown,
+  shownThreadOf,
   type StoredThread,
   THREAD_COLUMNS,
-  threadOf,
 } from "./reviews-rows.ts";
 import { REVIEWS_FILE } from "./reviews-path.ts";
 import { REVIEW_MIGRATIONS } from "./reviews-schema.ts";
@@ -98,21 +98,23 @@ export class Reviews implements Disposable {
   list(filter: ThreadFilter = {}): Promise<Thread[]> {
     const { gitDir, states, path, limit } = filter;
     const now = this.#now();
+    const given = Object.entries({ git_dir: gitDir, path }).flatMap(([column, value]) =>
+      value === undefined ? [] : [{ column, value }],
+    );
+    // Only what is asked for: with a choice in it, the query could not use an index.
+    const where = given.map(({ column }) => `${column} = ?`).join(" AND ") || "true";
     return this.#database.read((database) => {
       const rows = database
-        .prepare(
-          `SELECT ${THREAD_COLUMNS}
-           WHERE (?1 IS NULL OR git_dir = ?1) AND (?2 IS NULL OR path = ?2) ORDER BY opened`,
-        )
-        .iterate(gitDir ?? null, path ?? null);
+        .prepare(`SELECT ${THREAD_COLUMNS} WHERE ${where} ORDER BY opened`)
+        .all(...given.map(({ value }) => value));
       const threads: Thread[] = [];
       const wanted = states === undefined ? undefined : new Set<unknown>(states);
       for (const row of rows) {
         // A claim that has run out is known only by looking at it.
         if (wanted !== undefined && row.state !== "claimed" && !wanted.has(row.state)) continue;
-        const thread = threadOf(row, now);
+        const thread = shownThreadOf(row, now);
         if (wanted !== undefined && !wanted.has(thread.state)) continue;
-        threads.push(shown(thread));
+        threads.push(thread);
         if (threads.length === limit) break;
       }
       return threads;
@@ -134,7 +136,7 @@ export class Reviews implements Disposable {
   text(blob: string): Promise<Uint8Array | undefined> {
     return this.#database.read((database) => {
       const row = database.prepare("SELECT content FROM text WHERE blob = ?").get(blob);
-      return row === undefined ? undefined : inflateSync(row.content as Uint8Array);
+      return row === undefined ? undefined : fromKept(row.content as Uint8Array);
     });
   }
 
@@ -250,6 +252,7 @@ export class Reviews implements Disposable {
   }
 
   take(request: DeliveryRequest): Promise<Message[]> {
+    this.#journal.prepare();
     return this.#database.change((database) => takeMessages(database, request, this.#journal));
   }
 
@@ -314,7 +317,7 @@ export class Reviews implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    if (this.#leaving === 0) this.#journal[Symbol.dispose]();
+    this.#journal.close(this.#leaving === 0);
     this.#database[Symbol.dispose]();
   }
 

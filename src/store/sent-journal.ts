@@ -1,5 +1,5 @@
-import { appendFileSync, mkdirSync, readFileSync, rmSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
+import { join } from "node:path";
 
 import { thisProcess } from "./holder.ts";
 
@@ -8,24 +8,24 @@ import { thisProcess } from "./holder.ts";
  * does not, and outlives the process being killed in the meantime. Whoever finds the process dead
  * reads in it what need not be given again.
  */
-export class SentJournal implements Disposable {
+export class SentJournal {
   readonly #folder: string;
-  readonly #path: string;
+  #file: number | undefined;
 
   constructor(data: string) {
     this.#folder = join(data, "reviews-sent");
-    this.#path = this.#pathOf(thisProcess());
+  }
+
+  /** To be called before an answer leaves: noting it is a single write then. */
+  prepare(): void {
+    if (this.#file !== undefined) return;
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+    this.#file = openSync(this.#pathOf(thisProcess()), "a", 0o600);
   }
 
   note(reader: string, messages: readonly number[]): void {
-    const line = `${JSON.stringify({ reader, messages })}\n`;
-    try {
-      appendFileSync(this.#path, line, { mode: 0o600 });
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-      mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 });
-      appendFileSync(this.#path, line, { mode: 0o600 });
-    }
+    this.prepare();
+    writeSync(this.#file ?? -1, `${JSON.stringify({ reader, messages })}\n`);
   }
 
   /** What a process had sent to a reader. */
@@ -41,9 +41,12 @@ export class SentJournal implements Disposable {
     return new Set(noted.flatMap((each) => (each.reader === reader ? each.messages : [])));
   }
 
-  /** All of it is in the store. */
-  [Symbol.dispose](): void {
-    rmSync(this.#path, { force: true });
+  /** Ends, and forgets it where all of it is in the store. */
+  close(isInStore: boolean): void {
+    if (this.#file === undefined) return;
+    closeSync(this.#file);
+    this.#file = undefined;
+    if (isInStore) rmSync(this.#pathOf(thisProcess()), { force: true });
   }
 
   #pathOf(holder: string): string {

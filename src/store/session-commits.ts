@@ -24,7 +24,7 @@ export class SessionCommits {
 
   /** Resolves when the event is on disk. Numbers of one session come in their order. */
   append(session: number, seq: number, direction: Direction, text: string): Promise<void> {
-    const line = lineOf(seq, Date.now(), direction, text);
+    const line = lineOf(seq, direction, text);
     const page = this.#pages.get(session);
     if (page === undefined) {
       this.#pages.set(session, { session, first: seq, last: seq, lines: line });

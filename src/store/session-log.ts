@@ -171,15 +171,18 @@ export class SessionLog implements AsyncDisposable {
   }
 
   /** The last ones first; of one folder, where that is given. */
-  list(options: { cwd?: string; offset?: number; limit?: number } = {}): Promise<SessionRecord[]> {
-    const { cwd, offset = 0, limit = -1 } = options;
+  list(
+    options: { cwd?: string; owner?: string; offset?: number; limit?: number } = {},
+  ): Promise<SessionRecord[]> {
+    const { cwd, owner, offset = 0, limit = -1 } = options;
     return this.database.read((database) =>
       database
         .prepare(
           `SELECT * FROM session WHERE deleted IS NULL AND (?1 IS NULL OR cwd = ?1)
+           AND (?4 IS NULL OR coalesce(json_extract(notes, '$.owner'), '') = ?4)
            ORDER BY updated DESC, id DESC LIMIT ?2 OFFSET ?3`,
         )
-        .all(cwd ?? null, limit, offset)
+        .all(cwd ?? null, limit, offset, owner ?? null)
         .map(recordOf),
     );
   }

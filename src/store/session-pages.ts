@@ -37,8 +37,14 @@ export const PAGES = `CREATE TABLE session_page (
    CREATE TRIGGER session_page_is_not_altered BEFORE UPDATE ON session_page
    BEGIN SELECT RAISE(ABORT, 'what was said is never altered'); END;`;
 
-export function lineOf(seq: number, at: number, direction: Direction, text: string): string {
-  return `[${seq},${at},"${direction}",${text}]\n`;
+let stamp = { at: 0, agent: "", client: "" };
+
+/** The line of an event that happens now. */
+export function lineOf(seq: number, direction: Direction, text: string): string {
+  const at = Date.now();
+  // Many happen in one millisecond.
+  if (at !== stamp.at) stamp = { at, agent: `,${at},"agent",`, client: `,${at},"client",` };
+  return `[${seq}${stamp[direction]}${text}]\n`;
 }
 
 const statements = new WeakMap<DatabaseSync, StatementSync>();

@@ -6,6 +6,10 @@ export interface Notice {
   readonly data: unknown;
   /** Whose it is. */
   readonly logger: string;
+  /** In words, where `data` is for programs. */
+  readonly message?: string;
+  /** News that is worth telling also those who have not asked for messages. */
+  readonly isNews?: boolean;
 }
 
 /**
@@ -14,6 +18,7 @@ export interface Notice {
  */
 export class Notices {
   readonly #listeners = new Set<{ readonly call: (notice: Notice) => void }>();
+  readonly #posters: (() => void)[] = [];
 
   post(notice: Notice): void {
     for (const listener of [...this.#listeners]) {
@@ -29,6 +34,13 @@ export class Notices {
   on(call: (notice: Notice) => void): () => void {
     const listener = { call };
     this.#listeners.add(listener);
+    for (const begin of this.#posters.splice(0)) begin();
     return () => void this.#listeners.delete(listener);
+  }
+
+  /** Calls back with the first listener: until then, whoever has to look for news need not. */
+  whenHeard(begin: () => void): void {
+    if (this.#listeners.size > 0) begin();
+    else this.#posters.push(begin);
   }
 }

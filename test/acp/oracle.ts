@@ -1,4 +1,6 @@
+import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { Writable } from "node:stream";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 
 import type { Json } from "../support/acp-house.ts";
@@ -13,6 +15,8 @@ export interface Stream {
   readonly writable: WritableStream;
 }
 
+type StandardStreams = Pick<ChildProcessWithoutNullStreams, "stdin" | "stdout">;
+
 export interface Context {
   request(method: string, params: object): Promise<Json>;
   notify(method: string, params: object): Promise<void>;
@@ -26,12 +30,32 @@ interface ClientApp {
 
 export interface Sdk {
   client(options: { name: string }): ClientApp;
-  ndJsonStream(out: WritableStream<Uint8Array>, input: ReadableStream<Uint8Array>): Stream;
+  readonly ndJsonStream: (
+    out: WritableStream<Uint8Array>,
+    input: ReadableStream<Uint8Array>,
+  ) => Stream;
 }
 
 export async function loadSdk(): Promise<Sdk> {
   await packages.install();
   return packages.import<Sdk>(...SDK, "dist/v1/unstable/acp.js");
+}
+
+/** The draft of version 2. */
+export async function loadSdkV2(): Promise<Sdk> {
+  await packages.install();
+  return packages.import<Sdk>(...SDK, "dist/v2/unstable/acp.js");
+}
+
+/** The standard streams of a program that speaks ACP. */
+export async function stdioStream({ stdin, stdout }: StandardStreams): Promise<Stream> {
+  const { ndJsonStream } = await loadSdk();
+  const out = Writable.toWeb(stdin) as WritableStream<Uint8Array>;
+  const input = new ReadableStream<Uint8Array>({
+    start: (controller) =>
+      void stdout.on("data", (text: string) => controller.enqueue(Buffer.from(text))),
+  });
+  return ndJsonStream(out, input);
 }
 
 export async function webSocketStream(url: string): Promise<Stream> {
@@ -61,59 +85,54 @@ export class Oracle {
   readonly problems: string[] = [];
   /** How many messages of each kind were looked at. */
   readonly seen = new Map<string, number>();
-  readonly #checks = new Map<string, ValidateFunction>();
+  readonly #checks: Checks;
   readonly #asked = new Map<string | number, string>();
 
   /** Stable, and where that knows nothing of a method the unstable one. */
-  static async load(): Promise<Oracle> {
+  static async load(version: 1 | 2 = 1): Promise<Oracle> {
     await packages.install();
-    return new Oracle(["schema.json", "schema.unstable.json"]);
+    return Oracle.of(version);
   }
 
-  private constructor(files: readonly string[]) {
-    for (const file of files) {
-      const path = packages.path(...SDK, "schema/v1", file);
-      const schema = JSON.parse(readFileSync(path, "utf8")) as {
-        $defs: Record<string, { "x-method"?: string }>;
-      };
-      const ajv = new Ajv2020({ strict: false, validateFormats: false, discriminator: false });
-      ajv.addSchema({ ...schema, $id: file });
-      for (const [name, { "x-method": method }] of Object.entries(schema.$defs)) {
-        if (method === undefined) continue;
-        const kind = `${name.endsWith("Response") ? "answer" : "call"} ${method}`;
-        if (this.#checks.has(kind)) continue;
-        const check = ajv.getSchema(`${file}#/$defs/${name}`);
-        if (check !== undefined) this.#checks.set(kind, check);
-      }
-    }
+  /** The same, where the packages are installed. */
+  static of(version: 1 | 2): Oracle {
+    return new Oracle(version);
+  }
+
+  private constructor(version: 1 | 2) {
+    this.#checks = checksOf(version);
   }
 
   /** The same stream, with every message seen on its way. */
   watch({ readable, writable }: Stream): Stream {
     const out = new TransformStream<Message, Message>({
       transform: (message, controller) => {
-        if (message.method !== undefined && message.id !== undefined) {
-          this.#asked.set(message.id, message.method);
-        }
+        this.sent(message);
         controller.enqueue(message);
       },
     });
     void out.readable.pipeTo(writable).catch(() => {});
     const seen = new TransformStream<Message, Message>({
       transform: (message, controller) => {
-        this.#look(message);
+        this.received(message);
         controller.enqueue(message);
       },
     });
     return { readable: readable.pipeThrough(seen), writable: out.writable };
   }
 
-  #look({ id, method, params, result, error }: Message): void {
+  /** Takes note of what a client asks, since answers do not say what they are to. */
+  sent({ id, method }: Message): void {
+    if (method !== undefined && id !== undefined) this.#asked.set(id, method);
+  }
+
+  /** Looks at what the agent sends. */
+  received({ id, method, params, result, error }: Message): void {
     if (error !== undefined) return;
     const isCall = method !== undefined;
     const kind = isCall ? `call ${method}` : `answer ${this.#asked.get(id ?? "")}`;
     this.seen.set(kind, (this.seen.get(kind) ?? 0) + 1);
-    const check = this.#checks.get(kind);
+    const check = this.#checks.get(kind)?.();
     if (check === undefined) {
       if (kind !== "answer session/set_model") this.problems.push(`${kind} is in no schema`);
       return;
@@ -122,4 +141,30 @@ export class Oracle {
     const what = JSON.stringify(isCall ? params : result);
     this.problems.push(`${kind}: ${JSON.stringify(check.errors?.slice(0, 3))} in ${what}`);
   }
+}
+
+type Checks = ReadonlyMap<string, () => ValidateFunction | undefined>;
+
+const KNOWN = new Map<number, Checks>();
+
+/** What each kind of message has to be, compiled when the first comes: the schemas are large. */
+function checksOf(version: number): Checks {
+  const known = KNOWN.get(version);
+  if (known !== undefined) return known;
+  const checks = new Map<string, () => ValidateFunction | undefined>();
+  for (const file of ["schema.json", "schema.unstable.json"]) {
+    const path = packages.path(...SDK, `schema/v${version}`, file);
+    const schema = JSON.parse(readFileSync(path, "utf8")) as {
+      $defs: Record<string, { "x-method"?: string }>;
+    };
+    const ajv = new Ajv2020({ strict: false, validateFormats: false, discriminator: false });
+    ajv.addSchema({ ...schema, $id: file });
+    for (const [name, { "x-method": method }] of Object.entries(schema.$defs)) {
+      if (method === undefined) continue;
+      const kind = `${name.endsWith("Response") ? "answer" : "call"} ${method}`;
+      if (!checks.has(kind)) checks.set(kind, () => ajv.getSchema(`${file}#/$defs/${name}`));
+    }
+  }
+  KNOWN.set(version, checks);
+  return checks;
 }

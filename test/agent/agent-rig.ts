@@ -13,8 +13,8 @@ import type {
   SessionUpdate,
   TurnEnd,
 } from "../../src/session/agent.ts";
+import { sessionServers } from "../../src/gateway/session-servers.ts";
 import type { FakeLlm } from "./fake-llm.ts";
-import { sessionServers } from "./session-servers.ts";
 import { SampleTurn, type SampleTurnOptions } from "./sample-turn.ts";
 
 export interface AgentRigOptions extends Partial<BuiltInAgentOptions> {
@@ -63,7 +63,7 @@ export class AgentRig implements AsyncDisposable {
     this.agent = new BuiltInAgent({
       models,
       data: this.data,
-      ...(realServers === true ? { openServers: sessionServers(this.data) } : {}),
+      ...(realServers === true ? { openServers: sessionServers({ data: this.data }) } : {}),
       ...parts,
       limits: { patience: QUICK, firstList: 2_000, ...parts.limits },
     });

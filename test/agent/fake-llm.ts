@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
 import { Packages } from "../support/packages.ts";
 
 const packages = new Packages("test/agent");
@@ -18,10 +20,13 @@ export interface Scripted {
   readonly finishReason?: string;
   readonly truncateAfterChunks?: number;
   readonly latency?: number;
+  /** Answers what this holds for, however often, instead of the request at its place. */
+  readonly when?: (request: Request) => boolean;
   readonly chaos?: Readonly<Record<string, number>>;
 }
 
-interface Request {
+export interface Request {
+  readonly model?: string;
   readonly messages: readonly Readonly<Record<string, unknown>>[];
   readonly tools?: readonly Readonly<Record<string, unknown>>[];
 }
@@ -51,7 +56,7 @@ export class FakeLlm implements AsyncDisposable {
     const mock = new LLMock({ port: 0, chunkSize: 8, logLevel: "silent" });
     const seen = new Map<object, number>();
     for (const [index, step] of script.entries()) {
-      const { truncateAfterChunks, chaos, latency, ...response } = step;
+      const { truncateAfterChunks, chaos, latency, when, ...response } = step;
       const isTurn = (request: object): boolean => {
         if (!seen.has(request)) seen.set(request, seen.size);
         const at = seen.get(request) ?? 0;
@@ -65,7 +70,7 @@ export class FakeLlm implements AsyncDisposable {
         id: `call_${index}_${nth}`,
       }));
       mock.addFixture({
-        match: { predicate: isTurn },
+        match: { predicate: when ?? isTurn },
         response: { ...response, ...(toolCalls === undefined ? {} : { toolCalls }) },
         ...(truncateAfterChunks === undefined ? {} : { truncateAfterChunks }),
         ...(latency === undefined ? {} : { latency }),
@@ -90,6 +95,11 @@ export class FakeLlm implements AsyncDisposable {
     const one = index === undefined ? undefined : this.requests.at(index);
     const chosen = index === undefined ? this.requests : one === undefined ? [] : [one];
     return chosen.flatMap(({ messages }) => messages.map((each) => shown(each))).join("\n");
+  }
+
+  /** Waits until the model was asked something that contains those words. */
+  async asked(words: string): Promise<void> {
+    while (!this.seen().includes(words)) await sleep(10);
   }
 
   /** The names of the tools that the model was last offered. */

@@ -1,9 +1,13 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import type { IncomingMessage } from "node:http";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { WebSocket } from "ws";
 
+import { bearer, GuardedHome } from "../support/guarded-gateway.ts";
 import { Program } from "../support/program.ts";
 
 const AGENT = join(import.meta.dirname, "../support/acp-agent.mjs");
@@ -17,7 +21,7 @@ class Gateway implements AsyncDisposable {
   private constructor() {
     const config = join(this.folder, "config.jsonc");
     const other = { command: process.execPath, args: [AGENT] };
-    writeFileSync(config, JSON.stringify({ agents: { other } }));
+    writeFileSync(config, JSON.stringify({ agent: "other", agents: { other } }));
     this.program = new Program(["serve", "--port", "0", "--json", "--config", config]);
   }
 
@@ -126,4 +130,63 @@ describe("ACP on HTTP", { timeout: 30_000 }, () => {
     assert.equal(await status(gateway.listen(connection)), 409);
     await first.body?.cancel();
   });
+
+  it("gives every WebSocket an id of its own with the handshake", async () => {
+    await using gateway = await Gateway.start();
+    const ids = new Set<unknown>();
+    for (let at = 0; at < 2; at++) {
+      const socket = new WebSocket(gateway.url.replace("http", "ws"));
+      const [[response]] = (await Promise.all([once(socket, "upgrade"), once(socket, "open")])) as [
+        [IncomingMessage],
+        unknown,
+      ];
+      ids.add(response.headers["acp-connection-id"]);
+      socket.send(JSON.stringify(HELLO));
+      const [data, isBinary] = (await once(socket, "message")) as [Buffer, boolean];
+      assert.equal(isBinary, false);
+      assert.equal((JSON.parse(data.toString()) as { id: number }).id, 1);
+      socket.close();
+      await once(socket, "close");
+    }
+    assert.equal(ids.size, 2);
+    for (const id of ids) assert.match(String(id), /^[0-9a-f-]{36}$/);
+  });
+
+  it("keeps connections and sessions apart by the tokens that they came with", async () => {
+    using home = new GuardedHome({
+      agents: { other: { command: process.execPath, args: [AGENT] } },
+    });
+    const ann = bearer(await home.createToken("ann"));
+    const bob = bearer(await home.createToken("bob"));
+    await using gateway = await home.serve();
+    const hello = await gateway.post(HELLO, ann, "/acp");
+    const connection = { "acp-connection-id": String(hello.headers["acp-connection-id"]) };
+    const list = { jsonrpc: "2.0", id: 2, method: "session/list", params: {} };
+    assert.equal((await gateway.post(list, { ...ann, ...connection }, "/acp")).status, 202);
+    for (const headers of [bob, {}]) {
+      const foreign = { ...headers, ...connection, accept: "text/event-stream" };
+      assert.equal((await gateway.post(list, foreign, "/acp")).status, 404);
+      assert.equal((await gateway.get("/acp", foreign)).status, 404);
+      assert.equal((await gateway.send("DELETE", "/acp", foreign)).status, 404);
+    }
+    const ask = async (headers: object, method: string, params: object): Promise<Answer> => {
+      const socket = new WebSocket(gateway.acp, { headers: { ...headers } });
+      await once(socket, "open");
+      socket.send(JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }));
+      const [data] = (await once(socket, "message")) as [Buffer];
+      socket.close();
+      await once(socket, "close");
+      return JSON.parse(data.toString()) as Answer;
+    };
+    const { result } = await ask(ann, "session/new", { cwd: home.path });
+    const old = { sessionId: result?.sessionId, cwd: home.path };
+    assert.equal((await ask(bob, "session/resume", old)).error?.code, -31900);
+    assert.equal((await ask({}, "session/resume", old)).error?.code, -31900);
+    assert.equal((await ask(ann, "session/resume", old)).error, undefined);
+  });
 });
+
+interface Answer {
+  readonly result?: { readonly sessionId: string };
+  readonly error?: { readonly code: number };
+}

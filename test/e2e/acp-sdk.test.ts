@@ -2,15 +2,15 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Writable } from "node:stream";
-import { before, describe, it } from "node:test";
+import { describe, it } from "node:test";
 
 import {
   type Context,
   httpStream,
   loadSdk,
+  loadSdkV2,
   Oracle,
-  type Sdk,
+  stdioStream,
   type Stream,
   webSocketStream,
 } from "../acp/oracle.ts";
@@ -26,7 +26,7 @@ class Workspace implements Disposable {
 
   constructor() {
     const other = { command: process.execPath, args: [AGENT] };
-    writeFileSync(this.config, JSON.stringify({ agents: { other } }));
+    writeFileSync(this.config, JSON.stringify({ agent: "other", agents: { other } }));
     writeFileSync(join(this.path, "a.txt"), "one\ntwo\n");
   }
 
@@ -81,66 +81,161 @@ async function useAll(context: Context, cwd: string): Promise<string[]> {
   return ends.map(({ stopReason }) => stopReason as string);
 }
 
-describe("the official SDK's client", { timeout: 60_000 }, () => {
-  let sdk: Sdk;
-  before(async () => {
-    sdk = await loadSdk();
+/** The same in the draft of version 2. */
+async function useAllInV2(context: Context, cwd: string, ends: Ends): Promise<string[]> {
+  const hello = await context.request("initialize", {
+    protocolVersion: 2,
+    info: { name: "sdk", version: "2" },
+    capabilities: { elicitation: { form: {} } },
   });
+  assert.equal(hello.protocolVersion, 2);
+  const { sessionId } = await context.request("session/new", { cwd, mcpServers: [] });
+  const say = async (text: string): Promise<void> => {
+    const prompt = [{ type: "text", text }];
+    const { messageId } = await context.request("session/prompt", { sessionId, prompt });
+    assert.equal(typeof messageId, "string");
+  };
+  for (const text of ["say Hi there!", "permission", `read ${cwd}/a.txt`, "run wait|echo ran"]) {
+    const end = ends.next();
+    await say(text);
+    await end;
+  }
+  const { configOptions } = await context.request("session/set_config_option", {
+    sessionId,
+    configId: "mode",
+    type: "id",
+    value: "ask",
+  });
+  assert.equal(configOptions[0].currentValue, "ask");
+  const cancelled = ends.next();
+  await say("forever");
+  await context.notify("session/cancel", { sessionId });
+  await cancelled;
+  await context.request("session/close", { sessionId });
+  const place = { sessionId, cwd, mcpServers: [] };
+  await context.request("session/resume", { ...place, replayFrom: { type: "start" } });
+  const forked = await context.request("session/fork", place);
+  await context.request("session/list", { cwd });
+  await context.request("session/delete", { sessionId: forked.sessionId });
+  const prompt = [{ type: "text", text: "x" }];
+  const unknown = context.request("session/prompt", { sessionId: "invalid", prompt });
+  await assert.rejects(unknown, { code: -32002 });
+  return ends.reasons;
+}
 
-  async function drive(stream: Stream, cwd: string): Promise<void> {
-    const oracle = await Oracle.load();
-    const updates: { update: { sessionUpdate: string; content?: { text: string } } }[] = [];
-    const asked: { path?: string }[] = [];
-    const app = sdk
-      .client({ name: "test" })
-      .onNotification("session/update", ({ params }) => void updates.push(params))
-      .onRequest("session/request_permission", ({ params }) => {
-        asked.push(params);
-        return { outcome: { outcome: "selected", optionId: "once" } };
-      })
-      .onRequest("fs/read_text_file", ({ params }) => {
-        asked.push(params);
-        return { content: "not saved yet" };
-      });
-    const ends = await app.connectWith(oracle.watch(stream), (context) => useAll(context, cwd));
-    assert.deepEqual(ends, ["end_turn", "end_turn", "end_turn", "cancelled"]);
-    assert.deepEqual(oracle.problems, []);
-    assert.ok((oracle.seen.get("call session/update") ?? 0) > 5);
-    const text = updates.map(({ update }) => update.content?.text ?? "").join("");
-    assert.match(text, /^Hi there!.*"optionId":"once".*not saved yet/s);
-    assert.equal(asked[1]?.path, join(cwd, "a.txt"));
+/** The ends of turns, as version 2 tells them. */
+class Ends {
+  readonly reasons: string[] = [];
+  #next = Promise.withResolvers<void>();
+
+  next(): Promise<void> {
+    this.#next = Promise.withResolvers<void>();
+    return this.#next.promise;
   }
 
-  it("holds whole conversations on stdio, and all we send is as the schemas say", async () => {
-    covers("transport.ndjson", "read-file.request", "read-file.answer", "permission.request");
-    covers("permission.answer", "load.session");
-    using workspace = new Workspace();
-    await using program = new Program(["acp", "--config", workspace.config]);
-    const { stdin, stdout } = program.child;
-    const out = Writable.toWeb(stdin) as WritableStream<Uint8Array>;
-    const input = new ReadableStream<Uint8Array>({
-      start: (controller) =>
-        void stdout.on("data", (text: string) => controller.enqueue(Buffer.from(text))),
-    });
-    await drive(sdk.ndJsonStream(out, input), workspace.path);
-    stdin.end();
-    assert.equal(await program.exit, 0);
-  });
+  heard(update: { readonly state?: string; readonly stopReason?: string }): void {
+    if (update.state !== "idle" || update.stopReason === undefined) return;
+    this.reasons.push(update.stopReason);
+    this.#next.resolve();
+  }
+}
 
-  for (const [name, open] of [
-    ["a WebSocket", webSocketStream],
-    ["Streamable HTTP", (url: string) => httpStream(url.replace("ws", "http"))],
-  ] as const) {
-    it(`holds whole conversations on ${name}`, async () => {
+interface Seen {
+  readonly update: {
+    readonly sessionUpdate: string;
+    readonly content?: { readonly text: string };
+  };
+}
+
+type Drive = (stream: Stream, cwd: string) => Promise<void>;
+
+/** Version 1, as editors of today speak it. */
+async function driveV1(stream: Stream, cwd: string): Promise<void> {
+  const sdk = await loadSdk();
+  const oracle = await Oracle.load();
+  const updates: Seen[] = [];
+  const asked: { path?: string }[] = [];
+  const app = sdk
+    .client({ name: "test" })
+    .onNotification("session/update", ({ params }) => void updates.push(params))
+    .onRequest("session/request_permission", ({ params }) => {
+      asked.push(params);
+      return { outcome: { outcome: "selected", optionId: "once" } };
+    })
+    .onRequest("fs/read_text_file", ({ params }) => {
+      asked.push(params);
+      return { content: "not saved yet" };
+    });
+  const ends = await app.connectWith(oracle.watch(stream), (context) => useAll(context, cwd));
+  assert.deepEqual(ends, ["end_turn", "end_turn", "end_turn", "cancelled"]);
+  assert.deepEqual(oracle.problems, []);
+  assert.ok((oracle.seen.get("call session/update") ?? 0) > 5);
+  assert.match(textOf(updates), /^Hi there!.*"optionId":"once".*not saved yet/s);
+  assert.equal(asked[1]?.path, join(cwd, "a.txt"));
+}
+
+async function driveV2(stream: Stream, cwd: string): Promise<void> {
+  const sdk = await loadSdkV2();
+  const oracle = await Oracle.load(2);
+  const updates: Seen[] = [];
+  const ends = new Ends();
+  const app = sdk
+    .client({ name: "test" })
+    .onNotification("session/update", ({ params }) => {
+      updates.push(params);
+      ends.heard(params.update);
+    })
+    .onRequest("session/request_permission", ({ params }) => {
+      assert.equal(params.title, "Run npm install");
+      return { outcome: { outcome: "selected", optionId: "once" } };
+    });
+  const reasons = await app.connectWith(oracle.watch(stream), (context) =>
+    useAllInV2(context, cwd, ends),
+  );
+  assert.deepEqual(reasons, [...Array.from({ length: 4 }, () => "end_turn"), "cancelled"]);
+  assert.deepEqual(oracle.problems, []);
+  const agent = updates.filter(({ update }) => update.sessionUpdate === "agent_message_chunk");
+  assert.match(textOf(agent), /^Hi there!.*"optionId":"once".*one\ntwo.*ran/s);
+}
+
+function textOf(updates: readonly Seen[]): string {
+  return updates.map(({ update }) => update.content?.text ?? "").join("");
+}
+
+for (const [version, drive] of [
+  ["version 1", driveV1],
+  ["version 2", driveV2],
+] as const) {
+  describe(`the official SDK's client of ${version}`, { timeout: 60_000 }, () => {
+    it("holds whole conversations on stdio, and all we send is as the schemas say", async () => {
+      covers("transport.ndjson", "read-file.request", "read-file.answer", "permission.request");
+      covers("permission.answer", "load.session");
       using workspace = new Workspace();
-      await using program = new Program([
-        ...["serve", "--port", "0", "--json"],
-        ...["--config", workspace.config],
-      ]);
-      const [ready] = await program.answers(1);
-      await drive(await open(String(ready?.acp)), workspace.path);
-      program.child.kill("SIGTERM");
-      assert.equal(await program.exit, 0);
+      await using program = new Program(["acp", "--config", workspace.config]);
+      await driveOnStdio(program, drive, workspace.path);
     });
-  }
-});
+
+    for (const [name, open] of [
+      ["a WebSocket", webSocketStream],
+      ["Streamable HTTP", (url: string) => httpStream(url.replace("ws", "http"))],
+    ] as const) {
+      it(`holds whole conversations on ${name}`, async () => {
+        using workspace = new Workspace();
+        await using program = new Program([
+          ...["serve", "--port", "0", "--json"],
+          ...["--config", workspace.config],
+        ]);
+        const [ready] = await program.answers(1);
+        await drive(await open(String(ready?.acp)), workspace.path);
+        program.child.kill("SIGTERM");
+        assert.equal(await program.exit, 0);
+      });
+    }
+  });
+}
+
+async function driveOnStdio({ child, exit }: Program, drive: Drive, cwd: string): Promise<void> {
+  await drive(await stdioStream(child), cwd);
+  child.stdin.end();
+  assert.equal(await exit, 0);
+}

@@ -13,7 +13,10 @@ class Home implements Disposable {
 
   constructor() {
     const other = { command: process.execPath, args: [AGENT] };
-    writeFileSync(join(this.path, "config.jsonc"), JSON.stringify({ agents: { other } }));
+    writeFileSync(
+      join(this.path, "config.jsonc"),
+      JSON.stringify({ agent: "other", agents: { other } }),
+    );
   }
 
   start(...args: string[]): Program {
@@ -57,6 +60,8 @@ describe("trunkline session", { timeout: 60_000 }, () => {
       await person.until(({ lines }) => lines.includes("hello there"));
       person.write("permission");
       await person.until(({ lines }) => lines.some((line) => line.includes("2) Reject")));
+      person.write("9");
+      await person.until(({ lines }) => lines.some((line) => line.includes("no option '9'")));
       person.write("1");
       await person.until(({ lines }) => lines.some((line) => line.includes('"optionId":"once"')));
       person.child.stdin.end();
@@ -82,6 +87,27 @@ describe("trunkline session", { timeout: 60_000 }, () => {
     const gone = await home.run("session", "replay", id);
     assert.deepEqual([gone.code, gone.out], [1, ""]);
     assert.match(gone.err, /Cannot find session '.*': no such session/);
+  });
+
+  it("leaves when the input ends where the agent waits for an answer", async () => {
+    using home = new Home();
+    let id = "";
+    {
+      await using editor = home.start("acp");
+      const params = { cwd: home.path, mcpServers: [] };
+      editor.write({ jsonrpc: "2.0", id: 1, method: "session/new", params });
+      const [created] = await editor.answers(1);
+      id = String(created?.result?.["sessionId"]);
+      editor.child.stdin.end();
+      assert.equal(await editor.exit, 0);
+    }
+    await using person = home.start("session", "attach", id);
+    person.write("permission");
+    await person.until(({ lines }) => lines.some((line) => line.includes("2) Reject")));
+    person.child.stdin.end();
+    assert.equal(await person.exit, 1);
+    assert.match(person.stderr, /The input ended while the agent waits for an answer/);
+    assert.match((await home.run("session", "show", id)).out, /last turn +interrupted/);
   });
 
   it("joins a session that a gateway has open, beside others", async () => {

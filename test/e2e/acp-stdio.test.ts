@@ -19,7 +19,7 @@ class Editor implements AsyncDisposable {
 
   constructor(agentArgs: readonly string[] = [], env: Readonly<Record<string, string>> = {}) {
     const other = { command: process.execPath, args: [AGENT, ...agentArgs] };
-    writeFileSync(this.config, JSON.stringify({ agents: { other } }));
+    writeFileSync(this.config, JSON.stringify({ agent: "other", agents: { other } }));
     this.program = new Program(["acp", "--config", this.config], { env });
   }
 
@@ -91,12 +91,29 @@ describe("trunkline acp", { timeout: 60_000 }, () => {
     assert.equal((await editor.answerTo(endless)).result.stopReason, "cancelled");
   });
 
+  it("reads past a message that is too large to keep", async () => {
+    covers("parse.large");
+    await using editor = new Editor();
+    const sessionId = await editor.begin();
+    const { stdin } = editor.program.child;
+    stdin.write(`{"jsonrpc":"2.0","id":77,"method":"session/prompt","params":{"pad":"`);
+    for (let at = 0; at < 40; at++) stdin.write("x".repeat(1024 * 1024));
+    stdin.write('"}}\n');
+    assert.equal((await editor.answerTo(77)).error.code, -32600);
+    assert.equal(await editor.say(sessionId, "say still here"), "still here");
+  });
+
   it("logs every message with its session when asked to, and masks secrets", async () => {
-    covers("log.requests", "log.masked");
+    covers("log.requests", "log.answers", "log.session", "log.masked", "parse.logged");
     const token = "ghp_0123456789abcdefghijABCDEFGHIJ";
     await using editor = new Editor([], { TRUNKLINE_VERBOSE: "1" });
     const sessionId = await editor.begin();
     await editor.say(sessionId, `say ${token}`);
+    editor.program.write("{oops");
+    await editor.answerTo(null);
+    // The log travels apart from the answers; it is whole once the program has ended.
+    editor.program.child.stdin.end();
+    assert.equal(await editor.program.exit, 0);
     const events = editor.program.stderr
       .trim()
       .split("\n")
@@ -108,6 +125,9 @@ describe("trunkline acp", { timeout: 60_000 }, () => {
     assert.equal(about("rpc.received", "session/prompt")?.session, sessionId);
     assert.equal(about("rpc.sent", "session/update")?.session, sessionId);
     assert.equal(about("rpc.sent", undefined)?.session, sessionId);
+    const end = events.find(({ event, result }) => event === "rpc.sent" && result?.stopReason);
+    assert.equal(end?.session, sessionId, "the answer to a prompt does not name its session");
+    assert.ok(events.some(({ event, unreadable }) => event === "rpc.received" && unreadable));
     assert.ok(!editor.program.stderr.includes(token));
     assert.ok(
       editor.program.lines.some((line) => line.includes(token)),
@@ -130,15 +150,17 @@ describe("trunkline acp", { timeout: 60_000 }, () => {
 
   it("says that another agent died, and has a new one take the session up", async () => {
     for (const [args, recalled] of [
-      [["--loads"], "loaded"],
-      [[], "undefined"],
+      [["--loads"], /^loaded$/],
+      [[], /^_Agent 'other' had to begin anew: it does not know .*_\n\nundefined$/],
     ] as const) {
       await using editor = new Editor(args);
       const id = await editor.begin();
+      await editor.answerTo(editor.post("session/set_mode", { sessionId: id, modeId: "ask" }));
       await editor.say(id, "remember this");
       assert.equal(await editor.say(id, "recall"), "this");
       await assert.rejects(editor.say(id, "crash"), { message: /Agent 'other' ended/ });
-      assert.equal(await editor.say(id, "recall"), recalled);
+      assert.match(await editor.say(id, "recall"), recalled);
+      assert.equal(await editor.say(id, "mode"), "ask");
     }
   });
 
@@ -165,7 +187,7 @@ describe("trunkline acp", { timeout: 60_000 }, () => {
     assert.match(error.message, /Cannot find agent 'othr'. Did you mean 'other'\?/);
     writeFileSync(
       editor.config,
-      JSON.stringify({ agents: { gone: { command: "/no/such/program" } } }),
+      JSON.stringify({ agent: "gone", agents: { gone: { command: "/no/such/program" } } }),
     );
     await using program = new Program(["acp", "--config", editor.config]);
     program.write({ jsonrpc: "2.0", id: 1, method: "session/new", params: { cwd: "/" } });

@@ -86,6 +86,22 @@ after(async () => {
   rmSync(home, { recursive: true });
 });
 
+/** What needs more than a document can bring: an account, a secret, a person, a thread that is there. */
+const SHOWN_ELSEWHERE = [
+  // test/e2e/identity-{validate,signing,tools,guard}.test.ts
+  /\bidentity (?:validate|token|gpg|guard check)\b/,
+  // test/e2e/review.test.ts
+  /\breview (?:add|watch)$|\br7k2mq\b/,
+  // src/gateway/model-desk.test.ts
+  /\bmodels key\b/,
+];
+
+/** What looks at, or takes back, what another command did. */
+const AFTER: Readonly<Record<string, string>> = {
+  "trunkline identity undo": "trunkline identity switch work",
+  "trunkline identity guard status": "trunkline identity guard install",
+};
+
 describe("every command in the documents", { timeout: 60_000 }, () => {
   const commands = [...new Set([...mentioned(), ...examples()])]
     .filter(isComplete)
@@ -97,19 +113,12 @@ describe("every command in the documents", { timeout: 60_000 }, () => {
 
   for (const command of commands) {
     it(`does what it is shown for: ${command}`, async () => {
-      const { code, err } = await run(command);
+      const first = AFTER[command];
+      const { code, err } = await run(first === undefined ? command : `${first} && ${command}`);
       assert.equal(code, 0, err);
     });
   }
 });
-
-/** What needs more than a document can bring: an account, a secret, a person, a thread that is there. */
-const SHOWN_ELSEWHERE = [
-  // test/e2e/identity-{validate,signing,tools,guard}.test.ts
-  /\bidentity (?:validate|token|gpg|guard check)\b/,
-  // test/e2e/review.test.ts
-  /\breview (?:add|watch)$|\br7k2mq\b/,
-];
 
 /** What stands in backticks in README.md and docs/. */
 function mentioned(): string[] {

@@ -9,16 +9,18 @@ import { WITHOUT_SSHD } from "../support/git-rig/ssh-server.ts";
 const ALICES = "token-of-alice-0123456789abcdef";
 const BOBS = "token-of-bob-0123456789abcdefgh";
 
-/** A rig whose identities have tokens, and a clone of `repository` by HTTPS. */
-async function withTokens(repository: string) {
+/** A rig in which these have tokens, and a clone of `repository` by HTTPS. */
+async function withTokens(repository: string, names = ["alice"]) {
   await using starting = new AsyncDisposableStack();
   const rig = starting.use(await GitRig.start());
   const { host } = rig.forge;
   rig.configure({ identities: rig.identities({ alice: { host }, bob: { host } }) });
   rig.forge.tokens.set(ALICES, { account: "alice" });
   rig.forge.tokens.set(BOBS, { account: "bob" });
-  await rig.must("trunkline identity token set alice", { input: `${ALICES}\n` });
-  await rig.must("trunkline identity token set bob", { input: BOBS });
+  for (const name of names) {
+    const input = name === "alice" ? `${ALICES}\n` : BOBS;
+    await rig.must(`trunkline identity token set ${name}`, { input });
+  }
   rig.makeRepository(repository);
   const cwd = rig.makeClone("app", rig.httpsUrl(repository));
   starting.move();
@@ -27,7 +29,7 @@ async function withTokens(repository: string) {
 
 describe("trunkline identity credential", { timeout: 120_000, skip: WITHOUT_SSHD }, () => {
   it("has git push with the token of the identity in force, and of no other", async () => {
-    const { rig, cwd } = await withTokens("team/app");
+    const { rig, cwd } = await withTokens("team/app", ["alice", "bob"]);
     await using _rig = rig;
     await rig.must("trunkline identity switch alice", { cwd });
     await rig.must("git commit -q --allow-empty -m 1 && git push -q origin main", { cwd });

@@ -33,7 +33,7 @@ describe("trunkline identity guard", { timeout: 120_000, skip: WITHOUT_SSHD }, (
     assert.equal((await rig.run("trunkline identity guard status", { cwd })).code, 0);
   });
 
-  it("installs hooks that call a command that there is (defect 8 of the original)", async () => {
+  it("installs hooks that call a command that there is (RemoteJuggler defect 8)", async () => {
     const { rig, cwd } = await guarded();
     await using _rig = rig;
     for (const hook of ["pre-commit", "pre-merge-commit", "pre-push"]) {

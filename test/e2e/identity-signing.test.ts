@@ -9,7 +9,7 @@ import { WITHOUT_SSHD } from "../support/git-rig/ssh-server.ts";
 const COMMIT = "git commit -q --allow-empty -m change";
 
 describe("signed commits", { timeout: 120_000, skip: WITHOUT_SSHD }, () => {
-  it("verify by gpg after a switch, whose format git knows (defect 1 of the original)", async () => {
+  it("verify by gpg after a switch, whose format git knows (RemoteJuggler defect 1)", async () => {
     await using rig = await GitRig.start();
     const key = await rig.makeGpgKey("alice");
     rig.configure({

@@ -121,6 +121,17 @@ describe("trunkline identity", { timeout: 240_000 }, () => {
     assert.equal(await home.must("git config user.email"), "ada@acme.example\n");
   });
 
+  it("says at once when the keys of an identity are not there", async () => {
+    using home = new Home();
+    await home.addBoth();
+    const { err } = await home.run("trunkline identity switch work");
+    assert.match(err, /^Note: There is no ssh key '.*id_work' yet: ssh will not log in/m);
+    for (const line of ["switch home --dry-run", "switch home"]) {
+      const said = (await home.run(`trunkline identity ${line}`)).err;
+      assert.match(said, /^Note: There is no ssh key '.*id_home\.pub' that can be read/m);
+    }
+  });
+
   it("takes booleans for what they are (RemoteJuggler defect 2)", async () => {
     using home = new Home();
     await home.addBoth();
@@ -146,6 +157,7 @@ describe("trunkline identity", { timeout: 240_000 }, () => {
       ["trunkline identity add x --provider github --user a --email nonsense", 1, /email/],
       ["trunkline identity edit work", 2, /Say what is to change/],
       ["trunkline identity edit work --match nonsense", 2, /Cannot read the rule/],
+      ["trunkline identity edit work --token-source ghp_x", 2, /It is never a token/],
       ["trunkline identity remove none", 1, /no identity 'none'/],
       ["trunkline identity undo", 1, /nothing has been switched/],
       ["cd / && trunkline identity switch work", 1, /'\/' is not in a git repository/],
@@ -167,7 +179,7 @@ describe("trunkline identity", { timeout: 240_000 }, () => {
     home.write(file, '// my file\n{\n  "log": { "level": "warn" }, // quiet\n}\n');
     await home.addBoth();
     await home.must("trunkline identity edit work --email new@acme.example --organization a");
-    await home.must("trunkline identity edit work --ssh-host=");
+    await home.must("trunkline identity edit work --ssh-host= --token-source env:WORK_TOKEN");
     await home.must("trunkline identity remove home");
     const text = home.read(file);
     assert.match(text, /^\/\/ my file\n\{\n {2}"log": \{ "level": "warn" \}, \/\/ quiet\n/);
@@ -182,6 +194,7 @@ describe("trunkline identity", { timeout: 240_000 }, () => {
       displayName: "Ada Lovelace",
       sshKey: join(home.path, ".ssh/id_work"),
       organizations: ["a"],
+      tokenSource: { kind: "environment", variable: "WORK_TOKEN" },
     });
   });
 

@@ -45,11 +45,18 @@ export class ReviewHome implements Disposable {
   }
 
   /** Runs a command to its end, in the repository. */
-  async run(args: readonly string[], input = ""): Promise<Ended> {
-    const child = spawn(process.execPath, [TRUNKLINE, ...args], {
-      cwd: this.repository,
-      env: this.env,
-    });
+  run(args: readonly string[], input = ""): Promise<Ended> {
+    return this.#runProgram(process.execPath, [TRUNKLINE, ...args], input);
+  }
+
+  /** Runs a line as a person types it. */
+  shell(line: string): Promise<Ended> {
+    const trunkline = `trunkline() { '${process.execPath}' '${TRUNKLINE}' "$@"; }`;
+    return this.#runProgram("bash", ["-c", `set -o pipefail; ${trunkline}; ${line}`], "");
+  }
+
+  async #runProgram(program: string, args: readonly string[], input: string): Promise<Ended> {
+    const child = spawn(program, args, { cwd: this.repository, env: this.env });
     child.stdin.on("error", () => {});
     child.stdin.end(input);
     const [out, err, [code]] = await Promise.all([

@@ -12,15 +12,18 @@ describe("trunkline review", { timeout: 120_000 }, () => {
     using home = new ReviewHome();
     await using subscribed = await new ReviewServer(home).begin("subscriber");
     await using polling = await new ReviewServer(home).begin("poller");
-    await subscribed.ask("logging/setLevel", { level: "info" });
     await subscribed.ask("resources/subscribe", { uri: "lazygit://messages" });
     assert.equal(await polling.call("check_lazygit_messages"), "No new messages from lazygit");
     await home.add(NASTY);
     const updated = await subscribed.hear("notifications/resources/updated");
     assert.deepEqual(updated.params, { uri: "lazygit://messages" });
-    const { params } = await subscribed.hear("notifications/message");
-    const { data } = params as { data: { message: string; file: string } };
-    assert.deepEqual([data.message, data.file], ["New message from lazygit", "main.go"]);
+    // Nobody has asked for these, with a level or otherwise.
+    for (const server of [subscribed, polling]) {
+      const { params } = await server.hear("notifications/message");
+      const { level, message, data } = params as Record<string, unknown> & { data: object };
+      assert.deepEqual([level, message], ["info", "New message from lazygit"]);
+      assert.deepEqual({ ...data, thread: "" }, { file: "main.go", line: 5, thread: "", message });
+    }
     const { contents } = (await subscribed.ask("resources/read", {
       uri: "lazygit://messages",
     })) as { contents: { text: string; mimeType: string }[] };
@@ -42,8 +45,6 @@ describe("trunkline review", { timeout: 120_000 }, () => {
     };
     drop("before it ran", "2025-07-01T10:30:00Z");
     await using server = await new ReviewServer(home).begin();
-    await server.ask("logging/setLevel", { level: "info" });
-    await server.ask("tools/list");
     await server.hear("notifications/message");
     const answer = await server.call("check_lazygit_messages");
     assert.match(
@@ -110,6 +111,41 @@ describe("trunkline review", { timeout: 120_000 }, () => {
     assert.equal(readFileSync(file, "utf8"), text);
     assert.match((await home.run(["setup", "lazygit", "--remove"])).out, /^Took the commands out/);
     assert.equal(readFileSync(file, "utf8"), "# mine\ngui: {}\n");
+  });
+
+  it("does all that its document shows, and what its hook runs shows what is open", async () => {
+    using home = new ReviewHome();
+    const lines = Array.from({ length: 50 }, (_, n) => `line ${n + 1} of this file\n`).join("");
+    mkdirSync(join(home.repository, "src"));
+    for (const file of ["src/main.go", "a.go", "better.txt"]) home.write(file, lines);
+    home.git("add", "--all");
+    home.git("commit", "--quiet", "--message=two");
+    await home.run(
+      ["review", "add", "--file=a.go", "--line=3", "-c=So", "--suggest=-"],
+      "better\n",
+    );
+    // The thread that the document speaks of.
+    const exported = (await home.run(["review", "export"])).out.replaceAll(
+      /"id": "\w+"/g,
+      '"id": "r7k2mq"',
+    );
+    assert.equal((await home.run(["review", "import", "-"], exported)).code, 0);
+    const document = readFileSync(join(import.meta.dirname, "../../docs/REVIEW.md"), "utf8");
+    const blocks = [...document.matchAll(/^```sh\n([\s\S]*?)^```/gm)].map(
+      ([, block = ""]) => block,
+    );
+    const commands = blocks.flatMap((block) => block.trim().split("\n"));
+    assert.ok(commands.length >= 10);
+    for (const command of commands) {
+      const { code, err } = await home.shell(command);
+      assert.equal(code, 0, `${command}\n${err}`);
+      home.git("checkout", "--quiet", ".");
+    }
+    const [, hook = ""] = /"command": "(.*?)"/.exec(document) ?? [];
+    assert.match(
+      (await home.shell(hook)).out,
+      /^r\w+ +open +must +src\/main\.go:42 +Handle the error$/m,
+    );
   });
 
   it("delivers everything once and in order through a server that is killed again and again", async () => {

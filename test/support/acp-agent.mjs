@@ -1,4 +1,5 @@
 // An agent of somebody else's: it speaks ACP on its standard streams and does what prompts say.
+import { execFileSync } from "node:child_process";
 import { createInterface } from "node:readline";
 
 let lastId = 0;
@@ -21,6 +22,14 @@ const say = (sessionId, text) =>
       update: { sessionUpdate: "agent_message_chunk", content: { type: "text", text } },
     },
   });
+
+const update = (sessionId, what) =>
+  send({ method: "session/update", params: { sessionId, update: what } });
+const fail = (sessionId, { code, message }) => {
+  say(sessionId, `error ${code} ${message}`);
+  return { stopReason: "end_turn" };
+};
+let capabilities;
 
 const modes = (currentModeId) => ({
   currentModeId,
@@ -60,25 +69,65 @@ async function prompt(sessionId, text) {
     const method = verb === "read" ? "fs/read_text_file" : "fs/write_text_file";
     const { result, error } = await ask(method, { sessionId, path, content });
     say(sessionId, error ? `error ${error.code} ${error.message}` : (result.content ?? "written"));
+  } else if (verb === "run") {
+    // "run SECONDS-TO-WAIT|command|arguments…": shows the terminal in a tool call, and its end.
+    const [how, command, ...args] = argument.split("|");
+    const asked = await ask("terminal/create", { sessionId, command, args });
+    if (asked.error) return fail(sessionId, asked.error);
+    const { terminalId } = asked.result;
+    update(sessionId, {
+      sessionUpdate: "tool_call",
+      toolCallId: "run-1",
+      title: command,
+      kind: "execute",
+      status: "in_progress",
+      content: [{ type: "terminal", terminalId }],
+    });
+    if (how === "leave") return { stopReason: "end_turn" };
+    if (how === "kill") await ask("terminal/kill", { sessionId, terminalId });
+    const { result: exit } = await ask("terminal/wait_for_exit", { sessionId, terminalId });
+    const { result: output } = await ask("terminal/output", { sessionId, terminalId });
+    await ask("terminal/release", { sessionId, terminalId });
+    const { error } = await ask("terminal/output", { sessionId, terminalId });
+    say(sessionId, JSON.stringify({ exit, output, after: error?.code }));
+  } else if (verb === "form") {
+    const { result, error } = await ask("elicitation/create", {
+      ...(argument === "" ? { sessionId } : { requestId: 1 }),
+      mode: "form",
+      message: "Which?",
+      requestedSchema: { type: "object", properties: { name: { type: "string" } } },
+    });
+    say(sessionId, JSON.stringify(result ?? error));
+  } else if (verb === "capabilities") say(sessionId, JSON.stringify(capabilities));
+  else if (verb === "mode" && argument === "") {
+    say(sessionId, String(sessions.get(sessionId).mode));
+  } else if (verb === "mode") {
+    update(sessionId, { sessionUpdate: "current_mode_update", currentModeId: argument });
   } else if (verb === "remember") sessions.get(sessionId).memory = argument;
   else if (verb === "recall") say(sessionId, String(sessions.get(sessionId).memory));
-  else if (verb === "crash") process.exit(3);
+  else if (verb === "git") {
+    const { cwd } = sessions.get(sessionId);
+    say(sessionId, execFileSync("git", rest, { cwd, encoding: "utf8" }));
+  } else if (verb === "crash") process.exit(3);
   else if (verb === "mcp") say(sessionId, JSON.stringify(sessions.get(sessionId).mcpServers));
   return { stopReason: "end_turn" };
 }
 
 const handlers = {
-  initialize: () => ({
-    protocolVersion: 1,
-    agentCapabilities: { loadSession: process.argv.includes("--loads") },
-  }),
-  "session/new": ({ mcpServers }) => {
+  initialize: ({ clientCapabilities }) => {
+    capabilities = clientCapabilities;
+    return {
+      protocolVersion: 1,
+      agentCapabilities: { loadSession: process.argv.includes("--loads") },
+    };
+  },
+  "session/new": ({ cwd, mcpServers }) => {
     const sessionId = `theirs-${sessions.size + 1}-${process.pid}`;
-    sessions.set(sessionId, { mcpServers, mode: "code" });
+    sessions.set(sessionId, { cwd, mcpServers, mode: "code" });
     return { sessionId, modes: modes("code") };
   },
   "session/load": ({ sessionId, mcpServers }) => {
-    sessions.set(sessionId, { mcpServers, memory: "loaded" });
+    sessions.set(sessionId, { mcpServers, memory: "loaded", mode: "code" });
     say(sessionId, "This is the past, which is known already.");
     return { modes: modes("code") };
   },

@@ -1,9 +1,12 @@
+import assert from "node:assert/strict";
 import { EventEmitter, once } from "node:events";
 
 import type { LimitTable } from "../../src/base/limits.ts";
 import { Log } from "../../src/base/log.ts";
+import type { Principal } from "../../src/base/principal.ts";
 import { AcpDoor } from "../../src/protocol/acp/door.ts";
 import { AcpConversation } from "../../src/protocol/acp/serve.ts";
+import type { Agent } from "../../src/session/agent.ts";
 import { resolveSessionLimits, type SessionLimits } from "../../src/session/limits.ts";
 import { Sessions } from "../../src/session/sessions.ts";
 import { SampleFolder } from "../../src/store/sample-folder.ts";
@@ -11,12 +14,18 @@ import { SessionLog } from "../../src/store/session-log.ts";
 import { SessionRules } from "../../src/store/session-rules.ts";
 import type { ChannelLimits } from "../../src/wire/channel.ts";
 import { type MemoryChannel, memoryPair } from "../../src/wire/channel/memory.ts";
+import { Oracle, packages } from "../acp/oracle.ts";
 import { ScriptedAgent, type Script } from "./scripted-agent.ts";
 
 export interface AcpHouseOptions {
   readonly script?: Script;
+  /** Who works in sessions, instead of one that follows a script. */
+  readonly agent?: Agent;
   readonly limits?: LimitTable;
   readonly sessionLimits?: Partial<SessionLimits>;
+  readonly info?: { readonly name: string; readonly version: string };
+  /** The script says what is in no schema. */
+  readonly isOdd?: boolean;
 }
 
 /** Sessions on a disk of their own, an agent that follows a script, and a door for test clients. */
@@ -30,6 +39,7 @@ export class AcpHouse implements AsyncDisposable {
   door!: AcpDoor;
   readonly #options: AcpHouseOptions;
   readonly #clients = new Set<TestClient>();
+  readonly #oracles: Oracle[] = [];
 
   private constructor(folder: SampleFolder, options: AcpHouseOptions) {
     this.folder = folder;
@@ -39,24 +49,27 @@ export class AcpHouse implements AsyncDisposable {
 
   static async open(options: AcpHouseOptions = {}): Promise<AcpHouse> {
     const house = new AcpHouse(await SampleFolder.create(), options);
+    // The schemas are there from now on, and compiled when the first client comes.
+    await packages.install();
     await house.start();
     return house;
   }
 
   /** Opens what is on disk, as a new process would. */
   async start(): Promise<void> {
-    const { limits, sessionLimits } = this.#options;
+    const { limits, sessionLimits, info } = this.#options;
     this.log = await SessionLog.open(this.folder.path);
     this.rules = new SessionRules(this.log.database);
     this.sessions = new Sessions({
       store: this.log,
       rules: this.rules,
-      agent: () => this.agent,
+      agent: () => this.#options.agent ?? this.agent,
       limits: resolveSessionLimits(limits, sessionLimits),
       log: new Log("error", () => {}),
       audit: (entry) => this.audit.push(entry),
     });
-    this.door = new AcpDoor({ sessions: async () => this.sessions, limits });
+    const sessions = async (): Promise<Sessions> => this.sessions;
+    this.door = new AcpDoor({ sessions, limits, ...(info === undefined ? {} : { info }) });
   }
 
   async stop(): Promise<void> {
@@ -65,11 +78,28 @@ export class AcpHouse implements AsyncDisposable {
     await this.log[Symbol.asyncDispose]();
   }
 
-  connect(limits: Partial<ChannelLimits> = {}): TestClient {
+  connect(
+    limits: Partial<ChannelLimits> = {},
+    principal?: Principal,
+    version: 1 | 2 = 1,
+  ): TestClient {
     const [ours, theirs] = memoryPair(limits);
-    const conversation = new AcpConversation(this.door, theirs, this.door.peerOptions);
-    const client = new TestClient(ours, () => conversation.close(0));
+    const conversation = new AcpConversation(this.door, theirs, {
+      peer: this.door.peerOptions,
+      principal,
+    });
+    const oracle = Oracle.of(version);
+    this.#oracles.push(oracle);
+    const client = new TestClient(ours, oracle, () => conversation.close(0));
     this.#clients.add(client);
+    return client;
+  }
+
+  /** One that has said hello in version 2. */
+  async connectV2(capabilities: object = {}): Promise<TestClient> {
+    const client = this.connect({}, undefined, 2);
+    const info = { name: "test", version: "2" };
+    await client.ask("initialize", { protocolVersion: 2, info, capabilities });
     return client;
   }
 
@@ -84,6 +114,9 @@ export class AcpHouse implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
     await this.folder[Symbol.asyncDispose]();
+    if (this.#options.isOdd === true) return;
+    const problems = this.#oracles.flatMap((oracle) => oracle.problems);
+    assert.deepEqual(problems, [], "all that we send is as the official schemas say");
   }
 }
 
@@ -103,13 +136,17 @@ export class TestClient {
   #isGone = false;
   #paused: PromiseWithResolvers<void> | undefined;
 
-  constructor(channel: MemoryChannel, close: () => Promise<void>) {
+  readonly #oracle: Oracle;
+
+  constructor(channel: MemoryChannel, oracle: Oracle, close: () => Promise<void>) {
     this.#channel = channel;
+    this.#oracle = oracle;
     this.#close = close;
     channel.receive({
       message: (text) => {
         const message = JSON.parse(text) as Message;
         this.messages.push(message);
+        oracle.received(message);
         if (message.method !== undefined && message.id !== undefined) {
           const answer = this.answer(message);
           if (answer !== undefined) this.send({ jsonrpc: "2.0", id: message.id, ...answer });
@@ -132,6 +169,7 @@ export class TestClient {
   }
 
   send(message: object): void {
+    this.#oracle.sent(message);
     void this.#channel.send(JSON.stringify(message));
   }
 

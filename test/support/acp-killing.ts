@@ -19,8 +19,8 @@ export async function killAgainAndAgain(kills: number, seed: number): Promise<nu
   const random = new SeededRandom(seed);
   const folder = mkdtempSync(join(tmpdir(), "trunkline-kill-"));
   const config = join(folder, "config.jsonc");
-  const other = { command: process.execPath, args: [AGENT] };
-  writeFileSync(config, JSON.stringify({ agents: { other } }));
+  const other = { command: process.execPath, args: [AGENT, "--loads"] };
+  writeFileSync(config, JSON.stringify({ agent: "other", agents: { other } }));
   const args = ["acp", "--config", config, "--data", join(folder, "data")];
   let checked = 0;
   let sessions: readonly string[] = [];

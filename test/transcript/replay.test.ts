@@ -1,19 +1,14 @@
 import assert from "node:assert/strict";
-import { globSync, readFileSync } from "node:fs";
+import { globSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { Connection } from "../../src/protocol/mcp/connection.ts";
 import { McpDoor } from "../../src/protocol/mcp/door.ts";
+import { jugglerServer } from "../../src/protocol/juggler/serve.ts";
 import { Peer } from "../../src/rpc/peer.ts";
-import { memoryPair } from "../../src/wire/channel/memory.ts";
-import { RecordingSink } from "../support/recording-sink.ts";
 import { DOCUMENTS } from "./mcp/documents.ts";
-
-interface Step {
-  readonly send?: object;
-  readonly expect?: object;
-}
+import { replay } from "./replay.ts";
 
 const FOLDER = join(import.meta.dirname, "mcp");
 
@@ -32,25 +27,19 @@ describe("transcripts of the documents", { timeout: 20_000 }, () => {
       const options = DOCUMENTS[file.replace(".jsonl", "")]?.();
       assert.ok(options);
       using connection = new Connection();
-      const [near, far] = memoryPair();
-      const client = new RecordingSink();
-      const peer = new Peer(near, connection, new McpDoor(options).optionsFor(connection));
-      far.receive(client);
-      let answered = 0;
-      for (const { send, expect } of stepsOf(file)) {
-        if (send !== undefined) void far.send(JSON.stringify(send));
-        if (expect === undefined) continue;
-        answered++;
-        await client.until(({ messages }) => messages.length >= answered);
-        assert.deepEqual(JSON.parse(client.messages[answered - 1] ?? ""), expect);
-      }
-      assert.equal(client.messages.length, answered, "something was said that nobody asked for");
-      await peer.close();
+      const door = new McpDoor(options).optionsFor(connection);
+      await replay(join(FOLDER, file), (channel) => new Peer(channel, connection, door));
     });
   }
-});
 
-function stepsOf(file: string): Step[] {
-  const lines = readFileSync(join(FOLDER, file), "utf8").trimEnd().split("\n");
-  return lines.map((line) => JSON.parse(line) as Step);
-}
+  it("replay word for word: RemoteJuggler's action dialect", async () => {
+    const file = join(import.meta.dirname, "juggler/2.2.0/remote-juggler.jsonl");
+    // The same program as over MCP.
+    const tools = DOCUMENTS["2025-11-25/remote-juggler"]?.();
+    assert.ok(tools);
+    const description = "Git identity management";
+    const info = { name: "RemoteJuggler", version: "2.2.0", description };
+    const door = jugglerServer({ offer: async () => tools.offer, info });
+    await replay(file, (channel) => new Peer(channel, undefined, door));
+  });
+});

@@ -6,6 +6,7 @@ import { describe, it } from "node:test";
 import { Packages } from "../../../test/support/packages.ts";
 import { AgentRig } from "../../../test/agent/agent-rig.ts";
 import { REJECT } from "../../../test/agent/sample-turn.ts";
+import { typedText } from "../turn/prompt-message.ts";
 import type { ReviewComments } from "./review-comments.ts";
 
 describe("without a language model", () => {
@@ -36,6 +37,14 @@ describe("without a language model", () => {
     assert.match(turn.text, /There is no command `\/serach`. Did you mean `\/search`\?/);
     const { turn: path } = await rig.turn("/usr/bin/env is what?");
     assert.match(path.text, /cannot understand free text/);
+  });
+
+  it("a command is what was typed, without what the client adds", () => {
+    const text = (words: string) => ({ type: "text", text: words });
+    const mention = { type: "resource_link", uri: "file:///a", name: "a" };
+    assert.equal(typedText([text("/search one"), text("<time>now</time>")]), "/search one");
+    assert.equal(typedText([text("/commit see"), mention, text("too")]), "/commit see\ntoo");
+    assert.equal(typedText([]), "");
   });
 });
 
@@ -110,7 +119,10 @@ describe("/diff and /commit", () => {
 
   it("say so outside of a repository", async () => {
     await using rig = new AgentRig();
-    assert.match((await rig.turn("/diff")).turn.text, /not in a git repository/);
+    for (const command of ["/diff", "/commit", "/review"]) {
+      const { turn } = await rig.turn(command);
+      assert.match(turn.text, /not in a git repository. `git init` makes it one/, command);
+    }
   });
 });
 

@@ -1,7 +1,6 @@
-import { Git } from "../../git/git.ts";
 import type { Stop } from "../../base/stop.ts";
-import { untilStopped } from "../until-stopped.ts";
 import type { TurnFiles } from "../files/turn-files.ts";
+import { workspaceGit } from "../files/workspace-git.ts";
 
 /** A file that differs from the last commit. */
 export interface WorkingChange {
@@ -14,8 +13,7 @@ export interface WorkingChange {
 
 /** What has changed since the last commit, new files included, below the workspace's folder. */
 export async function workingChanges(files: TurnFiles, stop: Stop): Promise<WorkingChange[]> {
-  const { cwd } = files.places;
-  const git = new Git(cwd);
+  const { places } = files;
   const args = [
     "status",
     "--porcelain=v1",
@@ -25,10 +23,11 @@ export async function workingChanges(files: TurnFiles, stop: Stop): Promise<Work
     "--",
     ".",
   ];
-  const [{ stdout }, root] = await untilStopped(
-    stop,
-    Promise.all([git.run(args), git.text(["rev-parse", "--show-toplevel"])]),
-  );
+  const [{ stdout }, top] = await Promise.all([
+    workspaceGit(places, args, { stop }),
+    workspaceGit(places, ["rev-parse", "--show-toplevel"], { stop }),
+  ]);
+  const root = top.stdout.toString("utf8").replace(/\n$/, "");
   const records = stdout
     .toString("utf8")
     .split("\0")
@@ -42,8 +41,8 @@ export async function workingChanges(files: TurnFiles, stop: Stop): Promise<Work
 
 /** What a file held in the last commit; nothing where it was not there. */
 export async function committedText(files: TurnFiles, path: string): Promise<string | undefined> {
-  const git = new Git(files.places.cwd);
   const name = files.places.nameOf(path);
-  const { code, stdout } = await git.run(["show", `HEAD:./${name}`], { accepts: [0, 128] });
+  const args = ["show", `HEAD:./${name}`];
+  const { code, stdout } = await workspaceGit(files.places, args, { accepts: [0, 128] });
   return code === 0 ? stdout.toString("utf8") : undefined;
 }

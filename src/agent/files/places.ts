@@ -30,7 +30,7 @@ export class Places {
     if (/^~(?:\/|$)/.test(path)) throw denied(path, "write it from the workspace's folder");
     const lexical = resolve(this.cwd, path);
     if (!isInside(lexical, this.roots)) throw denied(path, "it lies outside of the workspace");
-    const real = await follow(lexical);
+    const real = await followPath(lexical);
     const roots = await Promise.all(this.roots.map((root) => realpath(root).catch(() => root)));
     if (!isInside(real, roots)) throw denied(path, "a link on it leads out of the workspace");
     return { path: lexical, real, name: this.nameOf(lexical) };
@@ -67,7 +67,7 @@ function isInside(path: string, roots: readonly string[]): boolean {
 const MOST_LINKS = 40;
 
 /** Where a path leads, though its end may not be there yet. */
-async function follow(path: string, links = MOST_LINKS): Promise<string> {
+export async function followPath(path: string, links = MOST_LINKS): Promise<string> {
   try {
     return await realpath(path);
   } catch (error) {
@@ -76,12 +76,12 @@ async function follow(path: string, links = MOST_LINKS): Promise<string> {
   const parent = dirname(path);
   if (parent === path) return path;
   const status = await lstat(path).catch(() => undefined);
-  const real = await follow(parent, links);
+  const real = await followPath(parent, links);
   const name = path.slice(parent.endsWith(sep) ? parent.length : parent.length + 1);
   if (status?.isSymbolicLink() !== true) return join(real, name);
   // It leads to what is not there: to write it is to make that.
   if (links <= 0) throw denied(path, "it is a link that never ends");
-  return follow(resolve(real, await readlink(path)), links - 1);
+  return followPath(resolve(real, await readlink(path)), links - 1);
 }
 
 function unfit(path: string, error: unknown): RpcError {

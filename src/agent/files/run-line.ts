@@ -1,8 +1,10 @@
 import { OwnedChild } from "../../base/child-process.ts";
 import type { Stop } from "../../base/stop.ts";
 import type { TerminalHost } from "../../session/agent.ts";
+import { type AgentIdentity, identityVariables } from "../agent-identity.ts";
 import { harmlessVariables } from "../hide-secrets.ts";
 import { untilStopped } from "../until-stopped.ts";
+import { loginPath } from "./login-path.ts";
 import { type BoundedText, readBounded } from "./read-bounded.ts";
 
 export interface CommandLine {
@@ -12,6 +14,8 @@ export interface CommandLine {
   /** Milliseconds. */
   readonly timeout: number;
   readonly stop: Stop;
+  /** Whom it acts as to git. */
+  readonly identity?: AgentIdentity | undefined;
 }
 
 export interface LineEnd {
@@ -28,18 +32,21 @@ const QUIET = { PAGER: "cat", GIT_PAGER: "cat", GIT_TERMINAL_PROMPT: "0", GIT_ED
 
 /** Runs a command line in a process group of its own, without our secrets. */
 export async function runLine(
-  { line, cwd, timeout, stop }: CommandLine,
+  { line, cwd, timeout, stop, identity }: CommandLine,
   heard?: (output: BoundedText) => void,
 ): Promise<LineEnd> {
   stop.signal.throwIfAborted();
+  const variables = harmlessVariables(process.env);
+  const env = { ...variables, PATH: await loginPath(variables), ...QUIET };
   const child = await OwnedChild.start({
     command: "/bin/sh",
-    // One stream, so that what it says keeps its order.
-    args: ["-c", `exec 2>&1\n${line}`],
-    env: { ...harmlessVariables(process.env), ...QUIET },
+    // It begins when it is told to, which is when somebody watches over it: were we killed before
+    // that, it would be left running. One stream, so that what it says keeps its order.
+    args: ["-c", `read -r _ || exit\nexec 2>&1\n${line}`],
+    env: identity?.environment(env) ?? env,
     cwd,
   });
-  child.stdin.end();
+  child.stdin.end("\n");
   const options = { stop, timeout, most: MOST_OUTPUT, ...(heard === undefined ? {} : { heard }) };
   const { text, exit, isLate } = await readBounded(child, options);
   if (isLate) return { output: text, end: lateText(timeout), isOk: false };
@@ -50,10 +57,11 @@ export async function runLine(
 /** Runs it in a terminal of the editor, where the person sees it. */
 export async function runInTerminal(
   host: TerminalHost,
-  { line, cwd, timeout, stop }: CommandLine,
+  { line, cwd, timeout, stop, identity }: CommandLine,
   opened: (terminalId: string) => Promise<void>,
 ): Promise<LineEnd> {
-  const env = Object.entries(QUIET).map(([name, value]) => ({ name, value }));
+  const quiet = Object.entries(QUIET).map(([name, value]) => ({ name, value }));
+  const env = [...quiet, ...identityVariables(identity)];
   const options = { command: "sh", args: ["-c", line], cwd, env, outputByteLimit: MOST_OUTPUT };
   const terminal = await untilStopped(stop, host.create(options));
   let timer: NodeJS.Timeout | undefined;

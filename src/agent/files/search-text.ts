@@ -2,7 +2,6 @@ import { OwnedChild } from "../../base/child-process.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Stop } from "../../base/stop.ts";
 import { Git } from "../../git/git.ts";
-import { untilStopped } from "../until-stopped.ts";
 import { harmlessVariables } from "../hide-secrets.ts";
 import { readBounded } from "./read-bounded.ts";
 
@@ -82,8 +81,8 @@ async function gitGrep(search: TextSearch): Promise<string> {
     search.glob === undefined ? "." : `:(glob)${spread(search.glob)}`,
   );
   const git = new Git(search.folder, { maxOutput: 64 * MOST_BYTES });
-  const grep = git.run(args, { accepts: [0, 1], timeout: 20_000 });
-  const { stdout } = await untilStopped(search.stop, grep).catch((error: unknown) => {
+  const call = { accepts: [0, 1], timeout: 20_000, stop: search.stop };
+  const { stdout } = await git.run(args, call).catch((error: unknown) => {
     const isWords = error instanceof TrunklineError && error.code === "unavailable";
     throw isWords ? unfit(search.pattern, error.message) : error;
   });

@@ -146,6 +146,35 @@ describe("Models", () => {
     assert.deepEqual(ids(all), ["mine/a", "mine/b", "mine/c", "offline"]);
   });
 
+  it("begin with that also before its provider has answered", async () => {
+    await using server = await ModelServer.start(() => {});
+    const work = { baseUrl: server.url };
+    const all = models({}, { providers: { work }, default: "work/a/b" });
+    assert.equal(all.first().id, "work/a/b");
+  });
+
+  it("take in keys that take a while to find, and ask only those providers then", async () => {
+    await using server = await ModelServer.listing({ data: [{ id: "m" }] });
+    const work = { baseUrl: server.url, keyVariable: "WORK_KEY" };
+    const asked: string[] = [];
+    const all = new Models({
+      find: (name) => (name === "GOOGLE_GENERATIVE_AI_API_KEY" ? "g" : undefined),
+      findLater: async (names) => {
+        asked.push(...names);
+        return new Map([["WORK_KEY", KEY]]);
+      },
+      settings: { local: false, providers: { work, google: { ...work, type: "google" } } },
+      log: new Log("error", () => {}),
+    });
+    await all.refresh();
+    assert.deepEqual(asked, ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "WORK_KEY"]);
+    assert.ok(server.requests.some(({ headers }) => headers.authorization === `Bearer ${KEY}`));
+    assert.ok(all.secrets.includes(KEY));
+    assert.ok(ids(all).includes("work/m"));
+    await all.refresh();
+    assert.equal(asked.length, 3, "once");
+  });
+
   it("say which there are when one is chosen that there is not", async () => {
     await using server = await ModelServer.listing({ data: [{ id: "small" }] });
     const all = models({ OPENAI_BASE_URL: server.url });

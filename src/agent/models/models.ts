@@ -7,7 +7,13 @@ import { suggest } from "../../base/suggest.ts";
 import { Announcement } from "../../tool/announcement.ts";
 import { USUAL_MODELS, windowOf } from "./known-models.ts";
 import { type ListedModel, listModels } from "./list-models.ts";
-import { type FindKey, type ModelSettings, type Provider, providersOf } from "./provider.ts";
+import {
+  type FindKey,
+  keyVariables,
+  type ModelSettings,
+  type Provider,
+  providersOf,
+} from "./provider.ts";
 
 /** A model that a session can choose. */
 export interface ModelEntry {
@@ -43,6 +49,8 @@ export const OFFLINE: ModelEntry = {
 
 export interface ModelsOptions {
   readonly find: FindKey;
+  /** Finds secrets where that takes a while; called once, when models are first asked for. */
+  readonly findLater?: (variables: readonly string[]) => Promise<ReadonlyMap<string, string>>;
   readonly settings?: ModelSettings | undefined;
   readonly log: Log;
   /** Milliseconds that a provider has to list its models. */
@@ -56,12 +64,15 @@ const FRESH = 300_000;
 
 /** The models of all providers that there are, as far as they have answered. */
 export class Models implements ModelSource {
-  readonly #providers: readonly Provider[];
+  #providers: readonly Provider[];
   readonly #listed = new Map<string, readonly ListedModel[]>();
+  /** Why providers have not said what they have. */
+  readonly failures = new Map<string, string>();
   readonly #changes = new Announcement();
   readonly #options: ModelsOptions;
   #refreshing: Promise<void> | undefined;
   #refreshedAt = -Infinity;
+  #hasAllKeys = false;
 
   constructor(options: ModelsOptions) {
     this.#options = options;
@@ -88,11 +99,31 @@ export class Models implements ModelSource {
 
   refresh(): Promise<void> {
     if (performance.now() - this.#refreshedAt < FRESH) return Promise.resolve();
-    this.#refreshing ??= Promise.all(this.#providers.map((each) => this.#ask(each))).then(() => {
-      this.#refreshedAt = performance.now();
-      this.#refreshing = undefined;
-    });
+    this.#refreshing ??= this.#askAll();
     return this.#refreshing;
+  }
+
+  async #askAll(): Promise<void> {
+    const more = this.#findMore();
+    await Promise.all([...this.#providers.map((each) => this.#ask(each)), more]);
+    this.#refreshedAt = performance.now();
+    this.#refreshing = undefined;
+  }
+
+  /** Asks those, too, whose keys are not at hand. */
+  async #findMore(): Promise<void> {
+    const { find, findLater, settings } = this.#options;
+    if (this.#hasAllKeys || findLater === undefined) return;
+    this.#hasAllKeys = true;
+    const missing = keyVariables(settings).filter((variable) => find(variable) === undefined);
+    const keys = await findLater(missing);
+    if (keys.size === 0) return;
+    const before = new Set(this.#providers.map(({ key }) => key));
+    this.#providers = providersOf((variable) => find(variable) ?? keys.get(variable), settings);
+    this.#changes.make();
+    await Promise.all(
+      this.#providers.filter(({ key }) => !before.has(key)).map((each) => this.#ask(each)),
+    );
   }
 
   async #ask(provider: Provider): Promise<void> {
@@ -102,9 +133,13 @@ export class Models implements ModelSource {
     try {
       const models = await listModels(provider, AbortSignal.timeout(wait));
       this.#listed.set(provider.id, inOrder(provider, models));
+      this.failures.delete(provider.id);
     } catch (error) {
       if (provider.isLocal === true) this.#listed.delete(provider.id);
-      else log.warn("agent.models-unknown", { provider: provider.id, error: why(error) });
+      else {
+        this.failures.set(provider.id, why(error));
+        log.warn("agent.models-unknown", { provider: provider.id, error: why(error) });
+      }
     }
     if (JSON.stringify(this.#listed.get(provider.id)) !== before) this.#changes.make();
   }
@@ -115,13 +150,20 @@ export class Models implements ModelSource {
     const entries = (listed ?? []).map(({ model, name, contextWindow }) => {
       return entry(provider, model, name, contextWindow);
     });
-    const usual = listed === undefined ? USUAL_MODELS[provider.type] : [];
+    const usual =
+      listed === undefined ? [...this.#wantedOf(provider), ...USUAL_MODELS[provider.type]] : [];
     for (const model of [...(provider.models ?? []), ...usual]) {
       if (entries.some(({ id }) => id === `${provider.id}/${model}`)) continue;
       const window = provider.contextWindow ?? windowOf(model, provider.isLocal === true);
       entries.push(entry(provider, model, model, window));
     }
     return entries;
+  }
+
+  /** What the configuration begins with is there, whether its provider has said so or not. */
+  #wantedOf({ id }: Provider): string[] {
+    const wanted = this.#options.settings?.default ?? "";
+    return wanted.startsWith(`${id}/`) ? [wanted.slice(id.length + 1)] : [];
   }
 }
 

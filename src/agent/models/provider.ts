@@ -53,6 +53,12 @@ const VARIABLE: Readonly<Partial<Record<ProviderType, string>>> = {
   google: "GOOGLE_GENERATIVE_AI_API_KEY",
 };
 
+/** The variables that keys are looked for under. */
+export function keyVariables({ providers = {} }: ModelSettings = {}): string[] {
+  const named = Object.values(providers).flatMap(({ keyVariable }) => keyVariable ?? []);
+  return [...new Set([...Object.values(VARIABLE), ...named])];
+}
+
 const LOCAL: readonly (readonly [string, string, number])[] = [
   ["ollama", "Ollama", 11434],
   ["lmstudio", "LM Studio", 1234],

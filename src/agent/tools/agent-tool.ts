@@ -2,6 +2,7 @@ import type { Log } from "../../base/log.ts";
 import type { Stop } from "../../base/stop.ts";
 import type { TurnClient } from "../../session/agent.ts";
 import type { Arguments, JsonSchema } from "../../tool/tool.ts";
+import type { ActsAs } from "../agent-identity.ts";
 import type { TurnFiles } from "../files/turn-files.ts";
 import type { Need } from "../modes.ts";
 
@@ -56,6 +57,8 @@ export interface ToolWork {
   readonly stop: Stop;
   readonly log: Log;
   readonly sessionId: string;
+  /** Whom commands act as to git. */
+  readonly actsAs?: ActsAs | undefined;
   /** Shows how far it is. */
   readonly show: (shown: {
     readonly title?: string;

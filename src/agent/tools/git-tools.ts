@@ -1,5 +1,5 @@
 import { Git } from "../../git/git.ts";
-import { untilStopped } from "../until-stopped.ts";
+import { workspaceGit } from "../files/workspace-git.ts";
 import { type AgentTool, inputOf, type ToolWork } from "./agent-tool.ts";
 
 const MOST_CHARACTERS = 40_000;
@@ -94,18 +94,21 @@ interface Input {
 
 /** Commits what is staged, or of the named files all. Says what git says. */
 export async function commit(
-  work: Pick<ToolWork, "files" | "stop">,
+  work: Pick<ToolWork, "files" | "stop" | "actsAs">,
   message: string,
   names: readonly string[] = [],
 ): Promise<string> {
   // Not as an argument: others on the machine see those.
   const args = ["commit", "--file=-", ...(names.length > 0 ? ["--", ...names] : [])];
-  const answer = new Git(work.files.places.cwd).run(args, {
+  const { places } = work.files;
+  const identity = await work.actsAs?.(places.cwd);
+  const { stdout } = await workspaceGit(places, args, {
+    env: identity?.environment(new Git(places.cwd).env) ?? {},
     input: message,
     writes: true,
     timeout: COMMIT_TIMEOUT,
+    stop: work.stop,
   });
-  const { stdout } = await untilStopped(work.stop, answer);
   return stdout.toString("utf8").trim();
 }
 
@@ -114,7 +117,9 @@ export async function git(
   args: readonly string[],
   writes = false,
 ): Promise<string> {
-  const text = await untilStopped(work.stop, new Git(work.files.places.cwd).text(args, { writes }));
+  const call = { writes, stop: work.stop };
+  const { stdout } = await workspaceGit(work.files.places, args, call);
+  const text = stdout.toString("utf8").replace(/\r?\n$/, "");
   if (text.length <= MOST_CHARACTERS) return text;
   return `${text.slice(0, MOST_CHARACTERS)}\n(${text.length - MOST_CHARACTERS} characters more.)`;
 }

@@ -1,4 +1,5 @@
 import { recordingChanges } from "../files/command-changes.ts";
+import { fenced } from "../fenced.ts";
 import { type LineEnd, runInTerminal, runLine } from "../files/run-line.ts";
 import { type AgentTool, inputOf, textContent, type ToolWork } from "./agent-tool.ts";
 
@@ -6,7 +7,6 @@ const TIMEOUT = 120_000;
 const LONGEST = 1_800_000;
 /** How often what a command has said so far is shown. */
 const SHOW_EVERY = 500;
-const MOST_SHOWN = 8_000;
 
 interface Input {
   readonly command: string;
@@ -59,7 +59,7 @@ async function runVisibly(
   timeout: number,
 ): Promise<LineEnd> {
   const { stop, client } = work;
-  const command = { line, cwd, timeout, stop };
+  const command = { line, cwd, timeout, stop, identity: await work.actsAs?.(cwd) };
   // It may run long, and say nothing.
   const alive = setInterval(() => work.progressed(), 5_000);
   try {
@@ -80,10 +80,4 @@ async function runVisibly(
   } finally {
     clearInterval(alive);
   }
-}
-
-function fenced(text: string): string {
-  const shown = text.length > MOST_SHOWN ? `…${text.slice(-MOST_SHOWN)}` : text;
-  const fence = "`".repeat(Math.max(3, ...(shown.match(/`+/g) ?? []).map((run) => run.length + 1)));
-  return `${fence}\n${shown}\n${fence}`;
 }

@@ -5,6 +5,7 @@ import { suggest } from "../../base/suggest.ts";
 import { ACP } from "../../rpc/codes.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import type { Turn } from "../../session/agent.ts";
+import type { ActsAs } from "../agent-identity.ts";
 import type { TurnFiles } from "../files/turn-files.ts";
 import { hideSecrets } from "../hide-secrets.ts";
 import type { Mode } from "../modes.ts";
@@ -36,6 +37,7 @@ export interface ToolRunnerOptions {
   readonly timeout: number;
   /** Ours, which no model gets to see. */
   readonly secrets: readonly string[];
+  readonly actsAs?: ActsAs | undefined;
 }
 
 export interface ToolCall {
@@ -135,7 +137,7 @@ export class ToolRunner {
   }
 
   #work(tool: AgentTool, call: ToolCall, stop: Stopper, countdown: Countdown): ToolWork {
-    const { turn, speaker, files, log, sessionId } = this.#options;
+    const { turn, speaker, files, log, sessionId, actsAs } = this.#options;
     return {
       files,
       get client() {
@@ -144,6 +146,7 @@ export class ToolRunner {
       stop,
       log,
       sessionId,
+      actsAs,
       show: (shown) => this.#update(call, shown),
       plan: (entries) => speaker.plan(entries),
       progressed: () => turn.progressed(),

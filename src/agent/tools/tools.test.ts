@@ -266,12 +266,12 @@ describe("a tool that takes too long", () => {
     offer.tools.add({ definition, call: () => waits.promise, limits: { timeout: 50 } });
     const write = { name: "write_file", arguments: { path: "a", content: "x" } };
     const { answers, turn } = await call([{ name: "slow", arguments: {} }, write], {
-      offer,
-      limits: { toolTimeout: 150 },
+      offer: async () => offer,
+      limits: { toolTimeout: 1_000 },
       turn: {
         decide: async ({ toolCall }) => {
           if (toolCall.title === "Create a")
-            await new Promise((resolve) => setTimeout(resolve, 400));
+            await new Promise((resolve) => setTimeout(resolve, 1_200));
           return ALLOW;
         },
       },

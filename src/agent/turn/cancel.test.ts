@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -60,6 +60,24 @@ describe("a turn that is cancelled ends soon", () => {
     await groupEnd(Number(rig.read("pid")));
   });
 
+  it("while git runs, which ends with its hooks and leaves no lock behind", async () => {
+    await using llm = await FakeLlm.start([
+      { toolCalls: [{ name: "git_commit", arguments: { message: "More", paths: ["a"] } }] },
+    ]);
+    await using rig = new AgentRig({ llm, files: { a: "1" } });
+    rig.commitAll();
+    rig.write("a", "2");
+    const script = "#!/bin/sh\nps -o pgid= -p $$ > ../pid\nsleep 83\n";
+    rig.write(".git/hooks/pre-commit", script);
+    chmodSync(join(rig.cwd, ".git/hooks/pre-commit"), 0o755);
+    const pid = join(rig.folder, "pid");
+    await cancelled(rig, { prompt: "go" }, () => {
+      return until(() => existsSync(pid) && readFileSync(pid, "utf8") !== "");
+    });
+    await groupEnd(Number(readFileSync(pid, "utf8")));
+    assert.equal(existsSync(join(rig.cwd, ".git/index.lock")), false);
+  });
+
   it("while a person is asked", async () => {
     await using llm = await FakeLlm.start([
       { toolCalls: [{ name: "write_file", arguments: { path: "a", content: "x" } }] },
@@ -96,7 +114,7 @@ describe("a turn that is cancelled ends soon", () => {
       },
     });
     await using llm = await FakeLlm.start([{ toolCalls: [{ name: "forever", arguments: {} }] }]);
-    await using rig = new AgentRig({ llm, offer });
+    await using rig = new AgentRig({ llm, offer: async () => offer });
     await cancelled(rig, { prompt: "go" }, () => until(() => isCalled));
   });
 

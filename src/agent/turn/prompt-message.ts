@@ -19,6 +19,17 @@ export function promptText(prompt: readonly ContentBlock[]): string {
     .trim();
 }
 
+/**
+ * What the person typed. Editors split that where something is mentioned; a text that comes right
+ * after another was added by the client, such as goose's notes on the time and its tasks.
+ */
+export function typedText(prompt: readonly ContentBlock[]): string {
+  const added = prompt.findIndex(
+    ({ type }, at) => type === "text" && prompt[at - 1]?.type === "text",
+  );
+  return promptText(added === -1 ? prompt : prompt.slice(0, added));
+}
+
 function partOf(block: ContentBlock): Part {
   const { type, text, data, mimeType, uri, name, resource } = block;
   // Some providers refuse a text that is empty.

@@ -1,12 +1,5 @@
 import type { Command } from "../command.ts";
-
-const json = { type: "boolean", describe: "Print JSON" } as const;
-const repo = {
-  type: "string",
-  value: "DIR",
-  describe: "The repository, instead of the one in the current folder",
-} as const;
-const name = { name: "NAME", describe: "The identity" } as const;
+import { json, name, repo } from "./identity-options.ts";
 
 const validate: Command = {
   name: "validate",

@@ -1,14 +1,8 @@
 import type { Command, Options } from "../command.ts";
+import { json, name, repo } from "./identity-options.ts";
 import { identitySecrets } from "./identity-secrets.ts";
 
-const json = { type: "boolean", describe: "Print JSON" } as const;
-const repo = {
-  type: "string",
-  value: "DIR",
-  describe: "The repository, instead of the one in the current folder",
-} as const;
 const dryRun = { type: "boolean", describe: "Print every change, and make none" } as const;
-const name = { name: "NAME", describe: "The identity" } as const;
 
 /** What an identity is made of. */
 const facts: Options = {
@@ -40,6 +34,13 @@ const facts: Options = {
     value: "OWNER",
     multiple: true,
     describe: "Owner of repositories that it is for; may be repeated",
+  },
+  "token-source": {
+    type: "string",
+    value: "SOURCE",
+    describe:
+      "Where its token comes from: keychain (also an encrypted file), env:VARIABLE, cli (what gh " +
+      "or glab has) or none",
   },
   match: {
     type: "string",
@@ -179,6 +180,10 @@ export const identity: Command = {
         "rewrite-remotes": {
           type: "boolean",
           describe: "Send remotes through the ssh host of the identity",
+        },
+        "recurse-submodules": {
+          type: "boolean",
+          describe: "Also in its submodules, but for those that are for another identity",
         },
         repo,
         json,

@@ -33,10 +33,10 @@ export class Admission implements AsyncDisposable {
   ask(
     request: IncomingMessage,
     open: Open,
-    then: { admitted: () => void; refused: (refused: Refused) => void },
+    then: { admitted: (found: Admitted) => void; refused: (refused: Refused) => void },
   ): void {
     const go = (found: Admitted | Refused): void => {
-      if ("principal" in found) then.admitted();
+      if ("principal" in found) then.admitted(found);
       else then.refused(found);
     };
     const found = this.admit(request, open);

@@ -29,6 +29,8 @@ export interface Config {
   readonly limits: ChannelLimits &
     PeerLimits & { readonly messages: Readonly<Record<string, MessageLimit>> };
   readonly mcpServers: Readonly<Record<string, McpServer>>;
+  /** Who works in sessions where nobody says. */
+  readonly agent: string;
   readonly agents: Readonly<Record<string, AgentCommand>>;
   readonly models: Omit<Required<ModelSettings>, "default" | "providers"> & {
     readonly default?: string;

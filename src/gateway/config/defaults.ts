@@ -2,6 +2,9 @@ import { DEFAULT_PEER_LIMITS } from "../../rpc/peer-options.ts";
 import { DEFAULT_CHANNEL_LIMITS } from "../../wire/channel.ts";
 import type { Config } from "./config.ts";
 
+/** The agent that needs no configuration. */
+export const BUILT_IN = "trunkline";
+
 /** What holds when nobody says otherwise. `schema.ts` tells the same to editors and people. */
 export function defaultConfig(data: string): Config {
   return {
@@ -11,6 +14,7 @@ export function defaultConfig(data: string): Config {
     log: { level: "info", verbose: false },
     limits: { ...DEFAULT_CHANNEL_LIMITS, ...DEFAULT_PEER_LIMITS, messages: {} },
     mcpServers: {},
+    agent: BUILT_IN,
     agents: {},
     models: { local: true, maxSteps: 100, toolTimeout: 120_000, providers: {} },
     identities: {},

@@ -29,6 +29,10 @@ export interface ConfigFile {
   readonly mcpServers?: {
     readonly [key: string]: McpServer;
   };
+  /**
+   * Who works in sessions where nobody says: one of `agents`, or `trunkline`, which is built in.
+   */
+  readonly agent?: string;
   /** Coding agents that speak ACP, by name. */
   readonly agents?: {
     readonly [key: string]: AgentCommand;
@@ -149,6 +153,8 @@ export interface AgentCommand {
   readonly env?: {
     readonly [key: string]: string;
   };
+  /** Git identity it acts as; without it, the one that the session's folder is for. */
+  readonly identity?: string;
 }
 
 /** The plugin bus. */
@@ -401,6 +407,7 @@ export const checkConfigFile: Check = (value) => {
       case "serve":
       case "limits":
       case "mcpServers":
+      case "agent":
       case "agents":
       case "models":
       case "identities":
@@ -410,7 +417,7 @@ export const checkConfigFile: Check = (value) => {
       case "policy":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["$schema", "server", "data", "log", "serve", "limits", "mcpServers", "agents", "models", "identities", "x-juggler", "bus", "review", "policy"]) };
+        return { path: [key], says: unknownKey(key, ["$schema", "server", "data", "log", "serve", "limits", "mcpServers", "agent", "agents", "models", "identities", "x-juggler", "bus", "review", "policy"]) };
     }
   }
   const Schema: unknown = value.$schema;
@@ -493,6 +500,11 @@ export const checkConfigFile: Check = (value) => {
       const problem3 = checkMcpServer(item);
       if (problem3 !== undefined) return within(problem3, "mcpServers", key4);
     }
+  }
+  const agent: unknown = value.agent;
+  if (agent !== undefined) {
+    if (typeof agent !== "string") return { path: ["agent"], says: "must be a string" };
+    if (agent === "") return { path: ["agent"], says: "must not be empty" };
   }
   const agents: unknown = value.agents;
   if (agents !== undefined) {
@@ -1030,9 +1042,10 @@ export const checkAgentCommand: Check = (value) => {
       case "command":
       case "args":
       case "env":
+      case "identity":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["command", "args", "env"]) };
+        return { path: [key], says: unknownKey(key, ["command", "args", "env", "identity"]) };
     }
   }
   const command: unknown = value.command;
@@ -1054,6 +1067,11 @@ export const checkAgentCommand: Check = (value) => {
       const item2: unknown = env[key2];
       if (typeof item2 !== "string") return { path: ["env", key2], says: "must be a string" };
     }
+  }
+  const identity: unknown = value.identity;
+  if (identity !== undefined) {
+    if (typeof identity !== "string") return { path: ["identity"], says: "must be a string" };
+    if (identity === "") return { path: ["identity"], says: "must not be empty" };
   }
   return undefined;
 };

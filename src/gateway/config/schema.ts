@@ -72,6 +72,13 @@ export const schemas = {
         default: {},
         description: "MCP servers whose tools are offered too, by name.",
       },
+      agent: {
+        type: "string",
+        minLength: 1,
+        default: "trunkline",
+        description:
+          "Who works in sessions where nobody says: one of `agents`, or `trunkline`, which is built in.",
+      },
       agents: {
         type: "object",
         additionalProperties: { $ref: "#AgentCommand" },
@@ -306,6 +313,12 @@ export const schemas = {
         type: "object",
         additionalProperties: { type: "string" },
         description: "Variables it gets besides the usual ones.",
+      },
+      identity: {
+        type: "string",
+        minLength: 1,
+        description:
+          "Git identity it acts as; without it, the one that the session's folder is for.",
       },
     },
   },

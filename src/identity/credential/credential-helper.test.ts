@@ -8,6 +8,7 @@ import { Git } from "../../git/git.ts";
 import { SampleFolder } from "../../store/sample-folder.ts";
 import { type IdentitySettings, resolveIdentities } from "../identity.ts";
 import { lookAround } from "../surroundings.ts";
+import { SampleKeychain } from "../tokens/sample-keychain.ts";
 import { Tokens } from "../tokens/tokens.ts";
 import { answerCredential, hearCredential } from "./credential-helper.ts";
 import { parseCredential } from "./credential-text.ts";
@@ -27,8 +28,13 @@ class Desk implements AsyncDisposable {
 
   constructor(folder: SampleFolder) {
     this.#folder = folder;
-    const env = { TRUNKLINE_TOKEN_STORE: "file", TRUNKLINE_TOKEN_KEY: "words" };
-    this.tokens = new Tokens({ data: folder.path, configFolder: folder.path, env });
+    const keychain = new SampleKeychain();
+    this.tokens = new Tokens({
+      data: folder.path,
+      configFolder: folder.path,
+      env: {},
+      openKeychain: async () => keychain,
+    });
     this.repository = join(folder.path, "app");
     mkdirSync(this.repository, { recursive: true });
     this.env = { PATH: process.env.PATH, HOME: folder.path, GIT_CONFIG_NOSYSTEM: "1" };

@@ -5,31 +5,13 @@ import { describe, it } from "node:test";
 
 import { SampleFolder } from "../../store/sample-folder.ts";
 import { type IdentitySettings, resolveIdentity } from "../identity.ts";
-import type { SecretName, SecretStore } from "./secret-store.ts";
+import { SampleKeychain } from "./sample-keychain.ts";
 import { showToken } from "./show-token.ts";
 import { isExpired, Tokens } from "./tokens.ts";
 
 const TOKEN = "ghp_0123456789abcdefghijABCDEFGHIJ456789";
 
-class MemoryKeychain implements SecretStore {
-  readonly kind = "keychain";
-  readonly describe = "a keychain for tests";
-  readonly secrets = new Map<string, string>();
-  isClosedToWriting = false;
-
-  async get({ service, account }: SecretName): Promise<string | undefined> {
-    return this.secrets.get(`${service} ${account}`);
-  }
-  async set({ service, account }: SecretName, secret: string): Promise<void> {
-    if (this.isClosedToWriting) throw new Error("no collection");
-    this.secrets.set(`${service} ${account}`, secret);
-  }
-  async remove({ service, account }: SecretName): Promise<boolean> {
-    return this.secrets.delete(`${service} ${account}`);
-  }
-}
-
-function tokensIn(folder: string, keychain?: MemoryKeychain, env: NodeJS.ProcessEnv = {}): Tokens {
+function tokensIn(folder: string, keychain?: SampleKeychain, env: NodeJS.ProcessEnv = {}): Tokens {
   return new Tokens({
     data: folder,
     configFolder: join(folder, "config"),
@@ -48,7 +30,7 @@ function identity(more: Partial<IdentitySettings> = {}) {
 describe("Tokens", () => {
   it("keeps tokens in the keychain where there is one", async () => {
     await using folder = await SampleFolder.create();
-    const keychain = new MemoryKeychain();
+    const keychain = new SampleKeychain();
     const tokens = tokensIn(folder.path, keychain);
     assert.match(await tokens.save(identity(), `${TOKEN}\n`), /^a keychain for tests$/);
     assert.deepEqual([...keychain.secrets], [["trunkline.github.work ada", TOKEN]]);
@@ -73,7 +55,7 @@ describe("Tokens", () => {
 
   it("falls back on the file when the keychain does not take it, and finds it again", async () => {
     await using folder = await SampleFolder.create();
-    const keychain = new MemoryKeychain();
+    const keychain = new SampleKeychain();
     keychain.isClosedToWriting = true;
     assert.match(await tokensIn(folder.path, keychain).save(identity(), TOKEN), /no collection/);
     assert.equal((await tokensIn(folder.path, keychain).find(identity()))?.token, TOKEN);

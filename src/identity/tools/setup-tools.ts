@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
-import { homedir } from "node:os";
 import { join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { type Arguments, textResult, type ToolResult } from "../../tool/tool.ts";
+import { homeOf } from "../home-of.ts";
 import { type Identity, type IdentitySettings, resolveIdentity } from "../identity.ts";
 import { parseGpgKeys } from "../signing/gpg-keys.ts";
 import { asker } from "../signing/signing-readiness.ts";
@@ -95,7 +95,7 @@ async function setupStatus(desk: ToolDesk): Promise<string> {
 }
 
 function theirFile(env: NodeJS.ProcessEnv): string | undefined {
-  const file = join(env.HOME || homedir(), ".config/remote-juggler/config.json");
+  const file = join(homeOf(env), ".config/remote-juggler/config.json");
   return existsSync(file) ? file : undefined;
 }
 

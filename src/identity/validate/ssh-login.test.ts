@@ -32,7 +32,7 @@ describe("judgeLogin()", () => {
     });
   }
 
-  it("fails where ssh ended with 1 and said just anything (defect 5 of the original)", () => {
+  it("fails where ssh ended with 1 and said just anything (RemoteJuggler defect 5)", () => {
     assert.equal(judgeLogin(1, "This account is currently not available.", "ada").isOk, false);
     assert.equal(judgeLogin(1, "", "ada").isOk, false);
   });

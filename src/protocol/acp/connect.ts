@@ -5,16 +5,18 @@ import type { Call } from "../../rpc/call.ts";
 import type { Method } from "../../rpc/method.ts";
 import { Peer } from "../../rpc/peer.ts";
 import type { PeerOptions } from "../../rpc/peer-options.ts";
-import { route, routes } from "../../rpc/route.ts";
+import { type Route, route, routes } from "../../rpc/route.ts";
 import type { Stop } from "../../base/stop.ts";
 import type { Channel, Sink } from "../../wire/channel.ts";
 import { acpDialect } from "./dialect.ts";
 import { CLIENT_METHODS, type JsonObject, METHODS } from "./methods.ts";
 import type {
+  CreateTerminalParams,
+  ElicitParams,
   InitializeResult,
   PermissionParams,
   ReadFileParams,
-  ReadFileResult,
+  TerminalParams,
   UpdateParams,
   WriteFileParams,
 } from "./schema.gen.ts";
@@ -24,9 +26,15 @@ import { toWire } from "./session-errors.ts";
 export interface AgentListener {
   /** A promise asks for a pause: the agent's output is left unread until it settles. */
   update(params: UpdateParams): Promise<void> | undefined;
-  requestPermission(params: PermissionParams, stop: Stop): Promise<unknown>;
+  requestPermission(params: PermissionParams): Promise<unknown>;
   readTextFile(params: ReadFileParams): Promise<unknown>;
   writeTextFile(params: WriteFileParams): Promise<unknown>;
+  createTerminal(params: CreateTerminalParams): Promise<unknown>;
+  terminalOutput(params: TerminalParams): Promise<unknown>;
+  waitForExit(params: TerminalParams): Promise<unknown>;
+  killTerminal(params: TerminalParams): Promise<unknown>;
+  releaseTerminal(params: TerminalParams): Promise<unknown>;
+  elicit(params: ElicitParams): Promise<unknown>;
 }
 
 export interface ConnectOptions {
@@ -36,6 +44,13 @@ export interface ConnectOptions {
 }
 
 const PROTOCOL_VERSION = 1;
+
+/** What the editor does not do for an agent we do; a form that nobody can fill in is closed. */
+const CAPABILITIES = {
+  fs: { readTextFile: true, writeTextFile: true },
+  terminal: true,
+  elicitation: { form: {} },
+} as const;
 
 /** The client's side of ACP: another program's agent, as we drive it. */
 export class AgentConnection implements AsyncDisposable {
@@ -59,7 +74,7 @@ export class AgentConnection implements AsyncDisposable {
         METHODS.initialize,
         {
           protocolVersion: PROTOCOL_VERSION,
-          clientCapabilities: { fs: { readTextFile: true, writeTextFile: true }, terminal: false },
+          clientCapabilities: CAPABILITIES,
           clientInfo: { name: "trunkline", version: VERSION },
         },
         timeoutOf("initialize", limits),
@@ -104,44 +119,36 @@ function timeoutOf(name: string, limits: LimitTable | undefined): { timeout?: nu
   return timeout === undefined ? {} : { timeout };
 }
 
-type Answer = (params: ReadFileParams, call: Call<undefined>) => Promise<ReadFileResult>;
-
 function listening(
   listener: AgentListener,
   held: HeldChannel,
   limits: LimitTable | undefined,
 ): PeerOptions<undefined> {
-  const sizeOf = (name: string): { maxSize?: number } => {
-    const { maxSize } = limitsFor(name, limits);
-    return maxSize === undefined ? {} : { maxSize };
-  };
-  const guard =
-    <P>(handle: (params: P, call: Call<undefined>) => Promise<unknown>) =>
-    async (params: P, call: Call<undefined>): Promise<unknown> => {
+  type Handle<P> = (params: P, call: Call<undefined>) => Promise<unknown>;
+  const serve = <P, R>(method: Method<P, R>, handle: Handle<P>): Route<undefined> => {
+    const { maxSize } = limitsFor(method.name, limits);
+    const guarded = async (params: P, call: Call<undefined>): Promise<unknown> => {
       try {
         return await handle(params, call);
       } catch (error) {
         throw toWire(error);
       }
     };
+    return route(method as Method<P, unknown>, guarded, maxSize === undefined ? {} : { maxSize });
+  };
   return {
     dialect: acpDialect,
     routes: routes(
       route(CLIENT_METHODS.update, (params) => held.holdFor(listener.update(params))),
-      route(
-        CLIENT_METHODS.requestPermission,
-        guard((params, call) => listener.requestPermission(params, call)),
-      ),
-      route(
-        CLIENT_METHODS.readTextFile,
-        guard<ReadFileParams>((params) => listener.readTextFile(params)) as Answer,
-        sizeOf(CLIENT_METHODS.readTextFile.name),
-      ),
-      route(
-        CLIENT_METHODS.writeTextFile,
-        guard((params: WriteFileParams) => listener.writeTextFile(params)),
-        sizeOf(CLIENT_METHODS.writeTextFile.name),
-      ),
+      serve(CLIENT_METHODS.requestPermission, (params) => listener.requestPermission(params)),
+      serve(CLIENT_METHODS.readTextFile, (params) => listener.readTextFile(params)),
+      serve(CLIENT_METHODS.writeTextFile, (params) => listener.writeTextFile(params)),
+      serve(CLIENT_METHODS.createTerminal, (params) => listener.createTerminal(params)),
+      serve(CLIENT_METHODS.terminalOutput, (params) => listener.terminalOutput(params)),
+      serve(CLIENT_METHODS.waitForExit, (params) => listener.waitForExit(params)),
+      serve(CLIENT_METHODS.killTerminal, (params) => listener.killTerminal(params)),
+      serve(CLIENT_METHODS.releaseTerminal, (params) => listener.releaseTerminal(params)),
+      serve(CLIENT_METHODS.elicit, (params) => listener.elicit(params)),
     ),
   };
 }

@@ -1,4 +1,7 @@
+import type { Principal } from "../../base/principal.ts";
+import { STANDARD } from "../../rpc/codes.ts";
 import type { Peer } from "../../rpc/peer.ts";
+import { RpcError } from "../../rpc/rpc-error.ts";
 import type {
   AskOptions,
   ClientCapabilities,
@@ -7,33 +10,44 @@ import type {
   Shown,
 } from "../../session/client.ts";
 import { ROOM, type Topic } from "../../wire/channel.ts";
-import { clientMethod, type JsonObject } from "./methods.ts";
+import { type Codec, V1 } from "./codec.ts";
+import { isObject, ours } from "./json-object.ts";
+import { clientMethod } from "./methods.ts";
 import type { InitializeParams } from "./schema.gen.ts";
 import { fromWire } from "./session-errors.ts";
+import { V2Codec } from "./v2/codec.ts";
 
 /** How a connection reaches its client past the peer, for what is already text. */
 export type SendText = (text: string, sessionId: string) => Promise<void>;
 
-const NONE: ClientCapabilities = {
-  readTextFile: false,
-  writeTextFile: false,
-  terminal: false,
-  elicitation: false,
-  notices: false,
-  compaction: false,
-};
-
 /** One client, from its connection to its end. */
 export class AcpConnection implements SessionClient {
+  readonly #principal: Principal | undefined;
   #name = "client";
-  #capabilities = NONE;
+  #codec: Codec = V1;
+  #isIntroduced = false;
+  #capabilities = V1.capabilities({ protocolVersion: 1 });
   #countsEvents = false;
   #isGone = false;
   #peer: Peer<AcpConnection> | undefined;
   #send: SendText = () => ROOM;
 
+  /** Without a principal it is whoever runs the program, and may use every session. */
+  constructor(principal?: Principal) {
+    this.#principal = principal;
+  }
+
   get name(): string {
-    return this.#name;
+    return this.#principal?.name ?? this.#name;
+  }
+
+  /** Whose sessions it may use; undefined where that is everybody's. */
+  get owner(): string | undefined {
+    return this.#principal?.id;
+  }
+
+  mayUse(owner = ""): boolean {
+    return this.#principal === undefined || this.#principal.id === owner;
   }
 
   get capabilities(): ClientCapabilities {
@@ -56,12 +70,30 @@ export class AcpConnection implements SessionClient {
     return this.#isGone;
   }
 
-  /** What the client says of itself. */
-  introduce({ clientInfo, clientCapabilities = {}, _meta }: InitializeParams): void {
-    this.#name = clientInfo?.name ?? "client";
-    this.#capabilities = readCapabilities(clientCapabilities);
+  get codec(): Codec {
+    return this.#codec;
+  }
+
+  get isEchoed(): boolean {
+    return this.#codec.isEchoed;
+  }
+
+  /** What the client says of itself. A version that we do not speak is never agreed on. */
+  introduce(params: InitializeParams): Codec {
+    const { protocolVersion, info, clientCapabilities, _meta } = params;
+    const codec = protocolVersion >= 2 && isObject(info) ? new V2Codec() : V1;
+    if (this.#isIntroduced && codec.version !== this.#codec.version) {
+      const why = `version ${this.#codec.version} was agreed on already`;
+      throw RpcError.of(STANDARD.invalidRequest, why);
+    }
+    // One that is told anew what it knows keeps what it told the client.
+    if (codec.version !== this.#codec.version) this.#codec = codec;
+    this.#isIntroduced = true;
+    this.#name = codec.name(params) ?? "client";
+    this.#capabilities = codec.capabilities(params);
     this.countEvents(_meta);
-    this.countEvents(clientCapabilities._meta);
+    this.countEvents(clientCapabilities?._meta);
+    return this.#codec;
   }
 
   /** Clients that ask for it learn the number of each event, to resume after one later. */
@@ -69,13 +101,22 @@ export class AcpConnection implements SessionClient {
     if (ours(meta).sequence === true) this.#countsEvents = true;
   }
 
-  show(sessionId: string, { seq, text }: Shown): Promise<void> | undefined {
-    const meta = this.#countsEvents ? `,"_meta":{"trunkline":{"seq":${seq}}}` : "";
-    const params = `{"sessionId":"${sessionId}","update":${text}${meta}}`;
-    const room = this.#send(
-      `{"jsonrpc":"2.0","method":"session/update","params":${params}}`,
-      sessionId,
-    );
+  show(sessionId: string, shown: Shown): Promise<void> | undefined {
+    const text = this.#codec.update(sessionId, shown);
+    return text === undefined ? undefined : this.#tell(sessionId, text, shown.seq);
+  }
+
+  /** Tells what the session does now, where the client's version has words for it. */
+  showState(sessionId: string, isRunning: boolean): void {
+    const text = this.#codec.state(sessionId, isRunning);
+    if (text !== undefined) void this.#tell(sessionId, text);
+  }
+
+  #tell(sessionId: string, text: string, seq?: number): Promise<void> | undefined {
+    const counts = this.#countsEvents && seq !== undefined;
+    const meta = counts ? `,"_meta":{"trunkline":{"seq":${seq}}}` : "";
+    const head = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"`;
+    const room = this.#send(`${head}${sessionId}","update":${text}${meta}}}`, sessionId);
     return room === ROOM ? undefined : room;
   }
 
@@ -92,14 +133,23 @@ export class AcpConnection implements SessionClient {
   ask(method: ClientMethod, params: object, options: AskOptions): Promise<unknown> {
     const { stop, timeout } = options;
     if (this.#peer === undefined) return Promise.reject(new Error("The connection is not open"));
-    const asked = this.#peer.request(clientMethod(method), params, {
+    const { sessionId } = params as { readonly sessionId: string };
+    this.#asking(sessionId, 1);
+    const asked = this.#peer.request(clientMethod(method), this.#codec.question(method, params), {
       topic: topicOf(params),
       ...(stop === undefined ? {} : { stop }),
       ...(timeout === undefined ? {} : { timeout }),
     });
-    return asked.catch((error: unknown) => {
-      throw fromWire(error);
-    });
+    return asked
+      .catch((error: unknown) => {
+        throw fromWire(error);
+      })
+      .finally(() => this.#asking(sessionId, -1));
+  }
+
+  #asking(sessionId: string, change: 1 | -1): void {
+    const text = this.#codec.asking(sessionId, change);
+    if (text !== undefined) void this.#tell(sessionId, text);
   }
 }
 
@@ -114,31 +164,4 @@ function topicOf(params: object): Topic {
 /** The same back. The id of a request, as JSON text, never looks like it. */
 export function sessionOfTopic({ request }: Topic): string | undefined {
   return request.startsWith(TOPIC) ? request.slice(TOPIC.length) : undefined;
-}
-
-function readCapabilities(capabilities: JsonObject): ClientCapabilities {
-  const fs = objectOf(capabilities.fs);
-  const session = objectOf(capabilities.session);
-  const elicitation = objectOf(capabilities.elicitation);
-  return {
-    readTextFile: fs.readTextFile === true,
-    writeTextFile: fs.writeTextFile === true,
-    terminal: capabilities.terminal === true,
-    elicitation: isObject(elicitation.form) || isObject(elicitation.url),
-    notices: isObject(session.notices),
-    compaction: isObject(session.compaction),
-  };
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-export function objectOf(value: unknown): JsonObject {
-  return isObject(value) ? value : {};
-}
-
-/** What a message's `_meta` holds for us. */
-export function ours(meta: unknown): JsonObject {
-  return objectOf(objectOf(meta).trunkline);
 }

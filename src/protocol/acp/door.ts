@@ -1,16 +1,19 @@
 import { type LimitTable, limitsFor } from "../../base/limits.ts";
-import { RateLimiter } from "../../base/rate-limiter.ts";
+import { type Rate, RateLimiter } from "../../base/rate-limiter.ts";
 import { VERSION } from "../../base/version.ts";
 import type { Call } from "../../rpc/call.ts";
+import { STANDARD } from "../../rpc/codes.ts";
 import type { Method } from "../../rpc/method.ts";
 import type { PeerOptions } from "../../rpc/peer-options.ts";
 import { type Route, route, type RouteLimits, type Routes, routes } from "../../rpc/route.ts";
+import { RpcError } from "../../rpc/rpc-error.ts";
 import type { Session } from "../../session/session.ts";
-import type { Place, Sessions } from "../../session/sessions.ts";
+import { type Place, type Sessions, unknownSession } from "../../session/sessions.ts";
 import type { AcpConnection } from "./connection.ts";
 import { acpDialect } from "./dialect.ts";
 import type { NewSessionParams } from "./schema.gen.ts";
 import { serveConnection } from "./serve-connection.ts";
+import type { ServeOptions } from "./serve-options.ts";
 import { servePrompts } from "./serve-prompts.ts";
 import { serveSessions } from "./serve-sessions.ts";
 import { serveSettings } from "./serve-settings.ts";
@@ -28,6 +31,9 @@ export interface AcpDoorOptions {
 }
 
 export type Handle<P> = (params: P, call: Call<AcpConnection>) => unknown;
+
+/** ACP message specification, "Error Handling": error responses are limited in their rate. */
+const ERROR_RATE: Rate = { limit: 100, windowMs: 1_000 };
 
 /** The agent's side of ACP, for all connections. */
 export class AcpDoor {
@@ -50,7 +56,7 @@ export class AcpDoor {
 
   /** What a peer needs to speak for this door. */
   get peerOptions(): PeerOptions<AcpConnection> {
-    return { dialect: acpDialect, routes: this.#routes };
+    return { dialect: acpDialect, routes: this.#routes, errorRate: ERROR_RATE };
   }
 
   sessions(): Promise<Sessions> {
@@ -70,8 +76,18 @@ export class AcpDoor {
   }
 
   /** A session that is open; at once, so that messages about it are handled in their order. */
-  session(id: string): Session | Promise<Session> {
-    return this.#opened?.get(id) ?? this.sessions().then((sessions) => sessions.need(id));
+  session(id: string, client: AcpConnection): Session | Promise<Session> {
+    const session = this.#opened?.get(id);
+    if (session !== undefined && client.mayUse(session.notes.owner)) return session;
+    return this.about(id, client).then((sessions) => sessions.need(id));
+  }
+
+  /** The sessions, for a request about one of them. Those of others are not there for a client. */
+  async about(id: string, client: AcpConnection): Promise<Sessions> {
+    const sessions = await this.sessions();
+    const { owner } = client;
+    if (owner !== undefined && !(await sessions.isOf(id, owner))) throw unknownSession(id);
+    return sessions;
   }
 
   /** The client is gone; its sessions go on. */
@@ -83,13 +99,17 @@ export class AcpDoor {
   serve<P, R>(
     method: Method<P, R>,
     handle: Handle<P>,
-    { isPatient = false }: { readonly isPatient?: boolean } = {},
+    { isPatient = false, only }: ServeOptions = {},
   ): Route<AcpConnection> {
     const guarded: Handle<P> = async (params, call) => {
+      const { codec } = call.state;
+      if (only !== undefined && only !== codec.version) {
+        throw RpcError.of(STANDARD.methodNotFound);
+      }
       try {
-        return await handle(params, call);
+        return codec.answer(method.name, await handle(params, call));
       } catch (error) {
-        throw toWire(error);
+        throw codec.failure(toWire(error), params);
       }
     };
     const limits = routeLimits(method.name, this.options.limits);

@@ -4,6 +4,8 @@ import {
   checkAuthenticateParams,
   checkCreateTerminalParams,
   checkCreateTerminalResult,
+  checkElicitParams,
+  checkElicitResult,
   checkInitializeParams,
   checkInitializeResult,
   checkListSessionsParams,
@@ -26,6 +28,7 @@ import {
   checkUpdateParams,
   checkWriteFileParams,
   type CreateTerminalParams,
+  type ElicitParams,
   type InitializeParams,
   type InitializeResult,
   type ListSessionsParams,
@@ -119,7 +122,10 @@ export const CLIENT_METHODS = {
   releaseTerminal: method<TerminalParams, unknown>("terminal/release", {
     check: checkTerminalParams,
   }),
-  elicit: method<JsonObject, unknown>("elicitation/create"),
+  elicit: method<ElicitParams, unknown>("elicitation/create", {
+    check: checkElicitParams,
+    checkResult: checkElicitResult,
+  }),
 } as const;
 
 const BY_NAME = new Map(

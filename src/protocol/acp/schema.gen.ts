@@ -12,6 +12,14 @@ export interface InitializeParams {
     readonly name?: string;
     readonly version?: string;
   } | null;
+  /** Version 2 has these instead of `clientInfo` and `clientCapabilities`. */
+  readonly info?: {
+    readonly name?: string;
+    readonly version?: string;
+  } | null;
+  readonly capabilities?: {
+    readonly [key: string]: unknown;
+  } | null;
   readonly _meta?: {
     readonly [key: string]: unknown;
   } | null;
@@ -43,6 +51,10 @@ export interface OldSessionParams {
   }[] | null;
   readonly _meta?: {
     readonly [key: string]: unknown;
+  } | null;
+  /** Version 2: what was said is shown again from there. */
+  readonly replayFrom?: {
+    readonly type: "start";
   } | null;
 }
 
@@ -131,6 +143,16 @@ export interface CreateTerminalParams {
 export interface TerminalParams {
   readonly sessionId: string;
   readonly terminalId: string;
+}
+
+export interface ElicitParams {
+  readonly sessionId?: string;
+  readonly mode: string;
+  readonly message: string;
+}
+
+export interface ElicitResult {
+  readonly action: string;
 }
 
 export interface InitializeResult {
@@ -237,6 +259,31 @@ export const checkInitializeParams: Check = (value) => {
       }
     } else if (clientInfo !== null) {
       return { path: ["clientInfo"], says: "must be an object or null" };
+    }
+  }
+  const info: unknown = value.info;
+  if (info !== undefined) {
+    if (isObject(info)) {
+      const name2: unknown = info.name;
+      if (name2 !== undefined) {
+        if (typeof name2 !== "string") {
+          return { path: ["info", "name"], says: "must be a string" };
+        }
+      }
+      const version2: unknown = info.version;
+      if (version2 !== undefined) {
+        if (typeof version2 !== "string") {
+          return { path: ["info", "version"], says: "must be a string" };
+        }
+      }
+    } else if (info !== null) {
+      return { path: ["info"], says: "must be an object or null" };
+    }
+  }
+  const capabilities: unknown = value.capabilities;
+  if (capabilities !== undefined) {
+    if (!isObject(capabilities) && capabilities !== null) {
+      return { path: ["capabilities"], says: "must be an object or null" };
     }
   }
   const _meta: unknown = value._meta;
@@ -366,6 +413,16 @@ export const checkOldSessionParams: Check = (value) => {
       return { path: ["_meta"], says: "must be an object or null" };
     }
   }
+  const replayFrom: unknown = value.replayFrom;
+  if (replayFrom !== undefined) {
+    if (isObject(replayFrom)) {
+      const type2: unknown = replayFrom.type;
+      if (type2 === undefined) return { path: ["replayFrom", "type"], says: "is missing" };
+      if (type2 !== "start") return { path: ["replayFrom", "type"], says: "must be \"start\"" };
+    } else if (replayFrom !== null) {
+      return { path: ["replayFrom"], says: "must be an object or null" };
+    }
+  }
   return undefined;
 };
 
@@ -373,7 +430,9 @@ export const checkListSessionsParams: Check = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const cwd: unknown = value.cwd;
   if (cwd !== undefined) {
-    if (typeof cwd !== "string" && cwd !== null) {
+    if (typeof cwd === "string") {
+      if (!isAbsolutePath(cwd)) return { path: ["cwd"], says: "must be an absolute path" };
+    } else if (cwd !== null) {
       return { path: ["cwd"], says: "must be a string or null" };
     }
   }
@@ -667,7 +726,9 @@ export const checkCreateTerminalParams: Check = (value) => {
   }
   const cwd: unknown = value.cwd;
   if (cwd !== undefined) {
-    if (typeof cwd !== "string" && cwd !== null) {
+    if (typeof cwd === "string") {
+      if (!isAbsolutePath(cwd)) return { path: ["cwd"], says: "must be an absolute path" };
+    } else if (cwd !== null) {
       return { path: ["cwd"], says: "must be a string or null" };
     }
   }
@@ -698,6 +759,35 @@ export const checkTerminalParams: Check = (value) => {
   if (typeof terminalId !== "string") {
     return { path: ["terminalId"], says: "must be a string" };
   }
+  return undefined;
+};
+
+export const checkElicitParams: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  const sessionId: unknown = value.sessionId;
+  if (sessionId !== undefined) {
+    if (typeof sessionId !== "string") {
+      return { path: ["sessionId"], says: "must be a string" };
+    }
+    if (sessionId === "") return { path: ["sessionId"], says: "must not be empty" };
+    if (sessionId.length > 256 && countCharacters(sessionId) > 256) {
+      return { path: ["sessionId"], says: "must be at most 256 characters long" };
+    }
+  }
+  const mode: unknown = value.mode;
+  if (mode === undefined) return { path: ["mode"], says: "is missing" };
+  if (typeof mode !== "string") return { path: ["mode"], says: "must be a string" };
+  const message: unknown = value.message;
+  if (message === undefined) return { path: ["message"], says: "is missing" };
+  if (typeof message !== "string") return { path: ["message"], says: "must be a string" };
+  return undefined;
+};
+
+export const checkElicitResult: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  const action: unknown = value.action;
+  if (action === undefined) return { path: ["action"], says: "is missing" };
+  if (typeof action !== "string") return { path: ["action"], says: "must be a string" };
   return undefined;
 };
 

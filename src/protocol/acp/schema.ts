@@ -55,6 +55,12 @@ export const schemas = {
         type: ["object", "null"],
         properties: { name: { type: "string" }, version: { type: "string" } },
       },
+      info: {
+        type: ["object", "null"],
+        properties: { name: { type: "string" }, version: { type: "string" } },
+        description: "Version 2 has these instead of `clientInfo` and `clientCapabilities`.",
+      },
+      capabilities: { type: ["object", "null"] },
       _meta: meta,
     },
   },
@@ -67,12 +73,21 @@ export const schemas = {
   OldSessionParams: {
     type: "object",
     required: ["sessionId", "cwd"],
-    properties: { sessionId, ...place },
+    properties: {
+      sessionId,
+      ...place,
+      replayFrom: {
+        type: ["object", "null"],
+        required: ["type"],
+        properties: { type: { enum: ["start"] } },
+        description: "Version 2: what was said is shown again from there.",
+      },
+    },
   },
   ListSessionsParams: {
     type: "object",
     properties: {
-      cwd: { type: ["string", "null"] },
+      cwd: { type: ["string", "null"], format: "absolute-path" },
       cursor: { type: ["string", "null"] },
     },
   },
@@ -168,11 +183,21 @@ export const schemas = {
           properties: { name: { type: "string" }, value: { type: "string" } },
         },
       },
-      cwd: { type: ["string", "null"] },
+      cwd: { type: ["string", "null"], format: "absolute-path" },
       outputByteLimit: { type: ["integer", "null"], minimum: 0 },
     },
   },
   TerminalParams: terminal,
+  ElicitParams: {
+    type: "object",
+    required: ["message", "mode"],
+    properties: { sessionId, mode: { type: "string" }, message: { type: "string" } },
+  },
+  ElicitResult: {
+    type: "object",
+    required: ["action"],
+    properties: { action: { type: "string" } },
+  },
   InitializeResult: {
     type: "object",
     required: ["protocolVersion"],

@@ -4,51 +4,25 @@ import { RpcError } from "../../rpc/rpc-error.ts";
 import type { AcpConnection } from "./connection.ts";
 import type { AcpDoor } from "./door.ts";
 import { METHODS } from "./methods.ts";
-
-const PROTOCOL_VERSION = 1;
-
-/** What we can do, in the message specification's words and in those that came since. */
-const CAPABILITIES = {
-  loadSession: true,
-  mcpCapabilities: { http: true, sse: true },
-  promptCapabilities: { embeddedContext: true, image: true },
-  sessionCapabilities: {
-    list: {},
-    delete: {},
-    resume: {},
-    close: {},
-    fork: {},
-    additionalDirectories: {},
-  },
-  auth: { logout: {} },
-} as const;
+import { ONLY_V1 } from "./serve-options.ts";
 
 /** Getting to know each other. */
 export function serveConnection(door: AcpDoor): Route<AcpConnection>[] {
   const { maxSize, timeout } = door.serve(METHODS.initialize, () => {});
   return [
     // Not asynchronous: what is answered first is what an editor waits for when it starts.
-    route(
-      METHODS.initialize,
-      (params, call) => {
-        call.state.introduce(params);
-        return {
-          // A version we do not speak is never echoed.
-          protocolVersion: PROTOCOL_VERSION,
-          agentCapabilities: CAPABILITIES,
-          agentInfo: door.info,
-          authMethods: [],
-        };
-      },
-      {
-        ...(maxSize === undefined ? {} : { maxSize }),
-        ...(timeout === undefined ? {} : { timeout }),
-      },
-    ),
-    door.serve(METHODS.authenticate, ({ methodId }) => {
-      const why = `'params.methodId' is '${methodId}', but no authentication is asked for`;
-      throw RpcError.of(STANDARD.invalidParams, why);
+    route(METHODS.initialize, (params, call) => call.state.introduce(params).hello(door.info), {
+      ...(maxSize === undefined ? {} : { maxSize }),
+      ...(timeout === undefined ? {} : { timeout }),
     }),
-    door.serve(METHODS.logout, () => ({})),
+    door.serve(
+      METHODS.authenticate,
+      ({ methodId }) => {
+        const why = `'params.methodId' is '${methodId}', but no authentication is asked for`;
+        throw RpcError.of(STANDARD.invalidParams, why);
+      },
+      ONLY_V1,
+    ),
+    door.serve(METHODS.logout, () => ({}), ONLY_V1),
   ];
 }

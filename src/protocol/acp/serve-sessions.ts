@@ -5,11 +5,13 @@ import { RpcError } from "../../rpc/rpc-error.ts";
 import type { Session } from "../../session/session.ts";
 import type { Place } from "../../session/sessions.ts";
 import type { SessionRecord } from "../../session/store.ts";
-import { type AcpConnection, ours } from "./connection.ts";
+import type { AcpConnection } from "./connection.ts";
+import { ours } from "./json-object.ts";
 import type { AcpDoor } from "./door.ts";
 import { normaliseServers } from "./mcp-servers.ts";
 import { type JsonObject, METHODS } from "./methods.ts";
 import type { NewSessionParams } from "./schema.gen.ts";
+import { ONLY_V1 } from "./serve-options.ts";
 
 /** Beginning, taking up and putting away conversations. */
 export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
@@ -17,45 +19,62 @@ export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
     door.serve(METHODS.newSession, async (params, { state }) => {
       const place = await placeOf(door, params);
       const sessions = await door.sessions();
-      const session = await sessions.create(place, agentOf(params) ?? door.options.agent);
+      const session = await sessions.create(
+        place,
+        agentOf(params) ?? door.options.agent,
+        state.owner,
+      );
       state.countEvents(params._meta);
       attachLater(session, state);
       return { sessionId: session.id, ...settingsOf(session) };
     }),
-    door.serve(METHODS.loadSession, async (params, { state }) => {
-      const session = await reopen(door, params);
-      state.countEvents(params._meta);
-      await session.replayTo(state, 0);
-      return { ...settingsOf(session), ...stateOf(session) };
-    }),
+    door.serve(
+      METHODS.loadSession,
+      async (params, { state }) => {
+        const session = await reopen(door, params, state);
+        state.countEvents(params._meta);
+        await session.replayTo(state, 0);
+        return { ...settingsOf(session), ...stateOf(session) };
+      },
+      ONLY_V1,
+    ),
     door.serve(METHODS.resumeSession, async (params, { state }) => {
-      const session = await reopen(door, params);
-      const { after } = ours(params._meta);
+      const session = await reopen(door, params, state);
+      const { after = params.replayFrom ? 0 : undefined } = ours(params._meta);
       state.countEvents(params._meta);
       if (typeof after === "number") await session.replayTo(state, after);
+      // Version 2 wants to know where the session is before the answer.
+      else if (state.isEchoed) session.attach(state);
       else attachLater(session, state);
+      state.showState(params.sessionId, session.isRunning);
       return { ...settingsOf(session), ...stateOf(session) };
     }),
     door.serve(METHODS.forkSession, async (params, { state }) => {
       const place = await placeOf(door, params);
       const { upTo } = ours(params._meta);
-      const sessions = await door.sessions();
+      const sessions = await door.about(params.sessionId, state);
       const last = typeof upTo === "number" ? upTo : undefined;
-      const session = await sessions.fork(params.sessionId, place, last);
+      const session = await sessions.fork(params.sessionId, place, last, state.owner);
       attachLater(session, state);
       return { sessionId: session.id, ...settingsOf(session) };
     }),
-    door.serve(METHODS.listSessions, async ({ cwd, cursor }) => {
+    door.serve(METHODS.listSessions, async ({ cwd, cursor }, { state }) => {
       const sessions = await door.sessions();
-      const page = await sessions.list(cwd ?? undefined, cursor ?? undefined);
+      const page = await sessions.list(
+        cwd ? clean(cwd) : undefined,
+        cursor ?? undefined,
+        state.owner,
+      );
       return { ...page, sessions: page.sessions.map(infoOf) };
     }),
-    door.serve(METHODS.closeSession, async ({ sessionId }) => {
-      await (await door.sessions()).close(sessionId);
+    door.serve(METHODS.closeSession, async ({ sessionId }, { state }) => {
+      const sessions = await door.about(sessionId, state);
+      // In version 2 it is no fault to close what is closed.
+      if (state.codec.version === 1 || sessions.get(sessionId)) await sessions.close(sessionId);
       return {};
     }),
-    door.serve(METHODS.deleteSession, async ({ sessionId }) => {
-      await (await door.sessions()).delete(sessionId);
+    door.serve(METHODS.deleteSession, async ({ sessionId }, { state }) => {
+      await (await door.about(sessionId, state)).delete(sessionId);
       return {};
     }),
   ];
@@ -69,8 +88,9 @@ function attachLater(session: Session, client: AcpConnection): void {
 async function reopen(
   door: AcpDoor,
   params: NewSessionParams & { readonly sessionId: string },
+  client: AcpConnection,
 ): Promise<Session> {
-  const sessions = await door.sessions();
+  const sessions = await door.about(params.sessionId, client);
   return (
     sessions.get(params.sessionId) ??
     (await sessions.open(params.sessionId, await placeOf(door, params)))

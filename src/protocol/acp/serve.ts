@@ -1,25 +1,33 @@
+import type { Principal } from "../../base/principal.ts";
 import { Peer } from "../../rpc/peer.ts";
 import type { PeerOptions } from "../../rpc/peer-options.ts";
 import type { Channel } from "../../wire/channel.ts";
 import { AcpConnection, type SendText } from "./connection.ts";
 import type { AcpDoor } from "./door.ts";
+import { SessionTrace } from "./session-trace.ts";
+
+export interface ConversationOptions {
+  /** The door's, furnished. */
+  readonly peer: PeerOptions<AcpConnection>;
+  /** Who is there; where the transport does not know, whoever runs the program. */
+  readonly principal?: Principal | undefined;
+  /** How updates leave, where that is a way of their own for each session. */
+  readonly send?: SendText;
+}
 
 /** One client at the door, for as long as its channel lasts. */
 export class AcpConversation {
   readonly #door: AcpDoor;
-  readonly #connection = new AcpConnection();
+  readonly #connection: AcpConnection;
   readonly #peer: Peer<AcpConnection>;
 
-  /** `options` are the door's, furnished. */
-  constructor(
-    door: AcpDoor,
-    channel: Channel<string>,
-    options: PeerOptions<AcpConnection>,
-    send: SendText = (text) => channel.send(text),
-  ) {
+  constructor(door: AcpDoor, channel: Channel<string>, options: ConversationOptions) {
+    const { peer, principal, send = (text) => channel.send(text) } = options;
     this.#door = door;
-    this.#peer = new Peer(channel, this.#connection, options);
-    const { trace } = options;
+    this.#connection = new AcpConnection(principal);
+    const trace = peer.trace && new SessionTrace(peer.trace);
+    const traced = trace === undefined ? peer : { ...peer, trace };
+    this.#peer = new Peer(channel, this.#connection, traced);
     // An update is stringified once, for the log and for all clients.
     this.#connection.open(this.#peer, (text, sessionId) => {
       trace?.sent(text);

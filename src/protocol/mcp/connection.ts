@@ -1,6 +1,6 @@
 import { type Client, type JsonObject, nameOf } from "./client.ts";
 import type { McpLogLevel } from "./names.ts";
-import { ANYONE, type Principal } from "./principal.ts";
+import { ANYONE, type Principal } from "../../base/principal.ts";
 import { agreeOn, type Revision } from "./revision.ts";
 
 let opened = 0;
@@ -9,6 +9,7 @@ let opened = 0;
 export class Connection implements Disposable {
   /** Undefined until the handshake. */
   #client: Client | undefined;
+  #hasSetLevel = false;
   readonly #ends: (() => void)[] = [];
   /** How to stop watching, by URI. */
   readonly watches = new Map<string, () => void>();
@@ -43,6 +44,12 @@ export class Connection implements Disposable {
 
   set logLevel(logLevel: McpLogLevel) {
     this.#client = { ...this.client, logLevel };
+    this.#hasSetLevel = true;
+  }
+
+  /** Whether the client has said which messages it wants. */
+  get hasSetLevel(): boolean {
+    return this.#hasSetLevel;
   }
 
   /** Runs when the connection is over. */

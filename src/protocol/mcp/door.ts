@@ -9,6 +9,7 @@ import type { Connection } from "./connection.ts";
 import { mcpDialect } from "./dialect.ts";
 import { InputRequired } from "./input-required.ts";
 import { EVENTS } from "./methods.ts";
+import { relayNotices } from "./relay-notices.ts";
 import { McpRoutes } from "./request.ts";
 import type { ServerInfo } from "./result.ts";
 import type { Revision } from "./revision.ts";
@@ -77,7 +78,7 @@ export class McpDoor {
     return { dialect, routes: this.#table };
   }
 
-  /** After a handshake: the client is told of changes without asking. */
+  /** After a handshake: the client is told of changes and of news without asking. */
   welcome(connection: Connection, peer: Peer<Connection>): void {
     if (!this.#announcesChanges) return;
     const { tools, resources, prompts } = this.offer;
@@ -86,6 +87,7 @@ export class McpDoor {
     connection.onEnd(resources.onChange(tell(EVENTS.resourcesChanged)));
     connection.onEnd(prompts.onChange(tell(EVENTS.promptsChanged)));
     connection.onEnd(tellOfTasks(this, connection, peer));
+    relayNotices(this.offer.notices, connection, peer);
   }
 
   /** Resolves when a call that lasts is over: its client is done, or has gone, or the door closes. */

@@ -13,6 +13,7 @@ describe("relayNotices()", () => {
     const [near, far] = memoryPair({ highWater: 1_000, closeGrace: 100 });
     const connection = new Connection();
     connection.agree("2025-11-25", {}, {});
+    connection.logLevel = "info";
     const peer = new Peer(near, connection, { dialect: mcpDialect, routes: new Map() });
     const notices = new Notices();
     relayNotices(notices, connection, peer);
@@ -40,5 +41,39 @@ describe("relayNotices()", () => {
     post("nobody hears this");
     await peer.close();
     assert.match(heard.at(-1) ?? "", /last/);
+  });
+
+  it("tells the news to a client that has not said what it wants, and then what it wants", async () => {
+    const [near, far] = memoryPair({ highWater: 100_000, closeGrace: 100 });
+    const connection = new Connection();
+    connection.agree("2024-11-05", {}, {});
+    const peer = new Peer(near, connection, { dialect: mcpDialect, routes: new Map() });
+    const notices = new Notices();
+    const news = {
+      level: "info",
+      logger: "a",
+      message: "New",
+      data: { n: 1 },
+      isNews: true,
+    } as const;
+    relayNotices(notices, connection, peer);
+    notices.post(news);
+    notices.post({ level: "error", logger: "a", data: "not asked for" });
+    connection.logLevel = "warning";
+    notices.post(news);
+    notices.post({ level: "error", logger: "a", data: "asked for" });
+    const heard: unknown[] = [];
+    const ended = Promise.withResolvers<void>();
+    far.receive({
+      message: (text) => void heard.push((JSON.parse(text) as { params: unknown }).params),
+      fault() {},
+      end: () => ended.resolve(),
+    });
+    connection[Symbol.dispose]();
+    await Promise.all([peer.close(), ended.promise]);
+    assert.deepEqual(heard, [
+      { level: "info", message: "New", logger: "a", data: { n: 1 } },
+      { level: "error", logger: "a", data: "asked for" },
+    ]);
   });
 });

@@ -8,9 +8,10 @@ import { EVENTS } from "./methods.ts";
 const relaying = new WeakSet<Connection>();
 
 /**
- * Passes notices on to a client that has asked for messages of a level, from then on. Up to
- * 2025-11-25 only: later clients ask for messages by the request, and a notice belongs to none. What
- * comes while the client reads more slowly than it is told is left out.
+ * Passes notices on to a client: all of the level that it has asked for, and before it has, which
+ * leaves the choice to the server, those that are news. Up to 2025-11-25 only: later clients ask for
+ * messages by the request, and a notice belongs to none. What comes while the client reads more
+ * slowly than it is told is left out.
  */
 export function relayNotices(
   notices: Notices,
@@ -20,9 +21,11 @@ export function relayNotices(
   if (relaying.has(connection)) return;
   relaying.add(connection);
   let isBehind = false;
-  const stop = notices.on(({ level, logger, data }) => {
-    if (isBehind || !isWanted(level, connection.client.logLevel)) return;
-    const room = peer.notify(EVENTS.message, { level: MCP_LEVELS[level], logger, data });
+  const stop = notices.on(({ level, logger, data, message, isNews = false }) => {
+    if (isBehind || !(isNews || connection.hasSetLevel)) return;
+    if (!isWanted(level, connection.client.logLevel)) return;
+    const words = message === undefined ? {} : { message };
+    const room = peer.notify(EVENTS.message, { level: MCP_LEVELS[level], ...words, logger, data });
     if (room === ROOM) return;
     isBehind = true;
     void room.then(() => {

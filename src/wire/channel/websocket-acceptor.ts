@@ -15,6 +15,8 @@ export class WebSocketAcceptor implements Disposable {
   readonly #limits: Partial<ChannelLimits>;
   /** Each open socket, and how many heartbeats it has left unanswered. */
   readonly #missed = new Map<WebSocket, number>();
+  /** What the answers to handshakes carry. */
+  readonly #headers = new WeakMap<IncomingMessage, readonly string[]>();
   readonly #timer: NodeJS.Timeout;
 
   constructor(limits: Partial<ChannelLimits> = {}, heartbeat = HEARTBEAT) {
@@ -23,6 +25,9 @@ export class WebSocketAcceptor implements Disposable {
       noServer: true,
       clientTracking: false,
       ...webSocketSettings(limits),
+    });
+    this.#server.on("headers", (lines, request) => {
+      lines.push(...(this.#headers.get(request) ?? []));
     });
     // One timer for all: ten thousand idle connections need not have ten thousand.
     this.#timer = setInterval(() => this.#beat(), heartbeat).unref();
@@ -33,7 +38,14 @@ export class WebSocketAcceptor implements Disposable {
   }
 
   /** Completes the handshake. A request that is no proper upgrade is answered and never resolves. */
-  accept(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<Channel<string>> {
+  accept(
+    request: IncomingMessage,
+    socket: Duplex,
+    head: Buffer,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<Channel<string>> {
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+    if (lines.length > 0) this.#headers.set(request, lines);
     return new Promise((resolve) => {
       this.#server.handleUpgrade(request, socket, head, (ws) => resolve(this.#open(ws, socket)));
     });

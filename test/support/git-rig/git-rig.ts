@@ -87,6 +87,9 @@ export class GitRig implements AsyncDisposable {
       join(root, "bin/trunkline"),
       `exec '${process.execPath}' '${join(ROOT, "dist/trunkline.js")}' "$@"`,
     );
+    // Otherwise each use of a key with a passphrase takes gpg a tenth of a second, and far more on
+    // a busy machine.
+    writeFileSync(join(root, "gpg/gpg-agent.conf"), "s2k-count 65536\n");
     writeFileSync(config, sshConfig(ssh), { mode: 0o600 });
     writeFileSync(join(root, "home/.gitconfig"), "[init]\n\tdefaultBranch = main\n");
     rig.configure({});

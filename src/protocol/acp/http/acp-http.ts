@@ -1,12 +1,14 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
+import type { Principal } from "../../../base/principal.ts";
 import { parseMessage } from "../../../rpc/parse-message.ts";
 import { DEFAULT_PEER_LIMITS, type PeerOptions } from "../../../rpc/peer-options.ts";
 import { errorText, RpcError } from "../../../rpc/rpc-error.ts";
 import { STANDARD } from "../../../rpc/codes.ts";
 import { type ChannelLimits, resolveChannelLimits } from "../../../wire/channel.ts";
 import { readHttpBody } from "../../../wire/channel/http-body.ts";
-import { type AcpConnection, objectOf } from "../connection.ts";
+import type { AcpConnection } from "../connection.ts";
+import { objectOf } from "../json-object.ts";
 import type { AcpDoor } from "../door.ts";
 import type { JsonObject } from "../methods.ts";
 import { AcpConversation } from "../serve.ts";
@@ -47,10 +49,10 @@ export class AcpHttp {
   }
 
   /** Answers a request to the door's path. */
-  handle(request: IncomingMessage, response: ServerResponse): void {
-    if (request.method === "POST") return this.#post(request, response);
-    if (request.method === "GET") return this.#get(request, response);
-    if (request.method === "DELETE") return this.#delete(request, response);
+  handle(request: IncomingMessage, response: ServerResponse, principal: Principal): void {
+    if (request.method === "POST") return this.#post(request, response, principal);
+    if (request.method === "GET") return this.#get(request, response, principal);
+    if (request.method === "DELETE") return this.#delete(request, response, principal);
     response.setHeader("allow", "GET, POST, DELETE");
     return say(response, 405, "/acp does not take this method");
   }
@@ -61,19 +63,24 @@ export class AcpHttp {
     await Promise.all(open.map(([, conversation]) => conversation.close(grace)));
   }
 
-  #post(request: IncomingMessage, response: ServerResponse): void {
+  #post(request: IncomingMessage, response: ServerResponse, principal: Principal): void {
     const type = request.headers["content-type"]?.split(";")[0]?.trim().toLowerCase();
     if (type !== "application/json") {
       return say(response, 415, "Send one JSON-RPC message as application/json");
     }
     return readHttpBody(request, this.#limits.maxMessage, (body) => {
-      if (typeof body === "string") this.#receive(body, request, response);
+      if (typeof body === "string") this.#receive(body, request, response, principal);
       else if (body.kind === "oversize") say(response, 413, `Over ${body.limit} bytes`);
       else say(response, 400, "The body is not valid UTF-8");
     });
   }
 
-  #receive(text: string, request: IncomingMessage, response: ServerResponse): void {
+  #receive(
+    text: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+    principal: Principal,
+  ): void {
     const message = parseMessage(text, DEFAULT_PEER_LIMITS);
     if (message instanceof RpcError) return refuse(response, message);
     if (typeof message !== "object" || message === null || Array.isArray(message)) {
@@ -83,10 +90,10 @@ export class AcpHttp {
     const { id, method, params } = message as JsonObject;
     const isHello = method === "initialize" && (typeof id === "number" || typeof id === "string");
     if (isHello && request.headers[CONNECTION] === undefined) {
-      return this.#hello(text, JSON.stringify(id), response);
+      return this.#hello(text, JSON.stringify(id), response, principal);
     }
     if (isHello) return say(response, 400, "The connection is initialized already");
-    const connection = this.#find(request, response);
+    const connection = this.#find(request, response, principal);
     if (connection === undefined) return undefined;
     const named = objectOf(params).sessionId;
     const header = request.headers[SESSION];
@@ -100,12 +107,14 @@ export class AcpHttp {
     return connection.take(text, asked, typeof session === "string" ? session : undefined);
   }
 
-  #hello(text: string, id: string, response: ServerResponse): void {
+  #hello(text: string, id: string, response: ServerResponse, principal: Principal): void {
     const { door, peerOptions, onChange } = this.#options;
-    const connection = new HttpConnection(this.#limits);
-    const conversation = new AcpConversation(door, connection, peerOptions, (update, session) =>
-      connection.sendTo(session, update),
-    );
+    const connection = new HttpConnection(this.#limits, principal.id);
+    const conversation = new AcpConversation(door, connection, {
+      peer: peerOptions,
+      principal,
+      send: (update, session) => connection.sendTo(session, update),
+    });
     this.#connections.set(connection.id, [connection, conversation]);
     onChange?.("opened");
     void conversation.ended.then(async () => {
@@ -119,7 +128,7 @@ export class AcpHttp {
     });
   }
 
-  #get(request: IncomingMessage, response: ServerResponse): void {
+  #get(request: IncomingMessage, response: ServerResponse, principal: Principal): void {
     if (request.headers.accept?.toLowerCase().includes("text/event-stream") !== true) {
       if (request.headers[CONNECTION] !== undefined) {
         return say(response, 406, "Accept text/event-stream");
@@ -127,30 +136,36 @@ export class AcpHttp {
       response.setHeader("upgrade", "websocket");
       return say(response, 426, "Connect to /acp with a WebSocket, or POST initialize to it");
     }
-    const connection = this.#find(request, response);
+    const connection = this.#find(request, response, principal);
     if (connection === undefined) return undefined;
     const session = request.headers[SESSION];
     if (connection.open(typeof session === "string" ? session : "", response)) return undefined;
     return say(response, 409, "Somebody reads this stream already");
   }
 
-  #delete(request: IncomingMessage, response: ServerResponse): void {
-    const connection = this.#find(request, response);
+  #delete(request: IncomingMessage, response: ServerResponse, principal: Principal): void {
+    const connection = this.#find(request, response, principal);
     if (connection === undefined) return;
     const [, conversation] = this.#connections.get(connection.id) ?? [];
     response.writeHead(202, { "content-length": 0 }).end();
     void conversation?.close(0);
   }
 
-  #find(request: IncomingMessage, response: ServerResponse): HttpConnection | undefined {
+  #find(
+    request: IncomingMessage,
+    response: ServerResponse,
+    principal: Principal,
+  ): HttpConnection | undefined {
     const id = request.headers[CONNECTION];
     if (typeof id !== "string") {
       say(response, 400, "Acp-Connection-Id is missing: POST initialize first");
       return undefined;
     }
     const [connection] = this.#connections.get(id) ?? [];
-    if (connection === undefined) say(response, 404, "There is no such Acp-Connection-Id");
-    return connection;
+    // What belongs to somebody else is not there.
+    if (connection?.owner === principal.id) return connection;
+    say(response, 404, "There is no such Acp-Connection-Id");
+    return undefined;
   }
 
   #look(): void {

@@ -26,6 +26,8 @@ interface Way {
  */
 export class HttpConnection implements Channel<string> {
   readonly id = crypto.randomUUID();
+  /** The principal who opened it. */
+  readonly owner: string;
   readonly #limits: ChannelLimits;
   readonly #ways = new Map<string, Way>();
   /** The sessions of requests that have no answer yet, by the requests' ids. */
@@ -36,8 +38,9 @@ export class HttpConnection implements Channel<string> {
   #readAt = performance.now();
   #isOver = false;
 
-  constructor(limits: ChannelLimits) {
+  constructor(limits: ChannelLimits, owner: string) {
     this.#limits = limits;
+    this.owner = owner;
   }
 
   receive(sink: Sink<string>): void {
@@ -67,7 +70,11 @@ export class HttpConnection implements Channel<string> {
     for (const text of way.waiting.splice(0)) void events.send(eventOf(text));
     this.#unread -= way.size;
     way.size = 0;
-    response.on("close", () => (this.#readAt = performance.now()));
+    response.on("close", () => {
+      this.#readAt = performance.now();
+      // A client that makes up names must not grow the table.
+      if (way.events === events && way.waiting.length === 0) this.#ways.delete(sessionId);
+    });
     return true;
   }
 

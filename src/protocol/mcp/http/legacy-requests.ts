@@ -4,7 +4,7 @@ import { STANDARD } from "../../../rpc/codes.ts";
 import { classify, type Message } from "../../../rpc/message.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import { mcpDialect } from "../dialect.ts";
-import type { Principal } from "../principal.ts";
+import type { Principal } from "../../../base/principal.ts";
 import { LEGACY } from "../revision.ts";
 import { accepts } from "./accepts.ts";
 import type { ResolvedMcpHttpOptions } from "./options.ts";

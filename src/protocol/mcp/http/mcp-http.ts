@@ -7,7 +7,7 @@ import { RpcError } from "../../../rpc/rpc-error.ts";
 import { readHttpBody } from "../../../wire/channel/http-body.ts";
 import { claimsModern, isObject } from "../client.ts";
 import { Connection } from "../connection.ts";
-import { ANYONE, type Principal } from "../principal.ts";
+import { ANYONE, type Principal } from "../../../base/principal.ts";
 import { MODERN } from "../revision.ts";
 import { LegacyRequests } from "./legacy-requests.ts";
 import { ModernRequests } from "./modern-requests.ts";

@@ -8,7 +8,7 @@ import { RpcError } from "../../../rpc/rpc-error.ts";
 import { claimOf, claimsModern, unsupportedVersion } from "../client.ts";
 import { Connection } from "../connection.ts";
 import { mcpDialect } from "../dialect.ts";
-import type { Principal } from "../principal.ts";
+import type { Principal } from "../../../base/principal.ts";
 import { MODERN } from "../revision.ts";
 import { headerProblem, paramHeaderProblem, versionMismatch } from "./check-headers.ts";
 import { ModernExchange } from "./modern-exchange.ts";

@@ -6,7 +6,7 @@ import { type Channel, ROOM, type Topic } from "../../../wire/channel.ts";
 import { EventResponse } from "../../../wire/channel/event-response.ts";
 import { isObject } from "../client.ts";
 import { Connection } from "../connection.ts";
-import type { Principal } from "../principal.ts";
+import type { Principal } from "../../../base/principal.ts";
 import { EventLog, parseEventId } from "./event-log.ts";
 import { EventStream } from "./event-stream.ts";
 import { type ExchangeHost, LegacyExchange } from "./legacy-exchange.ts";

@@ -6,7 +6,7 @@ import type { Channel, Sink } from "../../../wire/channel.ts";
 import { EventResponse } from "../../../wire/channel/event-response.ts";
 import { encodeSse } from "../../../wire/framing/sse.ts";
 import { Connection } from "../connection.ts";
-import type { Principal } from "../principal.ts";
+import type { Principal } from "../../../base/principal.ts";
 import { accepts } from "./accepts.ts";
 import type { ResolvedMcpHttpOptions } from "./options.ts";
 import { refuse, transportError } from "./reply.ts";

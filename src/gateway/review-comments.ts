@@ -1,7 +1,7 @@
 import { join } from "node:path";
 
-import type { ReviewComments } from "../../src/agent/commands/review-comments.ts";
-import { ReviewDesk } from "../../src/review/desk.ts";
+import type { ReviewComments } from "../agent/commands/review-comments.ts";
+import { ReviewDesk } from "../review/desk.ts";
 
 const BY = "trunkline";
 

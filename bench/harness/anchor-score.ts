@@ -1,0 +1,64 @@
+import { Placing } from "../../src/review/place.ts";
+import { Versions } from "../../src/review/versions.ts";
+import type { Sample } from "./bench.ts";
+
+/** What became of a line, from 1. `undecided` is not counted, but how many are is told. */
+export type Fate =
+  | { readonly kind: "surviving" | "rewritten"; readonly line: number }
+  | { readonly kind: "gone" | "undecided" };
+
+/** Counts how well lines are followed whose fate is known. */
+export class AnchorScore {
+  readonly #counts = { surviving: 0, rewritten: 0, gone: 0, undecided: 0 };
+  readonly #right = { surviving: 0, rewritten: 0, gone: 0 };
+  #exact = 0;
+  #wrongExact = 0;
+  #misplaced = 0;
+  #milliseconds = 0;
+
+  /**
+   * Comments on every line of the first text, and looks for it in the last as the program does: by
+   * these two, and where that leaves a doubt by those between them.
+   */
+  placeAll(texts: readonly (readonly string[])[], fateOf: (at: number) => Fate): void {
+    const before = texts[0] ?? [];
+    const direct = new Placing(before, texts.at(-1) ?? []);
+    const versions = new Versions(texts);
+    for (const [at, text] of before.entries()) {
+      // Nobody has anything to say of an empty line or a brace.
+      if (!/[\p{L}\p{N}]/u.test(text)) continue;
+      const fate = fateOf(at);
+      this.#counts[fate.kind]++;
+      if (fate.kind === "undecided") continue;
+      const began = performance.now();
+      const first = direct.place(at, at);
+      const place = first.confidence === "exact" ? first : versions.place(at, at);
+      this.#milliseconds += performance.now() - began;
+      const isRight = place.line === ("line" in fate ? fate.line : undefined);
+      if (isRight) this.#right[fate.kind]++;
+      else if (place.line !== undefined) this.#misplaced++;
+      if (place.confidence !== "exact") continue;
+      this.#exact++;
+      if (!isRight) this.#wrongExact++;
+    }
+  }
+
+  get sample(): Sample {
+    const { surviving, rewritten, gone, undecided } = this.#counts;
+    const share = (kind: "surviving" | "rewritten" | "gone"): number =>
+      (100 * this.#right[kind]) / Math.max(1, this.#counts[kind]);
+    return {
+      lines: surviving + rewritten + gone,
+      surviving: share("surviving"),
+      gone: share("gone"),
+      rewritten: share("rewritten"),
+      goneLines: gone,
+      rewrittenLines: rewritten,
+      undecided,
+      misplaced: this.#misplaced,
+      exact: this.#exact,
+      wrongExact: this.#wrongExact,
+      time: (1000 * this.#milliseconds) / Math.max(1, surviving + rewritten + gone),
+    };
+  }
+}

@@ -1,0 +1,68 @@
+import { TrunklineError } from "../base/errors.ts";
+import type { ContentBlock, McpServer } from "../session/agent.ts";
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+/** What another agent said it takes. What it did not offer it is not sent. */
+export class ExternalOffer {
+  readonly #name: string;
+  readonly #capabilities: JsonObject;
+
+  constructor(name: string, capabilities: JsonObject) {
+    this.#name = name;
+    this.#capabilities = capabilities;
+  }
+
+  get loads(): boolean {
+    return this.#capabilities.loadSession === true;
+  }
+
+  get resumes(): boolean {
+    return this.#session("resume");
+  }
+
+  get closes(): boolean {
+    return this.#session("close");
+  }
+
+  get takesDirectories(): boolean {
+    return this.#session("additionalDirectories");
+  }
+
+  takesServer({ type }: McpServer): boolean {
+    const offered = objectOf(this.#capabilities.mcpCapabilities);
+    return type === undefined || (typeof type === "string" && offered[type] === true);
+  }
+
+  /** The prompt in the kinds of content that it takes: every agent takes text and links. */
+  fit(prompt: readonly ContentBlock[]): ContentBlock[] {
+    const { image, audio, embeddedContext } = objectOf(this.#capabilities.promptCapabilities);
+    return prompt.map((block) => {
+      if (block.type === "resource" && embeddedContext !== true) return this.#unfold(block);
+      if (block.type === "image" && image !== true) throw this.#refuse("images");
+      if (block.type === "audio" && audio !== true) throw this.#refuse("sound");
+      return block;
+    });
+  }
+
+  #unfold(block: ContentBlock): ContentBlock {
+    const { uri, text } = objectOf(block.resource);
+    const name = String(uri);
+    if (typeof text !== "string") return { type: "resource_link", uri: name, name };
+    return { type: "text", text: `<context uri=${JSON.stringify(name)}>\n${text}\n</context>` };
+  }
+
+  #refuse(what: string): TrunklineError {
+    const why = `Agent '${this.#name}' takes no ${what}. Leave them out, or choose another agent.`;
+    return new TrunklineError("usage", why);
+  }
+
+  #session(name: string): boolean {
+    const offered = objectOf(this.#capabilities.sessionCapabilities)[name];
+    return offered !== undefined && offered !== null;
+  }
+}
+
+function objectOf(value: unknown): JsonObject {
+  return typeof value === "object" && value !== null ? (value as JsonObject) : {};
+}

@@ -1,0 +1,104 @@
+import { resolve } from "node:path";
+
+import type {
+  CreateTerminalParams,
+  ElicitParams,
+  PermissionParams,
+  ReadFileParams,
+  TerminalParams,
+  WriteFileParams,
+} from "../protocol/acp/schema.gen.ts";
+import type { SessionUpdate, Turn } from "../session/agent.ts";
+import { type AgentIdentity, identityVariables } from "./agent-identity.ts";
+import { ExternalFiles } from "./external-files.ts";
+import { ExternalTerminals } from "./external-terminals.ts";
+
+export interface ExternalServicesOptions {
+  readonly cwd: string;
+  readonly additionalDirectories: readonly string[];
+  readonly identity: AgentIdentity | undefined;
+  /** What the agent works on now. */
+  readonly turn: () => Turn | undefined;
+  readonly say: (update: SessionUpdate) => void;
+}
+
+/** How often a command that runs long is counted as progress. */
+const ALIVE_EVERY = 5_000;
+
+/** What another agent asks of us in one conversation: of the editor where it offers that. */
+export class ExternalServices {
+  readonly terminals: ExternalTerminals;
+  readonly #options: ExternalServicesOptions;
+  readonly #files: ExternalFiles;
+
+  constructor(options: ExternalServicesOptions) {
+    this.#options = options;
+    this.terminals = new ExternalTerminals(options.say);
+    this.#files = new ExternalFiles([options.cwd, ...options.additionalDirectories]);
+  }
+
+  async permission({ toolCall, options, _meta }: PermissionParams): Promise<unknown> {
+    const turn = this.#turn;
+    if (turn === undefined) return { outcome: { outcome: "cancelled" } };
+    const meta = _meta ? { _meta } : {};
+    const asked = await turn.requestPermission({ toolCall, options, ...meta });
+    if (asked.outcome === "cancelled") return { outcome: { outcome: "cancelled" } };
+    return { outcome: { outcome: "selected", optionId: asked.optionId } };
+  }
+
+  /** Through the editor where it offers that, so that what is not saved yet counts. */
+  async readTextFile({ path, line, limit }: ReadFileParams): Promise<unknown> {
+    const range = {
+      ...(typeof line === "number" ? { line } : {}),
+      ...(typeof limit === "number" ? { limit } : {}),
+    };
+    const place = await this.#files.within(path);
+    const read = this.#turn?.client.fs?.readTextFile;
+    // Editors know their files by the names that people use.
+    const content = read ? await read(resolve(path), range) : await this.#files.read(place, range);
+    return { content };
+  }
+
+  async writeTextFile({ path, content }: WriteFileParams): Promise<unknown> {
+    const place = await this.#files.within(path);
+    const write = this.#turn?.client.fs?.writeTextFile;
+    if (write !== undefined) await write(resolve(path), content);
+    else await this.#files.write(place, content);
+    return {};
+  }
+
+  /** At the editor where it offers that, so that people see it; else here, in the workspace. */
+  async createTerminal(params: CreateTerminalParams): Promise<unknown> {
+    const { command, args, env, outputByteLimit } = params;
+    const cwd = await this.#files.within(params.cwd ?? this.#options.cwd);
+    const variables = [...identityVariables(this.#options.identity), ...(env ?? [])];
+    const options = {
+      command,
+      cwd,
+      ...(args ? { args } : {}),
+      ...(variables.length > 0 ? { env: variables } : {}),
+      ...(typeof outputByteLimit === "number" ? { outputByteLimit } : {}),
+    };
+    const terminalId = await this.terminals.create(options, this.#turn?.client.terminal);
+    return { terminalId };
+  }
+
+  async waitForExit({ terminalId }: TerminalParams): Promise<unknown> {
+    const terminal = this.terminals.find(terminalId);
+    const alive = setInterval(() => this.#turn?.progressed(), ALIVE_EVERY);
+    try {
+      return await terminal.waitForExit();
+    } finally {
+      clearInterval(alive);
+    }
+  }
+
+  async elicit(question: ElicitParams): Promise<unknown> {
+    const elicit = this.#turn?.client.elicit;
+    return (await elicit?.({ ...question })) ?? { action: "cancel" };
+  }
+
+  get #turn(): Turn | undefined {
+    return this.#options.turn();
+  }
+}

@@ -1,0 +1,130 @@
+import { type ChildExit, OwnedChild } from "../base/child-process.ts";
+import type { Terminal, TerminalExit, TerminalOptions, TerminalOutput } from "../session/agent.ts";
+import { harmlessVariables } from "./hide-secrets.ts";
+
+/** What is kept where the agent does not say. */
+const USUAL_OUTPUT = 1024 * 1024;
+const MOST_OUTPUT = 8 * USUAL_OUTPUT;
+/** What a command left behind may keep its output open for good. */
+const STREAM_GRACE = 200;
+
+/** A command that runs here, for an agent whose editor has no terminals. */
+export class ExternalTerminal implements Terminal {
+  readonly terminalId = crypto.randomUUID();
+  readonly #child: OwnedChild;
+  readonly #kept: KeptOutput;
+  readonly #ended: Promise<TerminalExit>;
+  #exit: TerminalExit | undefined;
+
+  private constructor(child: OwnedChild, limit: number, heard: () => void) {
+    this.#child = child;
+    this.#kept = new KeptOutput(limit);
+    child.stdin.end();
+    child.stdout.on("data", (bytes: Buffer) => {
+      this.#kept.add(bytes);
+      heard();
+    });
+    child.stdout.on("error", () => {});
+    this.#ended = this.#end();
+  }
+
+  /** Starts it in a process group of its own, without our secrets. `heard` is told of output. */
+  static async start(
+    options: TerminalOptions & { readonly cwd: string },
+    heard: () => void = () => {},
+  ): Promise<ExternalTerminal> {
+    const { command, args = [], env = [], cwd, outputByteLimit = USUAL_OUTPUT } = options;
+    // One stream, so that what it says keeps its order. A command without arguments is a line.
+    const script = args.length > 0 ? 'exec 2>&1; exec "$0" "$@"' : 'exec 2>&1; eval "$0"';
+    const child = await OwnedChild.start({
+      command: "/bin/sh",
+      args: ["-c", script, command, ...args],
+      env: {
+        ...harmlessVariables(process.env),
+        ...Object.fromEntries(env.map(({ name, value }) => [name, value])),
+      },
+      cwd,
+    });
+    return new ExternalTerminal(child, Math.min(outputByteLimit, MOST_OUTPUT), heard);
+  }
+
+  async output(): Promise<TerminalOutput> {
+    return this.said;
+  }
+
+  /** The same, at once. */
+  get said(): TerminalOutput {
+    const { text, isCut } = this.#kept;
+    const exitStatus = this.#exit === undefined ? {} : { exitStatus: this.#exit };
+    return { output: text, truncated: isCut, ...exitStatus };
+  }
+
+  waitForExit(): Promise<TerminalExit> {
+    return this.#ended;
+  }
+
+  async kill(): Promise<void> {
+    this.#child.kill();
+    await this.#ended;
+  }
+
+  release(): Promise<void> {
+    return this.kill();
+  }
+
+  async #end(): Promise<TerminalExit> {
+    const { stdout } = this.#child;
+    const closed = new Promise((resolve) => stdout.once("close", resolve));
+    const exit = await this.#child.exit;
+    const grace = setTimeout(() => stdout.destroy(), STREAM_GRACE);
+    await closed;
+    clearTimeout(grace);
+    this.#exit = statusOf(exit);
+    return this.#exit;
+  }
+}
+
+function statusOf(exit: ChildExit): TerminalExit {
+  return typeof exit === "number" ? { exitCode: exit } : { exitCode: null, signal: exit };
+}
+
+/** The last bytes of what a command says. */
+class KeptOutput {
+  readonly #limit: number;
+  #pieces: Buffer[] = [];
+  #size = 0;
+  #isCut = false;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  get isCut(): boolean {
+    return this.#isCut;
+  }
+
+  get text(): string {
+    this.#trim();
+    return this.#pieces[0]?.toString("utf8") ?? "";
+  }
+
+  add(bytes: Buffer): void {
+    this.#pieces.push(bytes);
+    this.#size += bytes.length;
+    // Cut seldom: each cut copies.
+    if (this.#size > this.#limit * 2 + 65_536) this.#trim();
+  }
+
+  #trim(): void {
+    let kept = Buffer.concat(this.#pieces);
+    if (kept.length > this.#limit) {
+      this.#isCut = true;
+      let from = kept.length - this.#limit;
+      // Not within a character.
+      while (from < kept.length && ((kept[from] ?? 0) & 0xc0) === 0x80) from++;
+      kept = Buffer.from(kept.subarray(from));
+    }
+    this.#pieces = [kept];
+    this.#size = kept.length;
+  }
+}

@@ -1,0 +1,110 @@
+import { TrunklineError } from "../base/errors.ts";
+import type { SessionUpdate, Terminal, TerminalHost, TerminalOptions } from "../session/agent.ts";
+import { ExternalTerminal } from "./external-terminal.ts";
+import { fenced } from "./fenced.ts";
+
+/** Terminals that a conversation may have at once. */
+const MOST = 32;
+/** How often what a command has said so far is shown. */
+const SHOW_EVERY = 500;
+
+type Content = Readonly<Record<string, unknown>>;
+type Options = TerminalOptions & { readonly cwd: string };
+
+/** A tool call that shows terminals of ours, whose ids editors do not know. */
+interface Showing {
+  readonly toolCallId: unknown;
+  readonly content: readonly Content[];
+}
+
+/** The terminals of one conversation: at the editor where it offers them, else here. */
+export class ExternalTerminals {
+  readonly #terminals = new Map<string, Terminal>();
+  readonly #showing = new Map<string, Showing>();
+  readonly #shownAt = new Map<string, number>();
+  readonly #show: (update: SessionUpdate) => void;
+
+  /** `show` is how a tool call is shown anew when its command has said more. */
+  constructor(show: (update: SessionUpdate) => void) {
+    this.#show = show;
+  }
+
+  async create(options: Options, host: TerminalHost | undefined): Promise<string> {
+    if (this.#terminals.size >= MOST) {
+      const why = `Cannot open a terminal: ${MOST} are open. Release one first.`;
+      throw new TrunklineError("limit", why);
+    }
+    const terminal = host === undefined ? await this.#start(options) : await host.create(options);
+    this.#terminals.set(terminal.terminalId, terminal);
+    return terminal.terminalId;
+  }
+
+  find(id: string): Terminal {
+    const terminal = this.#terminals.get(id);
+    if (terminal !== undefined) return terminal;
+    throw new TrunklineError("not-found", `There is no terminal '${id.slice(0, 64)}'.`);
+  }
+
+  async release(id: string): Promise<void> {
+    const terminal = this.find(id);
+    try {
+      // The last that it says is shown before it is forgotten.
+      await terminal.release();
+    } finally {
+      this.#terminals.delete(id);
+    }
+    this.#showing.delete(id);
+    this.#shownAt.delete(id);
+  }
+
+  /** Ends all of them. */
+  async clear(): Promise<void> {
+    const ids = [...this.#terminals.keys()];
+    await Promise.allSettled(ids.map((id) => this.release(id)));
+  }
+
+  /** An update as editors can show it: what our own terminals say is text in it. */
+  translate(update: SessionUpdate): SessionUpdate {
+    const { content, toolCallId } = update;
+    if (!Array.isArray(content)) return update;
+    const parts = content as readonly Content[];
+    const own = parts.map(({ terminalId }) => String(terminalId)).filter((id) => this.#isOwn(id));
+    if (own.length === 0) return update;
+    for (const id of own) this.#showing.set(id, { toolCallId, content: parts });
+    return { ...update, content: parts.map((part) => this.#render(part)) };
+  }
+
+  #isOwn(id: string): boolean {
+    return this.#terminals.get(id) instanceof ExternalTerminal;
+  }
+
+  async #start(options: Options): Promise<ExternalTerminal> {
+    const terminal = await ExternalTerminal.start(options, () => {
+      const { terminalId: id } = terminal;
+      const now = performance.now();
+      if (now - (this.#shownAt.get(id) ?? 0) < SHOW_EVERY) return;
+      this.#shownAt.set(id, now);
+      this.#refresh(id);
+    });
+    void terminal.waitForExit().then(() => this.#refresh(terminal.terminalId));
+    return terminal;
+  }
+
+  #refresh(id: string): void {
+    const showing = this.#showing.get(id);
+    if (showing === undefined) return;
+    const { toolCallId } = showing;
+    const content = showing.content.map((part) => this.#render(part));
+    this.#show({ sessionUpdate: "tool_call_update", toolCallId, content });
+  }
+
+  #render(part: Content): Content {
+    const terminal = this.#terminals.get(String(part.terminalId));
+    if (part.type !== "terminal" || !(terminal instanceof ExternalTerminal)) return part;
+    const { output, exitStatus } = terminal.said;
+    const { exitCode, signal } = exitStatus ?? {};
+    const end = exitStatus === undefined ? "" : `\n(${signal ?? `exit code ${exitCode}`})`;
+    const text = fenced(`${output.trimEnd()}${end}`);
+    return { type: "content", content: { type: "text", text } };
+  }
+}

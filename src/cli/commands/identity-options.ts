@@ -1,0 +1,8 @@
+/** Options and arguments that many commands about identities have. */
+export const json = { type: "boolean", describe: "Print JSON" } as const;
+export const repo = {
+  type: "string",
+  value: "DIR",
+  describe: "The repository, instead of the one in the current folder",
+} as const;
+export const name = { name: "NAME", describe: "The identity" } as const;

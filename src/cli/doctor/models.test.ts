@@ -1,0 +1,33 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import type { LoadedConfig } from "../../gateway/config/config.ts";
+import { defaultConfig } from "../../gateway/config/defaults.ts";
+import { checkModels } from "./models.ts";
+
+function loaded(models: object = {}): LoadedConfig {
+  const config = defaultConfig("/nonexistent");
+  const merged = { ...config, models: { ...config.models, local: false, ...models } };
+  return { config: merged, origins: new Map(), warnings: [], files: [] };
+}
+
+describe("checkModels()", () => {
+  it("finds nothing wrong where there is no language model", async () => {
+    const [finding, ...more] = await checkModels(loaded(), {});
+    assert.deepEqual([finding?.state, more.length], ["ok", 0]);
+    assert.match(finding?.says ?? "", /no language model/);
+  });
+
+  it("warns of a provider that does not answer, and never shows its key", async () => {
+    const env = { OPENAI_API_KEY: "sk-secret", OPENAI_BASE_URL: "http://127.0.0.1:1/v1" };
+    const findings = await checkModels(loaded(), env);
+    assert.match(findings[0]?.says ?? "", /openai has not said what it has/);
+    assert.equal(findings[0]?.state, "warn");
+    assert.doesNotMatch(JSON.stringify(findings), /sk-secret/);
+  });
+
+  it("warns of a default that is not there", async () => {
+    const findings = await checkModels(loaded({ default: "nobody/none" }), {});
+    assert.match(findings.at(-1)?.says ?? "", /nobody\/none, which is not there/);
+  });
+});

@@ -1,0 +1,58 @@
+import { text as readAll } from "node:stream/consumers";
+
+import { ModelDesk } from "../gateway/model-desk.ts";
+import { askSecret } from "./ask-secret.ts";
+import type { Invocation } from "./command.ts";
+import { printable } from "./printable.ts";
+import { quietHouse } from "./quiet-house.ts";
+
+type Printing = { readonly json?: boolean };
+
+/** `trunkline models list` */
+export async function list(invocation: Invocation<Printing>): Promise<number> {
+  const { values, out, err } = invocation;
+  const listed = await (await open(invocation)).list();
+  if (values.json) {
+    out(`${JSON.stringify(listed, null, 2)}\n`);
+    return 0;
+  }
+  const { models, unanswered } = listed;
+  const widest = Math.max(...models.map(({ id }) => id.length));
+  for (const { id, name, isDefault } of models) {
+    out(`${isDefault ? "*" : " "} ${printable(id).padEnd(widest)}  ${printable(name)}\n`);
+  }
+  for (const [provider, why] of Object.entries(unanswered)) {
+    err(`${printable(provider)} has not said what it has: ${printable(why)}\n`);
+  }
+  if (models.length === 1) {
+    err("There is no language model. Set a provider's key, or start one on this machine.\n");
+  }
+  return 0;
+}
+
+/** `trunkline models key set VARIABLE` */
+export async function setKey(invocation: Invocation<Printing>): Promise<number> {
+  const { values, positionals, out } = invocation;
+  const [variable = ""] = positionals;
+  const desk = await open(invocation);
+  // Never from the command line, which all can see.
+  const key = await (process.stdin.isTTY ? askSecret("Key: ") : readAll(process.stdin));
+  const where = await desk.saveKey(variable, key);
+  if (values.json) out(`${JSON.stringify({ variable, where }, null, 2)}\n`);
+  else out(`Stored ${printable(variable)} in ${printable(where)}.\n`);
+  return 0;
+}
+
+/** `trunkline models key clear VARIABLE` */
+export async function clearKey(invocation: Invocation<Printing>): Promise<number> {
+  const { values, positionals, out } = invocation;
+  const [variable = ""] = positionals;
+  const wasThere = await (await open(invocation)).clearKey(variable);
+  if (values.json) out(`${JSON.stringify({ variable, wasThere }, null, 2)}\n`);
+  else out(wasThere ? `Forgot ${printable(variable)}.\n` : "There was none.\n");
+  return 0;
+}
+
+async function open(invocation: Invocation): Promise<ModelDesk> {
+  return new ModelDesk(await quietHouse(invocation), invocation.env);
+}

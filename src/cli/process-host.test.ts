@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { closeSync, mkdtempDisposableSync, openSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import type { Output } from "./host.ts";
+import { PlainOutput } from "./process-host.ts";
+
+/** A file to write to, and a stream that is opened on demand. */
+function sample() {
+  const folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-output-"));
+  const path = join(folder.path, "out");
+  const fd = openSync(path, "w");
+  const written: string[] = [];
+  const stream: Output = {
+    isTTY: true,
+    columns: 72,
+    write: (text) => written.push(Buffer.from(text).toString()),
+    on: () => undefined,
+  };
+  return {
+    fd,
+    written,
+    stream,
+    text: () => readFileSync(path, "utf8"),
+    [Symbol.dispose]: () => {
+      closeSync(fd);
+      folder.remove();
+    },
+  };
+}
+
+describe("PlainOutput", () => {
+  it("writes without opening a stream", () => {
+    using file = sample();
+    const output = new PlainOutput(file.fd, () => assert.fail("It was opened"));
+    output.write("one\n");
+    output.write("zwei ü\n");
+    assert.equal(file.text(), "one\nzwei ü\n");
+  });
+
+  it("writes to the stream once somebody has asked what it is like", () => {
+    using file = sample();
+    const output = new PlainOutput(file.fd, () => file.stream);
+    output.write("before\n");
+    assert.equal(output.isTTY, true);
+    assert.equal(output.columns, 72);
+    output.write("after\n");
+    assert.equal(file.text(), "before\n");
+    assert.deepEqual(file.written, ["after\n"]);
+  });
+
+  it("leaves to the stream what cannot be written at once", () => {
+    using file = sample();
+    const closed = openSync("/dev/null", "r");
+    const output = new PlainOutput(closed, () => file.stream);
+    output.write("late\n");
+    closeSync(closed);
+    assert.deepEqual(file.written, ["late\n"]);
+  });
+});

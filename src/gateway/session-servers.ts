@@ -1,0 +1,66 @@
+import { join } from "node:path";
+
+import type { OpenServers } from "../agent/session-servers.ts";
+import type { McpServer } from "../session/agent.ts";
+import { Offer } from "../tool/offer.ts";
+import type { ToolboxOptions } from "../tool/toolbox.ts";
+import type { UpstreamSettings } from "../upstream/settings.ts";
+import { type UpstreamTable, Upstreams } from "../upstream/upstreams.ts";
+import type { ChannelLimits } from "../wire/channel.ts";
+
+export interface SessionServersOptions {
+  /** The folder of all state. */
+  readonly data: string;
+  readonly toolbox?: ToolboxOptions;
+  readonly channelLimits?: Partial<ChannelLimits>;
+}
+
+/** The MCP servers that sessions bring along, as upstreams of each session alone. */
+export function sessionServers(options: SessionServersOptions): OpenServers {
+  const { data, toolbox, channelLimits } = options;
+  return async (servers, { cwd, log }) => {
+    const offer = new Offer(toolbox);
+    const upstreams = new Upstreams({
+      offer,
+      folder: join(data, "session-servers"),
+      log,
+      ...(channelLimits === undefined ? {} : { channelLimits }),
+    });
+    await upstreams.configure(tableOf(servers, cwd));
+    return {
+      tools: offer.tools,
+      known: () => upstreams.known(),
+      status: () =>
+        upstreams.status().map(({ name, state, lastError }) => ({
+          name,
+          isKnown: state === "up" || (state === "idle" && lastError === undefined),
+          ...(lastError === undefined ? {} : { lastError }),
+        })),
+      [Symbol.asyncDispose]: () => upstreams[Symbol.asyncDispose](),
+    };
+  };
+}
+
+/** Editors may give two servers one name; neither is lost. */
+function tableOf(servers: readonly McpServer[], cwd: string): UpstreamTable {
+  const table = new Map<string, UpstreamSettings>();
+  for (const server of servers) {
+    let { name } = server;
+    for (let count = 2; table.has(name); count++) name = `${server.name}-${count}`;
+    table.set(name, settingsOf(server, cwd));
+  }
+  return Object.fromEntries(table);
+}
+
+function settingsOf(server: McpServer, cwd: string): UpstreamSettings {
+  const { type, url, headers, command, args, env } = server;
+  if (typeof url === "string") {
+    return { url, headers: pairs(headers), ...(typeof type === "string" ? { type } : {}) };
+  }
+  return { command: command as string, args: (args ?? []) as string[], env: pairs(env), cwd };
+}
+
+function pairs(list: unknown): Record<string, string> {
+  const entries = (list ?? []) as readonly { readonly name: string; readonly value: string }[];
+  return Object.fromEntries(entries.map(({ name, value }) => [name, value]));
+}

@@ -1,0 +1,91 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { AcpHouse, type TestClient } from "../../../test/support/acp-house.ts";
+import { chunk } from "../../../test/support/scripted-agent.ts";
+
+describe("the ACP door, for clients whose principals are known", { timeout: 30_000 }, () => {
+  const place = { cwd: "/tmp", mcpServers: [] };
+
+  async function come(house: AcpHouse, id?: string, name?: string): Promise<TestClient> {
+    const client = house.connect({}, id === undefined ? undefined : { id, name });
+    await client.initialize();
+    return client;
+  }
+
+  it("has nobody find the sessions of others, open or not", async () => {
+    await using house = await AcpHouse.open();
+    const ann = await come(house, "token ann", "ann");
+    const bob = await come(house, "token bob", "bob");
+    const { sessionId } = await ann.ask("session/new", place);
+    const prompt = [{ type: "text", text: "x" }];
+    const others = async (): Promise<void> => {
+      for (const [method, params] of [
+        ["session/load", place],
+        ["session/resume", place],
+        ["session/fork", place],
+        ["session/prompt", { prompt }],
+        ["session/set_mode", { modeId: "architect" }],
+        ["session/set_model", { modelId: "openai/gpt-4" }],
+        ["session/set_config_option", { configId: "mode", value: "build" }],
+        ["session/close", {}],
+        ["session/delete", {}],
+      ] as const) {
+        await assert.rejects(bob.ask(method, { sessionId, ...params }), { code: -31900 }, method);
+      }
+      assert.deepEqual((await bob.ask("session/list", {})).sessions, []);
+    };
+    await others();
+    await ann.ask("session/close", { sessionId });
+    await others();
+    assert.equal((await ann.ask("session/list", {})).sessions.length, 1);
+    await ann.ask("session/load", { sessionId, ...place });
+    const fork = await ann.ask("session/fork", { sessionId, ...place });
+    assert.equal((await ann.ask("session/list", {})).sessions.length, 2);
+    await assert.rejects(bob.ask("session/load", { sessionId: fork.sessionId, ...place }));
+    await ann.ask("session/delete", { sessionId });
+    assert.equal((await ann.ask("session/list", {})).sessions.length, 1);
+  });
+
+  it("lets nobody cancel the turns of others", async () => {
+    const release = Promise.withResolvers<void>();
+    await using house = await AcpHouse.open({
+      script: async (turn) => {
+        await turn.update(chunk("working"));
+        await release.promise;
+      },
+    });
+    const ann = await come(house, "token ann");
+    const bob = await come(house, "token bob");
+    const { sessionId } = await ann.ask("session/new", place);
+    const end = ann.prompt(String(sessionId), "x");
+    await ann.find(() => ann.text === "working");
+    bob.send({ jsonrpc: "2.0", method: "session/cancel", params: { sessionId } });
+    await bob.ask("session/list", {});
+    release.resolve();
+    assert.deepEqual(await end, { stopReason: "end_turn" });
+  });
+
+  it("shows everything to whoever runs the program, and names people by their tokens", async () => {
+    await using house = await AcpHouse.open();
+    const ann = await come(house, "token ann", "ann");
+    const { sessionId } = await ann.ask("session/new", place);
+    await ann.prompt(String(sessionId), "x");
+    const own = await come(house);
+    assert.equal((await own.ask("session/list", {})).sessions.length, 1);
+    await own.ask("session/load", { sessionId, ...place });
+    const prompts: unknown[] = [];
+    for await (const { message } of house.log.read(String(sessionId))) {
+      const { kind, by } = message as { kind: string; by?: string };
+      if (kind === "prompt") prompts.push(by);
+    }
+    assert.deepEqual(prompts, ["ann"]);
+    const free = await own.ask("session/new", place);
+    const stranger = await come(house, "");
+    const { sessions } = await stranger.ask("session/list", {});
+    assert.deepEqual(
+      sessions.map((one: { sessionId: string }) => one.sessionId),
+      [free.sessionId],
+    );
+  });
+});

@@ -1,0 +1,142 @@
+import { ACP } from "../../../rpc/codes.ts";
+import { RpcError } from "../../../rpc/rpc-error.ts";
+import type { ClientMethod, Shown } from "../../../session/client.ts";
+import type { Codec, Hello, Implementation } from "../codec.ts";
+import { isObject, objectOf, ours } from "../json-object.ts";
+import type { JsonObject } from "../methods.ts";
+import type { InitializeParams } from "../schema.gen.ts";
+import { MessageIds } from "./message-ids.ts";
+import { optionsInV2 } from "./options.ts";
+import { toolCallInV2, updateInV2 } from "./update.ts";
+
+type State = "idle" | "running" | "requires_action";
+
+/** What a client was told of one session. */
+interface Told {
+  readonly ids: MessageIds;
+  state: State;
+  /** Questions that it has not answered. */
+  questions: number;
+}
+
+const CAPABILITIES = {
+  session: {
+    prompt: { image: {}, embeddedContext: {} },
+    mcp: { stdio: {}, http: {} },
+    delete: {},
+    fork: {},
+    additionalDirectories: {},
+  },
+} as const;
+
+/**
+ * Version 2, a draft. A prompt is answered when it is taken, and that its turn is over is told by
+ * `state_update`; messages have ids, and tool calls, plans, diffs and options another shape.
+ */
+export class V2Codec implements Codec {
+  readonly version = 2;
+  readonly isEchoed = true;
+  readonly #told = new Map<string, Told>();
+
+  name({ info }: InitializeParams): string | undefined {
+    return info?.name;
+  }
+
+  capabilities({ capabilities }: InitializeParams): ReturnType<Codec["capabilities"]> {
+    const elicitation = objectOf(capabilities?.elicitation);
+    return {
+      // These are not in this version.
+      readTextFile: false,
+      writeTextFile: false,
+      terminal: false,
+      forms: isObject(elicitation.form),
+      pages: isObject(elicitation.url),
+      // These need not be offered.
+      notices: true,
+      compaction: true,
+    };
+  }
+
+  hello(info: Implementation): Hello {
+    return { protocolVersion: 2, info, capabilities: CAPABILITIES, authMethods: [] };
+  }
+
+  update(sessionId: string, { seq, text }: Shown): string | undefined {
+    const told = this.#of(sessionId);
+    const update = JSON.parse(text) as JsonObject & { readonly sessionUpdate: string };
+    const { turn } = ours(update._meta);
+    if (update.sessionUpdate === "session_info_update" && isObject(turn)) {
+      return this.#turned(told, turn);
+    }
+    const shown = updateInV2(told.ids.put(update, seq));
+    return shown && JSON.stringify(shown);
+  }
+
+  question(method: ClientMethod, params: object): object {
+    if (method !== "session/request_permission") return params;
+    const { sessionId, toolCall, options, _meta } = params as JsonObject;
+    const { title } = objectOf(toolCall);
+    return {
+      sessionId,
+      title: typeof title === "string" ? title : "The agent asks for permission",
+      subject: { type: "tool_call", toolCall: toolCallInV2(objectOf(toolCall)) },
+      options,
+      ...(_meta === undefined ? {} : { _meta }),
+    };
+  }
+
+  answer(method: string, result: unknown): unknown {
+    if (method === "session/close" || method === "session/delete") return {};
+    if (!isObject(result) || !("configOptions" in result || "modes" in result)) return result;
+    const { modes: _modes, models: _models, configOptions, ...rest } = result;
+    return { ...rest, configOptions: optionsInV2(configOptions) };
+  }
+
+  /** What the message specification has a number of its own for has one here, too. */
+  failure(error: unknown, params: unknown): unknown {
+    if (!(error instanceof RpcError) || error.code !== ACP.sessionNotFound.code) return error;
+    const { sessionId } = objectOf(params);
+    return RpcError.of(ACP.resourceNotFound, undefined, { ...objectOf(error.data), sessionId });
+  }
+
+  asking(sessionId: string, change: 1 | -1): string | undefined {
+    const told = this.#of(sessionId);
+    told.questions += change;
+    // One that is answered or withdrawn after the end changes nothing.
+    if (change === -1 && (told.questions > 0 || told.state !== "requires_action")) return undefined;
+    return this.#tell(told, change === 1 ? "requires_action" : "running");
+  }
+
+  state(sessionId: string, isRunning: boolean): string | undefined {
+    const told = this.#of(sessionId);
+    told.state = "idle";
+    if (!isRunning) return stateUpdate("idle");
+    return this.#tell(told, told.questions > 0 ? "requires_action" : "running");
+  }
+
+  #turned(told: Told, { state, error }: JsonObject): string | undefined {
+    if (state === "running") return this.#tell(told, "running");
+    told.state = "idle";
+    if (state !== "interrupted") return stateUpdate("idle", { stopReason: state });
+    const message = typeof error === "string" ? error : "The turn was interrupted";
+    return stateUpdate("idle", { stopReason: "error", error: { code: -32603, message } });
+  }
+
+  #tell(told: Told, state: State): string | undefined {
+    if (told.state === state) return undefined;
+    told.state = state;
+    return stateUpdate(state);
+  }
+
+  #of(sessionId: string): Told {
+    const known = this.#told.get(sessionId);
+    if (known !== undefined) return known;
+    const told: Told = { ids: new MessageIds(), state: "idle", questions: 0 };
+    this.#told.set(sessionId, told);
+    return told;
+  }
+}
+
+function stateUpdate(state: State, more: object = {}): string {
+  return JSON.stringify({ sessionUpdate: "state_update", state, ...more });
+}

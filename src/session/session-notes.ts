@@ -1,0 +1,41 @@
+import type { ChosenSettings } from "./agent.ts";
+import type { HeldSession, SessionStore } from "./store.ts";
+
+export interface Notes {
+  /** Who began it, where the transport knew. */
+  readonly owner?: string;
+  readonly chosen?: ChosenSettings;
+  readonly memory?: unknown;
+  /** The turn that is running, to be found interrupted by whoever opens the session next. */
+  readonly turn?: string | undefined;
+}
+
+/** What a session keeps about itself beside its events. */
+export class SessionNotes {
+  readonly #store: SessionStore;
+  readonly #key: number;
+  #title: string | undefined;
+  #notes: Notes;
+
+  constructor(store: SessionStore, { key, record }: HeldSession) {
+    this.#store = store;
+    this.#key = key;
+    this.#title = record.title;
+    this.#notes = record.notes;
+  }
+
+  get title(): string | undefined {
+    return this.#title;
+  }
+
+  get kept(): Notes {
+    return this.#notes;
+  }
+
+  /** Changes what is given, and leaves the rest. */
+  async keep(notes: Notes, more: { title?: string; updated?: number } = {}): Promise<void> {
+    this.#notes = { ...this.#notes, ...notes };
+    this.#title = more.title ?? this.#title;
+    await this.#store.describe(this.#key, { notes: this.#notes, ...more });
+  }
+}

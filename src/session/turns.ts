@@ -1,0 +1,205 @@
+import { TrunklineError } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import type { AgentSession, ContentBlock, Meta, TurnEnd } from "./agent.ts";
+import type { Audience } from "./audience.ts";
+import type { SessionClient } from "./client.ts";
+import type { EndEvent } from "./event.ts";
+import type { SessionLimits } from "./limits.ts";
+import { updatesOf } from "./replay.ts";
+import { RunningTurn, type TurnHost } from "./running-turn.ts";
+import { SessionError } from "./session-error.ts";
+import type { SessionNotes } from "./session-notes.ts";
+import { titleOf } from "./title.ts";
+import type { Transcript } from "./transcript.ts";
+
+export interface TurnsOptions {
+  readonly sessionId: string;
+  readonly limits: SessionLimits;
+  readonly log: Log;
+  readonly audience: Audience;
+  readonly transcript: Transcript;
+  readonly notes: SessionNotes;
+  readonly host: TurnHost;
+  /** Who works here. Throws where nobody does any more. */
+  readonly agent: () => AgentSession;
+  /** Resolves when what was asked for before a prompt is done. */
+  readonly ready: () => Promise<unknown>;
+}
+
+export interface PromptOptions {
+  readonly prompt: readonly ContentBlock[];
+  readonly client?: SessionClient | undefined;
+  readonly meta?: Meta | undefined;
+  /** What becomes of it while another is worked on; it is refused, if that is not said. */
+  readonly whileRunning?: "steer" | "queue" | undefined;
+  /** Hears that it is part of the conversation now, and under which id. */
+  readonly inserted?: ((messageId: string) => void) | undefined;
+  /** Whether it still is wanted, once another is done. */
+  readonly isWanted?: () => boolean;
+}
+
+/** The turns of a session, one at a time, each from its prompt to its end in the transcript. */
+export class Turns {
+  readonly #options: TurnsOptions;
+  #running: RunningTurn | undefined;
+  #over: Promise<unknown> = Promise.resolve();
+  #isStopping = false;
+  #cancels = 0;
+
+  constructor(options: TurnsOptions) {
+    this.#options = options;
+  }
+
+  get isRunning(): boolean {
+    return this.#running !== undefined;
+  }
+
+  /** Has the agent work on a prompt, until its turn is over. */
+  async prompt(options: PromptOptions): Promise<TurnEnd> {
+    const { sessionId, limits, host, agent, ready } = this.#options;
+    const { prompt, client, meta, whileRunning } = options;
+    const cancels = this.#cancels;
+    while (this.#running !== undefined) {
+      if (whileRunning === "queue") {
+        await this.#over;
+        // What calls off the work calls off what waits for it.
+        const isWanted = options.isWanted?.() ?? true;
+        if (this.#cancels !== cancels || !isWanted) return { stopReason: "cancelled" };
+      } else if (whileRunning === "steer") return this.#steer(this.#running, options);
+      else
+        throw new SessionError("session-locked", `Session '${sessionId}' is working on a prompt.`);
+    }
+    agent();
+    const { promptTimeout: timeout, cancelGrace } = limits;
+    const turn = new RunningTurn(host, { prompt, prompter: client, meta, timeout, cancelGrace });
+    this.#running = turn;
+    const work = ready()
+      .then(() => this.#work(turn, options))
+      .finally(() => (this.#running = undefined));
+    this.#over = work.catch(() => {});
+    return work;
+  }
+
+  /** Calls the running turn off, if there is one. */
+  cancel(reason: Error): void {
+    this.#cancels++;
+    this.#running?.cancel(reason);
+    this.#options.audience.attendance.cancelAsking();
+  }
+
+  /** What runs ends as interrupted, unless somebody has cancelled it. */
+  stop(): void {
+    if (this.#running?.isCancelled === false) this.#isStopping = true;
+  }
+
+  async end(): Promise<void> {
+    this.cancel(STOPPED);
+    await this.#over;
+  }
+
+  /** Ends a turn that was running when its process died. */
+  async interrupt(
+    event: Omit<EndEvent, "kind" | "stopReason">,
+    openTools: readonly string[],
+  ): Promise<void> {
+    const { transcript, notes } = this.#options;
+    this.#failTools(openTools);
+    await transcript.record({ kind: "end", stopReason: "interrupted", ...event });
+    await notes.keep({ turn: undefined });
+  }
+
+  async #steer(turn: RunningTurn, { prompt, client, inserted }: PromptOptions): Promise<TurnEnd> {
+    const messageId = crypto.randomUUID();
+    await this.#recordPrompt(turn, prompt, client, { messageId, steers: true });
+    inserted?.(messageId);
+    turn.steer(prompt);
+    await this.#over;
+    return { stopReason: turn.isCancelled ? "cancelled" : "end_turn" };
+  }
+
+  async #work(turn: RunningTurn, { inserted, isWanted }: PromptOptions): Promise<TurnEnd> {
+    const { notes, log, sessionId, audience } = this.#options;
+    const agent = this.#options.agent();
+    const title = notes.title ?? titleOf(turn.prompt);
+    const titled = title === undefined ? {} : { title };
+    await notes.keep({ turn: turn.id }, { ...titled, updated: Date.now() });
+    await this.#recordPrompt(turn, turn.prompt, turn.prompter);
+    inserted?.(turn.id);
+    this.#announce(turn, "running");
+    if (isWanted?.() === false) this.cancel(new TrunklineError("cancelled", NO_LONGER_WANTED));
+    let end: TurnEnd | undefined;
+    let failure: unknown;
+    try {
+      end = await turn.run((it) => agent.prompt(it));
+    } catch (error) {
+      failure = error;
+    }
+    // What an agent asked that failed or was given up is no longer wanted.
+    audience.attendance.cancelAsking();
+    if (this.#isStopping) {
+      end = undefined;
+      failure = STOPPED;
+    } else if (turn.isCancelled) {
+      end = { ...end, stopReason: "cancelled" };
+    }
+    await this.#recordEnd(turn, end, failure);
+    if (end !== undefined) return end;
+    log.warn("session.turn-failed", { session: sessionId, turn: turn.id, error: failure });
+    throw failure;
+  }
+
+  async #recordPrompt(
+    turn: RunningTurn,
+    prompt: readonly ContentBlock[],
+    client: SessionClient | undefined,
+    more: { readonly messageId?: string; readonly steers?: true } = {},
+  ): Promise<void> {
+    const by = client?.name ?? "unknown";
+    const event = { kind: "prompt", turnId: turn.id, prompt, by, ...more } as const;
+    const shows = updatesOf(event, false);
+    await this.#options.transcript.record(event, shows, unlessEchoed(client));
+  }
+
+  async #recordEnd(turn: RunningTurn, end: TurnEnd | undefined, failure: unknown): Promise<void> {
+    const { transcript, notes } = this.#options;
+    if (end === undefined || turn.isCancelled) this.#failTools(turn.openTools);
+    const { stopReason = "interrupted", usage } = end ?? {};
+    const why = end === undefined ? { error: wordsOf(failure) } : {};
+    const used = usage === undefined ? {} : { usage };
+    await transcript.record({ kind: "end", turnId: turn.id, stopReason, ...why, ...used });
+    await transcript.settled();
+    await notes.keep({ turn: undefined }, { updated: Date.now() });
+    this.#announce(turn, stopReason, why);
+  }
+
+  /** Whoever did not ask learns here that the turn begins or is over. */
+  #announce(turn: RunningTurn, state: string, why: { readonly error?: string } = {}): void {
+    const { notes, audience } = this.#options;
+    const _meta = { trunkline: { turn: { id: turn.id, state, ...why } } };
+    const updatedAt = new Date().toISOString();
+    const title = notes.title === undefined ? {} : { title: notes.title };
+    const update = { sessionUpdate: "session_info_update", ...title, updatedAt, _meta };
+    audience.announce(update, unlessEchoed(turn.prompter));
+  }
+
+  #failTools(tools: readonly string[]): void {
+    for (const toolCallId of tools) {
+      const update = { sessionUpdate: "tool_call_update", toolCallId, status: "failed" };
+      void this.#options.transcript.say(update).catch(() => {});
+    }
+  }
+}
+
+const STOPPED = new TrunklineError("closed", "Trunkline was stopped while the turn was running");
+
+const NO_LONGER_WANTED = "The turn was cancelled";
+
+/** Who is not shown what it said itself. */
+function unlessEchoed(client: SessionClient | undefined): SessionClient | undefined {
+  return client?.isEchoed === true ? undefined : client;
+}
+
+function wordsOf(error: unknown): string {
+  // Words that are not ours may hold what is not to be shown.
+  return error instanceof TrunklineError ? error.message : "The agent failed";
+}

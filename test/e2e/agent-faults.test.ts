@@ -1,0 +1,126 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { AgentEditor } from "../agent/agent-editor.ts";
+import { FakeLlm, type Scripted } from "../agent/fake-llm.ts";
+import { groupEnd } from "../agent/group-end.ts";
+
+const DONE: Scripted = { content: "Done." };
+/** A model is asked again after a second, so each fault is shown once here, and all in unit tests. */
+const PASSING: Readonly<Record<string, Scripted>> = {
+  "a rate limit": { error: { message: "Slow down" }, status: 429 },
+  "a server's fault": { error: { message: "Oops" }, status: 500 },
+  "a stream that breaks off": { content: "A text that ends early.", truncateAfterChunks: 2 },
+  "a malformed chunk": { content: "Never said.", chaos: { malformedRate: 1 } },
+};
+
+describe("a turn of the running program", { timeout: 60_000, concurrency: 2 }, () => {
+  for (const [name, fault] of Object.entries(PASSING)) {
+    it(`goes on after ${name}, and says so`, async () => {
+      await using llm = await FakeLlm.start([fault, DONE]);
+      await using editor = await AgentEditor.open({ llm });
+      const { stopReason, text } = await editor.say(editor.id, "go");
+      assert.equal(stopReason, "end_turn");
+      assert.match(text, /Trying again in .* \(attempt 2 of 5\)/);
+      assert.ok(text.endsWith("Done."), text);
+    });
+  }
+
+  it("fails with the reason when the key is refused, and the session goes on", async () => {
+    const refusal: Scripted = { error: { message: "bad key" }, status: 401 };
+    await using llm = await FakeLlm.start([refusal, DONE]);
+    await using editor = await AgentEditor.open({ llm });
+    await assert.rejects(editor.say(editor.id, "go"), /status 401.*Check the key/);
+    assert.equal((await editor.say(editor.id, "continue")).text, "Done.");
+    assert.match(llm.seen(1), /user: .*go/);
+  });
+
+  it("ends with max_turn_requests when the model calls tools without end", async () => {
+    const toolCalls = [{ name: "git_status", arguments: {} }];
+    await using llm = await FakeLlm.start([{ toolCalls }]);
+    await using editor = await AgentEditor.open({ llm, config: { models: { maxSteps: 3 } } });
+    assert.equal((await editor.say(editor.id, "go")).stopReason, "max_turn_requests");
+    assert.equal(llm.requests.length, 3);
+    assert.equal((await editor.say(editor.id, "/help")).stopReason, "end_turn");
+  });
+
+  it("tells the model of a command that takes too long, which ends with all it started", async () => {
+    const command = "echo $$ > pid; sleep 71 & sleep 72";
+    const toolCalls = [{ name: "run_command", arguments: { command, timeout_ms: 300 } }];
+    await using llm = await FakeLlm.start([{ toolCalls }, DONE]);
+    await using editor = await AgentEditor.open({ llm });
+    const { calls, text } = await editor.say(editor.id, "go");
+    assert.match(calls.join(), /: failed/);
+    assert.equal(text, "Done.");
+    assert.match(llm.seen(1), /killed after/);
+    await groupEnd(Number(editor.read("pid")));
+  });
+
+  it("makes room when the model's context is full, with a notice, and loads that way", async () => {
+    const overflow: Scripted = {
+      error: { message: "This model's maximum context length is 100 tokens" },
+      status: 400,
+    };
+    const summary: Scripted = { content: "It was about ships." };
+    await using llm = await FakeLlm.start([DONE, overflow, summary, DONE, DONE]);
+    await using editor = await AgentEditor.open({ llm });
+    const { id, cwd } = editor;
+    await editor.say(id, "A long story about ships");
+    const { text, stopReason } = await editor.say(id, "Go on");
+    assert.equal(stopReason, "end_turn");
+    assert.match(text, /summar/i);
+    await editor.killed();
+    await editor.ask("session/load", { sessionId: id, cwd, mcpServers: [] });
+    await editor.say(id, "And then?");
+    assert.match(llm.seen(-1), /It was about ships/);
+    assert.doesNotMatch(llm.seen(-1), /A long story/);
+  });
+
+  it("is interrupted, never ended, when the program is killed, and leaves nothing running", async () => {
+    const command = "echo $$ > pid; sleep 73";
+    const toolCalls = [{ name: "run_command", arguments: { command } }];
+    await using llm = await FakeLlm.start([{ toolCalls }, DONE]);
+    await using editor = await AgentEditor.open({ llm });
+    const { id, cwd } = editor;
+    editor.prompt(id, "go");
+    await editor.find(({ params }) => params?.update?.status === "in_progress");
+    await hasWritten(join(cwd, "pid"), editor);
+    await editor.killed();
+    await groupEnd(Number(editor.read("pid")));
+    await editor.ask("session/load", { sessionId: id, cwd, mcpServers: [] });
+    assert.match(JSON.stringify(editor.updatesOf(id)), /interrupted/);
+    const { stopReason, text } = await editor.say(id, "continue");
+    assert.deepEqual([stopReason, text], ["end_turn", "Done."]);
+    assert.match(llm.seen(-1), /user: .*go/);
+  });
+
+  it("ends as cancelled within its command, and the next one goes on", async () => {
+    const command = "trap '' TERM; echo $$ > pid; sleep 74";
+    const toolCalls = [{ name: "run_command", arguments: { command } }];
+    await using llm = await FakeLlm.start([{ toolCalls }, DONE]);
+    await using editor = await AgentEditor.open({ llm });
+    const { id, cwd } = editor;
+    const turn = editor.prompt(id, "go");
+    await hasWritten(join(cwd, "pid"), editor);
+    editor.cancel(id);
+    assert.equal((await editor.answerTo(turn)).stopReason, "cancelled");
+    await groupEnd(Number(editor.read("pid")));
+    assert.equal((await editor.say(id, "continue")).text, "Done.");
+  });
+});
+
+/** Waits for a command to have begun; what the editor hears meanwhile is answered. */
+async function hasWritten(path: string, editor: AgentEditor): Promise<void> {
+  const { setTimeout: sleep } = await import("node:timers/promises");
+  for (;;) {
+    void editor.messages;
+    try {
+      if (readFileSync(path, "utf8") !== "") return;
+    } catch {
+      // Not yet.
+    }
+    await sleep(10);
+  }
+}

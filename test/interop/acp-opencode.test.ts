@@ -1,0 +1,4 @@
+import { drives } from "./drive-agent.ts";
+import { opencode } from "./other-agents.ts";
+
+drives(opencode);

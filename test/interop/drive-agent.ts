@@ -1,0 +1,277 @@
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { before, describe, it, type TestContext } from "node:test";
+
+import { Oracle } from "../acp/oracle.ts";
+import { FakeLlm, type Scripted } from "../agent/fake-llm.ts";
+import { AcpEditor, Place } from "../support/acp-editor.ts";
+import type { Json } from "../support/acp-house.ts";
+import { runningAt } from "../support/running-at.ts";
+import { isTurn, LONG, to, toCall } from "./fake-prompts.ts";
+import type { OtherAgent } from "./other-agents.ts";
+
+const ECHO_SERVER = join(import.meta.dirname, "../support/echo-server.mjs");
+/** opencode takes half a minute to start where the machine is busy. */
+const PATIENT = Object.fromEntries(
+  ["initialize", "session/new", "session/load"].map((name) => [name, { timeout: 240_000 }]),
+);
+const GREETING = "Good morning from the model, in quite a few pieces.";
+
+function script(agent: OtherAgent): Scripted[] {
+  const writes = (content: string, then: string): Scripted[] =>
+    toCall(content, { toolCalls: [agent.write("new.txt", content)] }, then);
+  return [
+    to("greet me", { content: GREETING }),
+    ...writes("allowed text", "It is written."),
+    ...writes("more text", "So is that."),
+    ...writes("refused text", "Then not."),
+    ...toCall("run a command", { toolCalls: [agent.run("echo ran > ran.txt")] }, "It has run."),
+    // Ahead of the next: goose puts prompts into one where nothing was said in between.
+    to("what did I say", { content: "You said much." }),
+    to("go on for long", LONG),
+    { content: "A title", when: () => true },
+  ];
+}
+
+/** The whole of an editor's conversation with somebody else's agent behind Trunkline. */
+class Conversation implements AsyncDisposable {
+  readonly asked: Json[] = [];
+  readonly written: Json[] = [];
+  /** The kind of option that the person behind the editor chooses. */
+  choice = "allow_once";
+  readonly editor: AcpEditor;
+
+  constructor(place: Place, agent: OtherAgent, command: string, llm: FakeLlm) {
+    this.editor = new AcpEditor(place, {
+      config: {
+        agent: agent.name,
+        agents: { [agent.name]: agent.entry(command, llm.url) },
+        limits: { messages: PATIENT },
+      },
+      capabilities: { fs: { readTextFile: true, writeTextFile: true } },
+      answers: {
+        "session/request_permission": (params) => {
+          this.asked.push(params);
+          const { optionId } = params.options.find(({ kind }: Json) => kind === this.choice);
+          return { outcome: { outcome: "selected", optionId } };
+        },
+        "fs/read_text_file": ({ path }) => ({ content: readFileSync(path as string, "utf8") }),
+        "fs/write_text_file": (params) => {
+          this.written.push(params);
+          writeFileSync(params.path as string, params.content as string);
+          return {};
+        },
+      },
+    });
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.editor[Symbol.asyncDispose]();
+  }
+}
+
+/** What every agent behind Trunkline is to be good for. */
+export function drives(agent: OtherAgent): void {
+  describe(`${agent.name} behind Trunkline`, { timeout: 900_000 }, () => {
+    let command: string | undefined;
+    before(async () => {
+      command = await agent.install();
+    });
+
+    /** Kills it, and waits until Trunkline has seen that. */
+    const kill = async ({ place, program }: AcpEditor): Promise<void> => {
+      const known = program.stderr.length;
+      const victims = runningAt(place.home).filter((one) => one.command.startsWith(command ?? ""));
+      assert.ok(victims.length > 0, "nobody was killed");
+      for (const { pid } of victims) process.kill(pid, "SIGKILL");
+      await program.until(({ stderr }) => stderr.slice(known).includes("agent.ended"));
+    };
+
+    /** Runs with a model and a place of its own, where the agent can run at all. */
+    const test = (
+      name: string,
+      work: (open: () => Conversation, llm: FakeLlm, place: Place) => Promise<void>,
+    ): void => {
+      it(name, async (t: TestContext) => {
+        const program = command;
+        if (program === undefined) {
+          t.skip(`${agent.name} has no program for ${process.platform} on ${process.arch} in npm`);
+          return;
+        }
+        await using llm = await FakeLlm.start(script(agent));
+        using place = new Place();
+        await work(() => new Conversation(place, agent, program, llm), llm, place);
+      });
+    };
+
+    test("streams, asks before it writes, and says nothing that the schemas do not know", async (open, _llm, place) => {
+      const oracle = await Oracle.load();
+      await using conversation = open();
+      const { editor, asked } = conversation;
+      const id = await editor.begin();
+      const { stopReason } = await editor.prompt(id, "greet me");
+      assert.equal(stopReason, "end_turn");
+      assert.equal(editor.text(), GREETING);
+      assert.ok(editor.updates("agent_message_chunk").length > 1, "it came in one piece");
+      assert.ok(editor.updates("usage_update").length > 0);
+
+      const since = editor.messages.length;
+      await editor.prompt(id, "put allowed text there");
+      assert.equal(editor.text(since), "It is written.");
+      assert.equal(asked.length, 1);
+      assert.equal(asked[0].sessionId, id);
+      const { toolCallId } = asked[0].toolCall;
+      const [call] = editor.updates("tool_call", since);
+      assert.equal(call.toolCallId, toolCallId);
+      const last = editor.updates("tool_call_update", since).at(-1);
+      assert.deepEqual([last.toolCallId, last.status], [toolCallId, "completed"]);
+      const path = join(place.folder, "new.txt");
+      assert.equal(readFileSync(path, "utf8"), "allowed text");
+
+      conversation.choice = "reject_once";
+      const { stopReason: refused } = await editor.prompt(id, "put refused text there");
+      assert.equal(refused, "end_turn");
+      assert.equal(asked.length, 2);
+      assert.equal(readFileSync(path, "utf8"), "allowed text");
+      assert.deepEqual(
+        conversation.written.map(({ content }) => content),
+        ["allowed text"],
+      );
+
+      for (const message of editor.sent) oracle.sent(message);
+      for (const message of editor.messages) oracle.received(message);
+      assert.deepEqual(oracle.problems, []);
+    });
+
+    test("runs commands, and has the tools of the session's MCP servers", async (open, llm, place) => {
+      await using conversation = open();
+      const { editor } = conversation;
+      await editor.hello();
+      const args = [ECHO_SERVER, "weather", join(place.path, "calls")];
+      const server = { name: "weather", command: process.execPath, args, env: [] };
+      const { sessionId } = await editor.ask("session/new", {
+        cwd: place.folder,
+        mcpServers: [server],
+      });
+      await editor.prompt(String(sessionId), "run a command");
+      assert.equal(readFileSync(join(place.folder, "ran.txt"), "utf8"), "ran\n");
+      assert.ok(
+        llm.tools.some((tool) => tool.includes("weather_do")),
+        `the model has ${llm.tools.join(", ")}`,
+      );
+    });
+
+    test("stops when it is told to, and goes on afterwards", async (open) => {
+      await using conversation = open();
+      const { editor } = conversation;
+      const id = await editor.begin();
+      const long = editor.prompt(id, "go on for long");
+      await editor.update(({ content }) => content?.text?.includes("word"));
+      editor.notify("session/cancel", { sessionId: id });
+      assert.equal((await long).stopReason, "cancelled");
+      const since = editor.messages.length;
+      await editor.prompt(id, "greet me");
+      assert.equal(editor.text(since), GREETING);
+    });
+
+    test("is started again after it was killed, with all that was said before", async (open, llm) => {
+      await using conversation = open();
+      const { editor } = conversation;
+      const id = await editor.begin();
+      await editor.prompt(id, "greet me");
+      const long = editor.prompt(id, "go on for long");
+      await editor.update(({ content }) => content?.text?.includes("word"));
+      await kill(editor);
+      const why = new RegExp(`Agent '${agent.name}' ended while it was working`);
+      await assert.rejects(long, { message: why });
+
+      const since = editor.messages.length;
+      await editor.prompt(id, "what did I say");
+      assert.equal(editor.text(since), "You said much.");
+      assert.match(llm.seen(-1), /greet me.*Good morning.*go on for long.*what did I say/s);
+    });
+
+    test("ends with a Trunkline that is killed, and goes on with the session in the next", async (open, llm, place) => {
+      let id = "";
+      {
+        await using first = open();
+        const { editor } = first;
+        id = await editor.begin();
+        await editor.prompt(id, "greet me");
+        const prompt = [{ type: "text", text: "go on for long" }];
+        editor.post("session/prompt", { sessionId: id, prompt });
+        await editor.update(({ content }) => content?.text?.includes("word"));
+        editor.program.child.kill("SIGKILL");
+      }
+      await using second = open();
+      const { editor } = second;
+      await editor.hello();
+      const where = { cwd: place.folder, mcpServers: [] };
+      await editor.ask("session/load", { sessionId: id, ...where });
+      assert.deepEqual(
+        editor.updates("user_message_chunk").map(({ content }) => content.text),
+        ["greet me", "go on for long"],
+      );
+      const shown = editor.text();
+      assert.ok(shown.startsWith(GREETING), shown);
+      assert.equal(shown.split(GREETING).length, 2, "shown once");
+      assert.match(shown, /word .*\[This turn was interrupted: /s);
+      const since = editor.messages.length;
+      await editor.prompt(id, "what did I say");
+      assert.equal(editor.text(since), "You said much.");
+      assert.match(llm.seen(-1), /greet me.*Good morning.*what did I say/s);
+    });
+
+    test("changes its mode and its model, as a mode and as an option", async (open, llm, place) => {
+      const [asking, trusting] = agent.modes;
+      const [first, other] = agent.models;
+      await using conversation = open();
+      const { editor, asked } = conversation;
+      const sessionId = await editor.begin();
+      const inForce = async (): Promise<string[]> => {
+        const where = { cwd: place.folder, mcpServers: [] };
+        const settings = await editor.ask("session/resume", { sessionId, ...where });
+        const option = (kind: string) =>
+          settings.configOptions.find(({ category }: Json) => category === kind);
+        return [
+          ...[settings.modes.currentModeId, option("mode").currentValue],
+          ...[settings.models.currentModelId, option("model").currentValue],
+        ];
+      };
+      assert.deepEqual(await inForce(), [asking, asking, first, first]);
+      await editor.ask("session/set_mode", { sessionId, modeId: trusting });
+      await editor.ask("session/set_model", { sessionId, modelId: other });
+      assert.deepEqual(await inForce(), [trusting, trusting, other, other]);
+      await editor.prompt(sessionId, "put allowed text there");
+      assert.equal(readFileSync(join(place.folder, "new.txt"), "utf8"), "allowed text");
+      assert.equal(asked.length, 0);
+      assert.ok(other.endsWith(llm.requests.findLast(isTurn)?.model ?? "none"));
+
+      const set = (configId: string, value: string) =>
+        editor.ask("session/set_config_option", { sessionId, configId, value });
+      await set("mode", asking);
+      await set("model", first);
+      assert.deepEqual(await inForce(), [asking, asking, first, first]);
+      await editor.prompt(sessionId, "put more text there");
+      assert.equal(asked.length, 1);
+      assert.ok(first.endsWith(llm.requests.findLast(isTurn)?.model ?? "none"));
+    });
+
+    test("has the mode and the model that were chosen when it is started again", async (open, llm, place) => {
+      const [, trusting] = agent.modes;
+      const [, other] = agent.models;
+      await using conversation = open();
+      const { editor, asked } = conversation;
+      const sessionId = await editor.begin();
+      await editor.prompt(sessionId, "greet me");
+      await editor.ask("session/set_mode", { sessionId, modeId: trusting });
+      await editor.ask("session/set_model", { sessionId, modelId: other });
+      await kill(editor);
+      await editor.prompt(sessionId, "put allowed text there");
+      assert.equal(readFileSync(join(place.folder, "new.txt"), "utf8"), "allowed text");
+      assert.equal(asked.length, 0);
+      assert.ok(other.endsWith(llm.requests.findLast(isTurn)?.model ?? "none"));
+    });
+  });
+}

@@ -1,0 +1,81 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { it } from "node:test";
+
+import type { SessionUpdate, Turn } from "../../../src/session/agent.ts";
+import { SessionError } from "../../../src/session/session-error.ts";
+import { covers } from "../../requirements/acp.ts";
+import { AcpHouse, type Message } from "../../support/acp-house.ts";
+import { chunk, promptText } from "../../support/scripted-agent.ts";
+
+const FILE = join(import.meta.dirname, "1/acp-message-specification.jsonl");
+const MAIN = "/path/to/project/src/main.js";
+
+interface Step {
+  readonly send?: object;
+  /** What comes next; it may have members that the document does not show. */
+  readonly expect?: Message;
+}
+
+const STEPS = readFileSync(FILE, "utf8")
+  .trimEnd()
+  .split("\n")
+  .map((line) => JSON.parse(line) as Step);
+
+/** What the document's agent does. */
+async function script(turn: Turn): Promise<void> {
+  if (promptText(turn) === "Hello") return turn.update(chunk("Hi there!"));
+  if (promptText(turn) === "Never end") {
+    await turn.update(chunk("Working"));
+    return new Promise(() => {});
+  }
+  const [said, call, done, plan] = updates();
+  const { params } = STEPS.find(({ expect }) => expect?.params?.options)?.expect ?? {};
+  await turn.update(said);
+  await turn.update(call);
+  const { toolCall, options } = params;
+  const outcome = await turn.requestPermission({ toolCall, options });
+  assert.deepEqual(outcome, { outcome: "selected", optionId: "once", kind: "allow_once" });
+  await turn.update(done);
+  await turn.update(plan);
+  const { fs } = turn.client;
+  const read = await fs?.readTextFile?.(MAIN, { line: 1, limit: 1000 });
+  assert.equal(read, "console.log('Hello World');\n");
+  await fs?.writeTextFile?.(MAIN, "console.log('Updated content');\n");
+  await assert.rejects(async () => fs?.readTextFile?.("/nonexistent"), (error: unknown) => {
+    return error instanceof SessionError && error.problem === "file-not-found";
+  });
+}
+
+/** The updates of the first turn, as the document has them. */
+function updates(): [SessionUpdate, SessionUpdate, SessionUpdate, SessionUpdate] {
+  const all = STEPS.map(({ expect }) => expect?.params?.update as SessionUpdate | undefined);
+  const of = (kind: string) => all.find((one) => one?.sessionUpdate === kind) ?? chunk("");
+  return [of("agent_message_chunk"), of("tool_call"), of("tool_call_update"), of("plan")];
+}
+
+it("the ACP message specification replays, in its order", { timeout: 20_000 }, async () => {
+  covers("initialize.request", "new.request", "load.request", "prompt.request", "write-file.answer");
+  covers("set-mode.request", "set-model.request", "cancel.session", "load.session");
+  covers("read-file.request", "read-file.answer", "read-file.error", "write-file.request");
+  covers("permission.request", "permission.answer", "flow.file-not-found", "set-model.answer");
+  const info = { name: "opencode", version: "0.1.0" };
+  await using house = await AcpHouse.open({ script, info, sessionLimits: { cancelGrace: 1 } });
+  const client = house.connect();
+  let session = "";
+  let seen = 0;
+  const named = <T>(value: T): T =>
+    JSON.parse(JSON.stringify(value).replaceAll("$session", session)) as T;
+  for (const { send, expect } of STEPS) {
+    if (send !== undefined) client.send(named(send));
+    if (expect === undefined) continue;
+    await client.find(() => client.messages.length > seen);
+    const message = client.messages[seen++] ?? {};
+    if (session === "" && expect.result?.sessionId) session = message.result.sessionId as string;
+    assert.partialDeepStrictEqual(message, named(expect));
+  }
+  client.send({ jsonrpc: "2.0", id: 99, method: "session/list", params: {} });
+  await client.answerTo(99);
+  assert.equal(client.messages.length, seen + 1, "something was said that is not in the document");
+});
