@@ -60,6 +60,7 @@ describe("exportThreads() and readTransfer()", () => {
       [{ comment: 3 }, /\.comment/],
       [{ anchor: { path: "../x", side: "new" } }, /\.anchor/],
       [{ anchor: { path: "/x", side: "new" } }, /\.anchor/],
+      [{ anchor: { path: "x/.GIT/config", side: "new" } }, /\.anchor/],
       [{ anchor: { path: "x", side: "new", line: 0 } }, /\.anchor/],
       [{ at: 9e15 }, /\.at/],
       [{ anchor: { path: "x", side: "new", commit: "--output=x" } }, /\.anchor/],

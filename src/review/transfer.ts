@@ -114,7 +114,8 @@ function isAnchor(anchor: unknown): boolean {
   const { path, side, line, end, blob, commit, ...quotes } = (anchor ?? {}) as Partial<Anchor>;
   const isLine = (value: unknown): boolean =>
     value === undefined || (Number.isSafeInteger(value) && (value as number) >= 1);
-  const isInside = typeof path === "string" && path !== "" && !path.split("/").includes("..");
+  // What git keeps for itself is no file of the repository, as with git.
+  const isInside = isText(path) && path !== "" && !/(?:^|\/)(?:\.\.|\.git)(?:\/|$)/i.test(path);
   return (
     isInside &&
     !path.startsWith("/") &&
