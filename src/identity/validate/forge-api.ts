@@ -127,7 +127,7 @@ async function get(
 async function textOf({ body }: Response): Promise<string> {
   const chunks: Uint8Array[] = [];
   let size = 0;
-  for await (const chunk of body ?? []) {
+  for await (const chunk of (body ?? []) as AsyncIterable<Uint8Array>) {
     size += chunk.length;
     if (size > MAX_ANSWER) throw new Error(`it answered with more than ${MAX_ANSWER} bytes`);
     chunks.push(chunk);
