@@ -47,7 +47,8 @@ export async function openTools(
   const audit = opening.use(
     new LateAudit(async () => {
       const { AuditLog } = await import("../store/audit-log.ts");
-      return new AuditLog(data, { report });
+      // A call that is not on record is no matter of a warning, which short commands do not show.
+      return new AuditLog(data, { report: (event, fields) => house.log.error(event, fields) });
     }),
   );
   const approver = opening.use(
