@@ -15,18 +15,22 @@ const AGENT = join(import.meta.dirname, "../../test/support/acp-agent.mjs");
 /** Somebody else's agent behind our door, and a workspace for it. */
 class Driven implements AsyncDisposable {
   readonly folder = mkdtempSync(join(tmpdir(), "trunkline-driven-"));
-  readonly agent = new ExternalAgent({
-    name: "other",
-    command: process.execPath,
-    args: [AGENT],
-    log: new Log("error", () => {}),
-  });
+  readonly agent: ExternalAgent;
   house!: AcpHouse;
   client!: TestClient;
   sessionId = "";
 
-  static async open(capabilities: object = {}): Promise<Driven> {
-    const driven = new Driven();
+  private constructor(flags: readonly string[]) {
+    this.agent = new ExternalAgent({
+      name: "other",
+      command: process.execPath,
+      args: [AGENT, ...flags],
+      log: new Log("error", () => {}),
+    });
+  }
+
+  static async open(capabilities: object = {}, ...flags: string[]): Promise<Driven> {
+    const driven = new Driven(flags);
     driven.house = await AcpHouse.open({ agent: driven.agent });
     driven.client = driven.house.connect();
     await driven.client.initialize(capabilities);
@@ -156,6 +160,15 @@ describe("another agent, driven", { timeout: 30_000 }, () => {
     writeFileSync(join(driven.folder, "real"), "text");
     symlinkSync("real", join(driven.folder, "inner"));
     assert.equal(await driven.say(`read ${driven.folder}/inner`), "text");
+  });
+
+  it("is heard ahead of its answer to session/new, and shown after ours", async () => {
+    await using driven = await Driven.open({}, "--greets");
+    const { client, sessionId } = driven;
+    await client.find(() => client.text === "Welcome. ");
+    const answered = client.messages.findIndex(({ result }) => result?.sessionId === sessionId);
+    const shown = client.messages.findIndex(({ method }) => method === "session/update");
+    assert.ok(answered < shown, `answered as ${answered}, shown as ${shown}`);
   });
 
   it("has a mode that it changes itself told in both forms", async () => {
