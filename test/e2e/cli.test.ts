@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
@@ -126,6 +127,25 @@ test("a reader of stderr that goes away does not make a mistake a success", asyn
   assert.equal(out, "");
   assert.equal(code, 2);
 });
+
+const isLinux = process.platform === "linux";
+
+test(
+  "a full disk is told in one line, and exits 1",
+  { skip: !isLinux && "needs /dev/full" },
+  async () => {
+    for (const args of [["--help"], ["completion", "bash"], ["config", "show"]]) {
+      await using full = await open("/dev/full", "w");
+      const child = spawn(process.execPath, [MAIN, ...args], {
+        stdio: ["ignore", full.fd, "pipe"],
+      });
+      assert.ok(child.stderr);
+      const [err, [code]] = await Promise.all([text(child.stderr), ended(child)]);
+      assert.match(err, /^trunkline: Cannot write to standard output: ENOSPC: [^\n]*\n$/);
+      assert.equal(code, 1);
+    }
+  },
+);
 
 test("finding a command loads the table and the parser, and nothing else", async () => {
   const program = pathToFileURL(join(ROOT, "src/cli/program.ts")).href;
