@@ -99,7 +99,7 @@ export class AcpDoor {
   serve<P, R>(
     method: Method<P, R>,
     handle: Handle<P>,
-    { isPatient = false, only }: ServeOptions = {},
+    { isPatient = false, limitedAs = method.name, only }: ServeOptions = {},
   ): Route<AcpConnection> {
     const guarded: Handle<P> = async (params, call) => {
       const { codec } = call.state;
@@ -112,7 +112,7 @@ export class AcpDoor {
         throw codec.failure(toWire(error), params);
       }
     };
-    const limits = routeLimits(method.name, this.options.limits);
+    const limits = routeLimits(limitedAs, this.options.limits);
     const { timeout: _, ...untimed } = limits;
     return route(method, guarded as Handle<unknown>, isPatient ? untimed : limits);
   }

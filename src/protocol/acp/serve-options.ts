@@ -4,6 +4,8 @@ import type { Version } from "./codec.ts";
 export interface ServeOptions {
   /** Its time is counted elsewhere. */
   readonly isPatient?: boolean;
+  /** The method whose limits hold for it, too. */
+  readonly limitedAs?: string;
   /** The only version that has it. */
   readonly only?: Version;
 }
