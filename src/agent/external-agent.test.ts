@@ -4,7 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { AcpHouse, type Message, type TestClient } from "../../test/support/acp-house.ts";
+import {
+  AcpHouse,
+  type AcpHouseOptions,
+  type Message,
+  type TestClient,
+} from "../../test/support/acp-house.ts";
 import { covers } from "../../test/requirements/acp.ts";
 import { limitsFor } from "../base/limits.ts";
 import { Log } from "../base/log.ts";
@@ -25,9 +30,9 @@ class Driven implements AsyncDisposable {
   client!: TestClient;
   sessionId = "";
 
-  static async open(capabilities: object = {}): Promise<Driven> {
+  static async open(capabilities: object = {}, options: AcpHouseOptions = {}): Promise<Driven> {
     const driven = new Driven();
-    driven.house = await AcpHouse.open({ agent: driven.agent });
+    driven.house = await AcpHouse.open({ agent: driven.agent, ...options });
     driven.client = driven.house.connect();
     await driven.client.initialize(capabilities);
     const { sessionId } = await driven.client.ask("session/new", { cwd: driven.folder });
@@ -185,6 +190,38 @@ describe("another agent, driven", { timeout: 30_000 }, () => {
     await assert.rejects(client.ask("session/new", { cwd: "/tmp" }), { code: -32001 });
     const hellos = heard.join("").match(/protocolVersion/g) ?? [];
     assert.equal(hellos.length, 1);
+  });
+
+  it("is not given a prompt that was called off before it was there", async () => {
+    await using driven = await Driven.open();
+    const { client, sessionId } = driven;
+    await assert.rejects(client.prompt(sessionId, "crash"));
+    const late = client.prompt(sessionId, "remember this");
+    client.send({ jsonrpc: "2.0", method: "session/cancel", params: { sessionId } });
+    assert.deepEqual(await late, { stopReason: "cancelled" });
+    assert.equal(await driven.say("recall"), "undefined");
+  });
+
+  it("asks in a turn that begins before one that was given up ends", async () => {
+    await using driven = await Driven.open({}, { sessionLimits: { cancelGrace: 1 } });
+    const { client, sessionId } = driven;
+    client.answer = () => ({ result: { outcome: { outcome: "selected", optionId: "once" } } });
+    const lingering = client.prompt(sessionId, "linger");
+    await client.find(() => client.text === "lingering");
+    client.send({ jsonrpc: "2.0", method: "session/cancel", params: { sessionId } });
+    assert.deepEqual(await lingering, { stopReason: "cancelled" });
+    const said = await driven.say("release permission");
+    assert.deepEqual(JSON.parse(said), { outcome: "selected", optionId: "once" });
+  });
+
+  it("is begun once by all who find that it has died", async () => {
+    await using driven = await Driven.open();
+    const { client, sessionId } = driven;
+    await assert.rejects(client.prompt(sessionId, "crash"));
+    const prompt = client.prompt(sessionId, "say one");
+    await Promise.all([prompt, client.ask("session/set_mode", { sessionId, modeId: "ask" })]);
+    assert.match(await driven.say("id"), /^theirs-1-/);
+    assert.equal(await driven.say("mode"), "ask");
   });
 
   it("leaves no question behind when it dies while it asks", async () => {
