@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -161,6 +162,14 @@ describe("another agent, driven", { timeout: 30_000 }, () => {
     writeFileSync(join(driven.folder, "real"), "text");
     symlinkSync("real", join(driven.folder, "inner"));
     assert.equal(await driven.say(`read ${driven.folder}/inner`), "text");
+  });
+
+  it("cannot wait for ever on a pipe in the workspace", async () => {
+    await using driven = await Driven.open();
+    const pipe = join(driven.folder, "pipe");
+    execFileSync("mkfifo", [pipe]);
+    assert.match(await driven.say(`read ${pipe}`), /error -31701/);
+    assert.match(await driven.say(`write ${pipe}|text`), /error -31701/);
   });
 
   it("has a mode that it changes itself told in both forms", async () => {
