@@ -21,18 +21,25 @@ const AGENT = join(import.meta.dirname, "../../test/support/acp-agent.mjs");
 /** Somebody else's agent behind our door, and a workspace for it. */
 class Driven implements AsyncDisposable {
   readonly folder = mkdtempSync(join(tmpdir(), "trunkline-driven-"));
-  readonly agent = new ExternalAgent({
-    name: "other",
-    command: process.execPath,
-    args: [AGENT],
-    log: new Log("error", () => {}),
-  });
+  readonly agent: ExternalAgent;
   house!: AcpHouse;
   client!: TestClient;
   sessionId = "";
 
-  static async open(capabilities: object = {}, options: AcpHouseOptions = {}): Promise<Driven> {
-    const driven = new Driven();
+  private constructor(flags: readonly string[]) {
+    this.agent = new ExternalAgent({
+      name: "other",
+      command: process.execPath,
+      args: [AGENT, ...flags],
+      log: new Log("error", () => {}),
+    });
+  }
+
+  static async open(
+    capabilities: object = {},
+    { flags = [], ...options }: AcpHouseOptions & { readonly flags?: string[] } = {},
+  ): Promise<Driven> {
+    const driven = new Driven(flags);
     driven.house = await AcpHouse.open({ agent: driven.agent, ...options });
     driven.client = driven.house.connect();
     await driven.client.initialize(capabilities);
@@ -170,6 +177,15 @@ describe("another agent, driven", { timeout: 30_000 }, () => {
     execFileSync("mkfifo", [pipe]);
     assert.match(await driven.say(`read ${pipe}`), /error -31701/);
     assert.match(await driven.say(`write ${pipe}|text`), /error -31701/);
+  });
+
+  it("is heard ahead of its answer to session/new, and shown after ours", async () => {
+    await using driven = await Driven.open({}, { flags: ["--greets"] });
+    const { client, sessionId } = driven;
+    await client.find(() => client.text === "Welcome. ");
+    const answered = client.messages.findIndex(({ result }) => result?.sessionId === sessionId);
+    const shown = client.messages.findIndex(({ method }) => method === "session/update");
+    assert.ok(answered < shown, `answered as ${answered}, shown as ${shown}`);
   });
 
   it("has a mode that it changes itself told in both forms", async () => {

@@ -187,7 +187,7 @@ export class ExternalSession implements AgentSession {
     if (sessionId === "" || !(offer.resumes || offer.loads)) return false;
     const method = offer.resumes ? METHODS.resumeSession : METHODS.loadSession;
     const { log } = this.#options;
-    sessions.set(sessionId, this);
+    sessions.add(sessionId, this);
     this.#isLoading = true;
     try {
       this.#take(await connection.request(method, { sessionId, ...this.#place(offer) }));
@@ -204,13 +204,14 @@ export class ExternalSession implements AgentSession {
   async #create({ connection, sessions, offer }: AgentProcess): Promise<void> {
     const { history, remember } = this.#options;
     this.#hasForgotten ||= this.#hasSpoken || (await isBegun(history));
-    const request = connection.request(METHODS.newSession, this.#place(offer));
-    const created = await request.catch((error: unknown) => {
+    const ask = () => connection.request(METHODS.newSession, this.#place(offer));
+    const begun = sessions.begin(this, ask).catch((error: unknown) => {
       throw explainLogin(fromWire(error), this.#agent, connection.agent.authMethods ?? []);
     });
+    const { created, early } = await begun;
     this.#remoteId = created.sessionId;
-    sessions.set(this.#remoteId, this);
     this.#take(created);
+    for (const update of early) void this.heard(update);
     await remember({ sessionId: this.#remoteId });
   }
 

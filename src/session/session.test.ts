@@ -324,11 +324,11 @@ describe("a session", { timeout: 30_000 }, () => {
     const tool = { sessionUpdate: "tool_call", toolCallId: "t", title: "Long", status: "pending" };
     const done = { sessionUpdate: "tool_call_update", toolCallId: "t", status: "completed" };
     await using house = await AcpHouse.open({
-      limits: { "session/prompt": { timeout: 250 } },
+      limits: { "session/prompt": { timeout: 500 } },
       sessionLimits: { cancelGrace: 10 },
       script: async (turn) => {
         if (promptText(turn) === "hang") return new Promise(() => {});
-        const wait = () => new Promise((resolve) => setTimeout(resolve, 600));
+        const wait = () => new Promise((resolve) => setTimeout(resolve, 1_100));
         if (promptText(turn) === "ask") await turn.requestPermission(REQUEST);
         await turn.update(tool);
         await wait();
@@ -341,7 +341,7 @@ describe("a session", { timeout: 30_000 }, () => {
     assert.deepEqual(await client.prompt(sessionId, "tool"), { stopReason: "end_turn" });
     const asked = client.prompt(sessionId, "ask");
     const { id } = await client.request("session/request_permission");
-    await new Promise((resolve) => setTimeout(resolve, 600));
+    await new Promise((resolve) => setTimeout(resolve, 1_100));
     client.send({ jsonrpc: "2.0", id, ...choose("once") });
     assert.deepEqual(await asked, { stopReason: "end_turn" });
   });

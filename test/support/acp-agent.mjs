@@ -135,6 +135,8 @@ const handlers = {
   "session/new": ({ cwd, mcpServers }) => {
     const sessionId = `theirs-${sessions.size + 1}-${process.pid}`;
     sessions.set(sessionId, { cwd, mcpServers, mode: "code" });
+    // As some do, ahead of the answer.
+    if (process.argv.includes("--greets")) say(sessionId, "Welcome. ");
     return { sessionId, modes: modes("code") };
   },
   "session/load": ({ sessionId, mcpServers }) => {

@@ -9,7 +9,6 @@ import type { AcpDoor, Handle } from "./door.ts";
 import { METHODS } from "./methods.ts";
 import { checkPrompt } from "./prompt-content.ts";
 import type { PromptParams } from "./schema.gen.ts";
-import { ONLY_V1 } from "./serve-options.ts";
 
 /** Having an agent work, and calling it off. */
 export function servePrompts(door: AcpDoor): Route<AcpConnection>[] {
@@ -55,7 +54,7 @@ export function servePrompts(door: AcpDoor): Route<AcpConnection>[] {
       // The session counts the time without progress, which goes on when the connection does not.
       { isPatient: true },
     ),
-    door.serve(METHODS.steer, steer(door), { ...ONLY_V1, limitedAs: METHODS.prompt.name }),
+    door.serve(METHODS.steer, steer(door), { limitedAs: METHODS.prompt.name }),
     door.serve(METHODS.cancel, ({ sessionId }, { state }) => {
       const session = door.opened?.get(sessionId);
       if (session !== undefined && state.mayUse(session.notes.owner)) session.cancel();
