@@ -61,7 +61,7 @@ test("writer() touches its output only when there is something to write", () => 
   assert.equal(touched, 1);
 });
 
-test("writer() tells of every failure of its output", () => {
+test("writer() tells of every failure, and asks to be told once", () => {
   const listeners: ((error: NodeJS.ErrnoException) => void)[] = [];
   const failures: unknown[] = [];
   const output: Output = { write: () => true, on: (_, listener) => listeners.push(listener) };
@@ -72,9 +72,8 @@ test("writer() tells of every failure of its output", () => {
   write("a");
   write("b");
   const [fail, ...more] = listeners;
-  assert.ok(fail);
   assert.deepEqual(more, []);
-  fail(Object.assign(new Error("disk full"), { code: "ENOSPC" }));
-  fail(Object.assign(new Error("write EPIPE"), { code: "EPIPE" }));
+  fail?.(Object.assign(new Error("disk full"), { code: "ENOSPC" }));
+  fail?.(Object.assign(new Error("write EPIPE"), { code: "EPIPE" }));
   assert.deepEqual(failures, ["ENOSPC", "EPIPE"]);
 });

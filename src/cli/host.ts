@@ -40,8 +40,8 @@ export function isVerbose(env: NodeJS.ProcessEnv): boolean {
 }
 
 /**
- * Writes to one output, and tells when that fails. The output is touched only when there is
- * something to write: a command that speaks a protocol there minds its failures itself.
+ * Writes to one output, and calls `failed` when that cannot be done. The output is touched only when
+ * there is something to write: a command that speaks a protocol there minds its failures itself.
  */
 export function writer(
   output: () => Output,

@@ -15,7 +15,7 @@ export async function run(
   host: Host,
   program: Command = PROGRAM,
 ): Promise<number> {
-  // Whoever does not hear our complaints does not change how it ends.
+  // A reader that ignores our complaints does not change how it ends.
   const err = writer(
     () => host.stderr,
     () => undefined,
@@ -26,7 +26,7 @@ export async function run(
       // A reader that has seen enough (`trunkline … | head`) is no failure of ours.
       if (code === "EPIPE") return host.exit(0);
       err(`trunkline: Cannot write to standard output: ${message}\n`);
-      return host.exit(1);
+      host.exit(1);
     },
   );
   const parsed = parse(args, program);

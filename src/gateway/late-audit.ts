@@ -32,8 +32,11 @@ export class LateAudit implements Audit, AsyncDisposable {
 
   async #load(): Promise<void> {
     const { AuditLog } = await import("../store/audit-log.ts");
-    const { config, report } = this.#house;
-    const log = new AuditLog(config.data, { report });
+    const { config, log: diagnostics } = this.#house;
+    const log = new AuditLog(config.data, {
+      // A call that is not on record is no matter of a warning, which short commands do not show.
+      report: (event, fields) => diagnostics.error(event, fields),
+    });
     for (const entry of this.#waiting) log.record(entry);
     this.#waiting = [];
     this.#log = log;

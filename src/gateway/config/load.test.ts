@@ -242,7 +242,10 @@ describe("loadConfig() refuses", () => {
     await assert.rejects(home.load({ flags: { config: pipe } }), /it is not a regular file$/);
     const loop = join(home.path, "loop");
     await symlink(loop, loop);
-    await assert.rejects(home.load({ flags: { config: loop } }), /ELOOP/);
+    await assert.rejects(home.load({ flags: { config: loop } }), {
+      code: "config",
+      message: /ELOOP/,
+    });
   });
 
   const isRoot = process.getuid?.() === 0;
