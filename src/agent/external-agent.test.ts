@@ -1,10 +1,16 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { AcpHouse, type Message, type TestClient } from "../../test/support/acp-house.ts";
+import {
+  AcpHouse,
+  type AcpHouseOptions,
+  type Message,
+  type TestClient,
+} from "../../test/support/acp-house.ts";
 import { covers } from "../../test/requirements/acp.ts";
 import { limitsFor } from "../base/limits.ts";
 import { Log } from "../base/log.ts";
@@ -29,9 +35,12 @@ class Driven implements AsyncDisposable {
     });
   }
 
-  static async open(capabilities: object = {}, ...flags: string[]): Promise<Driven> {
+  static async open(
+    capabilities: object = {},
+    { flags = [], ...options }: AcpHouseOptions & { readonly flags?: string[] } = {},
+  ): Promise<Driven> {
     const driven = new Driven(flags);
-    driven.house = await AcpHouse.open({ agent: driven.agent });
+    driven.house = await AcpHouse.open({ agent: driven.agent, ...options });
     driven.client = driven.house.connect();
     await driven.client.initialize(capabilities);
     const { sessionId } = await driven.client.ask("session/new", { cwd: driven.folder });
@@ -162,8 +171,16 @@ describe("another agent, driven", { timeout: 30_000 }, () => {
     assert.equal(await driven.say(`read ${driven.folder}/inner`), "text");
   });
 
+  it("cannot wait for ever on a pipe in the workspace", async () => {
+    await using driven = await Driven.open();
+    const pipe = join(driven.folder, "pipe");
+    execFileSync("mkfifo", [pipe]);
+    assert.match(await driven.say(`read ${pipe}`), /error -31701/);
+    assert.match(await driven.say(`write ${pipe}|text`), /error -31701/);
+  });
+
   it("is heard ahead of its answer to session/new, and shown after ours", async () => {
-    await using driven = await Driven.open({}, "--greets");
+    await using driven = await Driven.open({}, { flags: ["--greets"] });
     const { client, sessionId } = driven;
     await client.find(() => client.text === "Welcome. ");
     const answered = client.messages.findIndex(({ result }) => result?.sessionId === sessionId);
@@ -183,12 +200,12 @@ describe("another agent, driven", { timeout: 30_000 }, () => {
   it("is given up when it does not say hello in time, and not asked twice", async () => {
     covers("timeout.initialize");
     assert.deepEqual(limitsFor("initialize").timeout, 30_000);
-    const script = 'process.stdin.on("data", (text) => process.stderr.write(text))';
     const heard: string[] = [];
     await using agent = new ExternalAgent({
       name: "mute",
-      command: process.execPath,
-      args: ["-e", script],
+      // It has to hear it in time, on a busy machine, too.
+      command: "/bin/sh",
+      args: ["-c", "exec 3>&1; exec cat >&2"],
       limits: { initialize: { timeout: 1_000 } },
       log: new Log("info", (line) => heard.push(line)),
     });
@@ -198,6 +215,38 @@ describe("another agent, driven", { timeout: 30_000 }, () => {
     await assert.rejects(client.ask("session/new", { cwd: "/tmp" }), { code: -32001 });
     const hellos = heard.join("").match(/protocolVersion/g) ?? [];
     assert.equal(hellos.length, 1);
+  });
+
+  it("is not given a prompt that was called off before it was there", async () => {
+    await using driven = await Driven.open();
+    const { client, sessionId } = driven;
+    await assert.rejects(client.prompt(sessionId, "crash"));
+    const late = client.prompt(sessionId, "remember this");
+    client.send({ jsonrpc: "2.0", method: "session/cancel", params: { sessionId } });
+    assert.deepEqual(await late, { stopReason: "cancelled" });
+    assert.equal(await driven.say("recall"), "undefined");
+  });
+
+  it("asks in a turn that begins before one that was given up ends", async () => {
+    await using driven = await Driven.open({}, { sessionLimits: { cancelGrace: 1 } });
+    const { client, sessionId } = driven;
+    client.answer = () => ({ result: { outcome: { outcome: "selected", optionId: "once" } } });
+    const lingering = client.prompt(sessionId, "linger");
+    await client.find(() => client.text === "lingering");
+    client.send({ jsonrpc: "2.0", method: "session/cancel", params: { sessionId } });
+    assert.deepEqual(await lingering, { stopReason: "cancelled" });
+    const said = await driven.say("release permission");
+    assert.deepEqual(JSON.parse(said), { outcome: "selected", optionId: "once" });
+  });
+
+  it("is begun once by all who find that it has died", async () => {
+    await using driven = await Driven.open();
+    const { client, sessionId } = driven;
+    await assert.rejects(client.prompt(sessionId, "crash"));
+    const prompt = client.prompt(sessionId, "say one");
+    await Promise.all([prompt, client.ask("session/set_mode", { sessionId, modeId: "ask" })]);
+    assert.match(await driven.say("id"), /^theirs-1-/);
+    assert.equal(await driven.say("mode"), "ask");
   });
 
   it("leaves no question behind when it dies while it asks", async () => {

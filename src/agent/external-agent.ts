@@ -106,15 +106,15 @@ export class ExternalAgent implements Agent, AsyncDisposable {
           throw new TrunklineError("unavailable", `Agent '${name}' ended at once (${exit}).`);
         }),
       ]);
-      void child.exit.then((exit) => {
-        // What it started does not outlive it.
-        for (const session of sessions.all()) void session.services.terminals.clear();
-        log.info("agent.ended", { agent: name, exit });
-      });
+      void child.exit.then((exit) => log.info("agent.ended", { agent: name, exit }));
       // It may close its output and linger.
       void connection.ended.then(() => child.end());
       const offer = new ExternalOffer(name, connection.capabilities);
       const over = Promise.race([child.exit, connection.ended]);
+      // What it had us start does not outlive it; what its successor does is not touched.
+      void over.then(() => {
+        for (const session of sessions.all()) void session.services.terminals.clear();
+      });
       return { connection, offer, sessions, over };
     } catch (error) {
       await started?.end();

@@ -151,7 +151,7 @@ export class ReviewsOffer implements AsyncDisposable {
       inbox: join(data, "review-inbox"),
       folder,
       open: async () => (await this.#openDesk()).reviews,
-      report: (event, fields) => this.#house.log.warn(event, fields),
+      report: this.#house.report,
     });
     this.#dropFiles.begin();
   }

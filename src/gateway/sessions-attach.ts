@@ -92,10 +92,14 @@ function here(house: House, opening: AsyncDisposableStack): Channel<string> {
   return ours;
 }
 
+/** Milliseconds; whoever listens there may be no gateway, and say nothing. */
+const CONNECT_TIMEOUT = 10_000;
+
 async function there({ url = "", token }: AttachOptions): Promise<Channel<string>> {
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
   try {
-    const socket = new WebSocket(url, { headers, ...webSocketSettings() });
+    const handshakeTimeout = CONNECT_TIMEOUT;
+    const socket = new WebSocket(url, { headers, handshakeTimeout, ...webSocketSettings() });
     await once(socket, "open");
     return webSocketChannel(socket);
   } catch (error) {

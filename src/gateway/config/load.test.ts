@@ -279,4 +279,14 @@ describe("loadConfig() refuses", () => {
     await assert.rejects(home.load(), /nested more than 64 levels deep$/);
     assert.equal("polluted" in {}, false);
   });
+
+  const isLinux = process.platform === "linux";
+  it("a data folder that can never be made", { skip: !isLinux && "needs /proc" }, async () => {
+    await using home = await SampleHome.create();
+    const load = (data: string) => home.load({ flags: { data } });
+    await assert.rejects(load("/proc/nope/deep"), /: Cannot keep state in '\/proc\/nope\/deep'/);
+    await assert.rejects(load("/proc/self"), { code: "config" });
+    const { config } = await load("/proc/self/cwd/data");
+    assert.equal(config.data, "/proc/self/cwd/data");
+  });
 });

@@ -84,6 +84,8 @@ export const V1: Codec = {
     agentCapabilities: CAPABILITIES,
     agentInfo: info,
     authMethods: [],
+    // Not in the protocol, but what editors look for before they send `_session/steering`.
+    _meta: { steering: { supported: true } },
   }),
   update: (_, shown) => shown.text,
   question: (_, params) => params,

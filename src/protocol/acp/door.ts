@@ -32,6 +32,8 @@ export interface AcpDoorOptions {
 interface ServeOptions {
   /** Its time is counted elsewhere. */
   readonly isPatient?: boolean;
+  /** The method whose limits hold for it, too. */
+  readonly limitedAs?: string;
 }
 
 export type Handle<P> = (params: P, call: Call<AcpConnection>) => unknown;
@@ -103,7 +105,7 @@ export class AcpDoor {
   serve<P, R>(
     method: Method<P, R>,
     handle: Handle<P>,
-    { isPatient = false }: ServeOptions = {},
+    { isPatient = false, limitedAs = method.name }: ServeOptions = {},
   ): Route<AcpConnection> {
     const guarded: Handle<P> = async (params, call) => {
       const { codec } = call.state;
@@ -114,7 +116,7 @@ export class AcpDoor {
         throw codec.failure(toWire(error), params);
       }
     };
-    const limits = routeLimits(method.name, this.options.limits);
+    const limits = routeLimits(limitedAs, this.options.limits);
     const { timeout: _, ...untimed } = limits;
     return route(method, guarded as Handle<unknown>, isPatient ? untimed : limits);
   }

@@ -35,6 +35,7 @@ const LACKS: ReadonlySet<string> = new Set([
   "session/load",
   "session/set_mode",
   "session/set_model",
+  "_session/steering",
 ]);
 
 /**
