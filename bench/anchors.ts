@@ -23,6 +23,8 @@ export const anchors: Bench = {
       { key: "goneLines", label: "gone", unit: "", digits: 0 },
       { key: "rewritten", label: "rewritten, placed right", unit: "%", digits: 2 },
       { key: "rewrittenLines", label: "rewritten", unit: "", digits: 0 },
+      { key: "asSurviving", label: "surviving with those", unit: "%", digits: 2 },
+      { key: "asGone", label: "gone with those", unit: "%", digits: 2 },
       { key: "undecided", label: "undecided", unit: "", digits: 0 },
       { key: "misplaced", label: "elsewhere", unit: "", digits: 0 },
       { key: "exact", label: "called exact", unit: "", digits: 0 },

@@ -11,6 +11,7 @@ export type Fate =
 export class AnchorScore {
   readonly #counts = { surviving: 0, rewritten: 0, gone: 0, undecided: 0 };
   readonly #right = { surviving: 0, rewritten: 0, gone: 0 };
+  #rewrittenGone = 0;
   #exact = 0;
   #wrongExact = 0;
   #misplaced = 0;
@@ -37,6 +38,7 @@ export class AnchorScore {
       const isRight = place.line === ("line" in fate ? fate.line : undefined);
       if (isRight) this.#right[fate.kind]++;
       else if (place.line !== undefined) this.#misplaced++;
+      else if (fate.kind === "rewritten") this.#rewrittenGone++;
       if (place.confidence !== "exact") continue;
       this.#exact++;
       if (!isRight) this.#wrongExact++;
@@ -45,13 +47,15 @@ export class AnchorScore {
 
   get sample(): Sample {
     const { surviving, rewritten, gone, undecided } = this.#counts;
-    const share = (kind: "surviving" | "rewritten" | "gone"): number =>
-      (100 * this.#right[kind]) / Math.max(1, this.#counts[kind]);
+    const right = this.#right;
+    const share = (some: number, of: number): number => (100 * some) / Math.max(1, of);
     return {
       lines: surviving + rewritten + gone,
-      surviving: share("surviving"),
-      gone: share("gone"),
-      rewritten: share("rewritten"),
+      surviving: share(right.surviving, surviving),
+      gone: share(right.gone, gone),
+      rewritten: share(right.rewritten, rewritten),
+      asSurviving: share(right.surviving + right.rewritten, surviving + rewritten),
+      asGone: share(right.gone + this.#rewrittenGone, gone + rewritten),
       goneLines: gone,
       rewrittenLines: rewritten,
       undecided,

@@ -28,12 +28,14 @@ const WORDS_LEFT = 0.6;
  * by `git diff --diff-algorithm=histogram`.
  *
  * - A line that no hunk touches survives.
- * - One that a hunk removes is rewritten where the hunk adds one with most of its words (more than
- *   0.6 of both lines' words are common, lines in the same order). It is followed on, and counts as
- *   rewritten if it does not have its first words in the end.
- * - Else it was moved where the commit adds the same words once elsewhere and removes them once, and
- *   they have 20 letters or more. Where they are added more often, nobody can say: it is undecided;
- *   so is one of that length that a later commit puts back.
+ * - One that a hunk removes was moved where the commit adds the same words once and removes them
+ *   once, and they have 20 letters or more.
+ * - Else it is rewritten where the hunk adds one with most of its words (more than 0.6 of both lines'
+ *   words are common, lines in the same order). It is followed on, and counts as rewritten if it
+ *   does not have its first words in the end.
+ * - Else, where its words are 20 letters or more: if the commit adds them once and removes them once
+ *   among what is left, it was moved; if it adds them more often, nobody can say: it is undecided;
+ *   so is one that a later commit puts back.
  * - Else it is gone.
  */
 export class GitTruth {
@@ -81,9 +83,13 @@ function fatesOf([first, ...later]: readonly Version[]): Fate[] {
 
 /** Follows a line from one version to the next. */
 function stepOf(hunks: readonly Hunk[]): (at: number) => Step {
-  const known = new Map<number, number>();
+  const known = movesIn(hunks);
+  const movedTo = new Set(known.values());
   for (const hunk of hunks) {
-    for (const [from, to] of rewritten(hunk)) known.set(hunk.oldFrom + from, hunk.newFrom + to);
+    const { oldFrom, newFrom } = hunk;
+    const removed = hunk.removed.map((text, n) => (known.has(oldFrom + n) ? "" : text));
+    const added = hunk.added.map((text, n) => (movedTo.has(newFrom + n) ? "" : text));
+    for (const [from, to] of rewritten(removed, added)) known.set(oldFrom + from, newFrom + to);
   }
   const taken = new Set(known.values());
   const added = hunks.flatMap(({ newFrom, added: lines }) =>
@@ -109,12 +115,36 @@ function stepOf(hunks: readonly Hunk[]): (at: number) => Step {
   };
 }
 
+/** Long lines that are removed once and added once. */
+function movesIn(hunks: readonly Hunk[]): Map<number, number> {
+  const from = placesOf(hunks.map(({ oldFrom, removed }) => [oldFrom, removed]));
+  const to = placesOf(hunks.map(({ newFrom, added }) => [newFrom, added]));
+  const moves = new Map<number, number>();
+  for (const [text, [at = 0, ...more]] of from) {
+    const [there, ...others] = to.get(text) ?? [];
+    const isOne = more.length === 0 && others.length === 0;
+    if (isLong(text) && isOne && there !== undefined) moves.set(at, there);
+  }
+  return moves;
+}
+
+/** Where each text is. */
+function placesOf(parts: readonly [number, readonly string[]][]): Map<string, number[]> {
+  const places = new Map<string, number[]>();
+  for (const [first, lines] of parts) {
+    for (const [n, text] of lines.entries()) {
+      places.set(text, [...(places.get(text) ?? []), first + n]);
+    }
+  }
+  return places;
+}
+
 function isLong(text: string): boolean {
   return (text.match(/[\p{L}\p{N}]/gu)?.length ?? 0) >= LETTERS_OF_A_MOVE;
 }
 
 /** Pairs of lines in the same order that have the most words in common. */
-function rewritten({ removed, added }: Hunk): [number, number][] {
+function rewritten(removed: readonly string[], added: readonly string[]): [number, number][] {
   if (removed.length * added.length > 250_000) return [];
   const [old, now] = [removed.map(wordsOf), added.map(wordsOf)];
   const likeness = old.map((one) => now.map((other) => common(one, other)));

@@ -1,10 +1,16 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { AcpHouse, type Message, type TestClient } from "../../test/support/acp-house.ts";
+import {
+  AcpHouse,
+  type AcpHouseOptions,
+  type Message,
+  type TestClient,
+} from "../../test/support/acp-house.ts";
 import { covers } from "../../test/requirements/acp.ts";
 import { limitsFor } from "../base/limits.ts";
 import { Log } from "../base/log.ts";
@@ -15,19 +21,26 @@ const AGENT = join(import.meta.dirname, "../../test/support/acp-agent.mjs");
 /** Somebody else's agent behind our door, and a workspace for it. */
 class Driven implements AsyncDisposable {
   readonly folder = mkdtempSync(join(tmpdir(), "trunkline-driven-"));
-  readonly agent = new ExternalAgent({
-    name: "other",
-    command: process.execPath,
-    args: [AGENT],
-    log: new Log("error", () => {}),
-  });
+  readonly agent: ExternalAgent;
   house!: AcpHouse;
   client!: TestClient;
   sessionId = "";
 
-  static async open(capabilities: object = {}): Promise<Driven> {
-    const driven = new Driven();
-    driven.house = await AcpHouse.open({ agent: driven.agent });
+  private constructor(flags: readonly string[]) {
+    this.agent = new ExternalAgent({
+      name: "other",
+      command: process.execPath,
+      args: [AGENT, ...flags],
+      log: new Log("error", () => {}),
+    });
+  }
+
+  static async open(
+    capabilities: object = {},
+    { flags = [], ...options }: AcpHouseOptions & { readonly flags?: string[] } = {},
+  ): Promise<Driven> {
+    const driven = new Driven(flags);
+    driven.house = await AcpHouse.open({ agent: driven.agent, ...options });
     driven.client = driven.house.connect();
     await driven.client.initialize(capabilities);
     const { sessionId } = await driven.client.ask("session/new", { cwd: driven.folder });
@@ -158,6 +171,23 @@ describe("another agent, driven", { timeout: 30_000 }, () => {
     assert.equal(await driven.say(`read ${driven.folder}/inner`), "text");
   });
 
+  it("cannot wait for ever on a pipe in the workspace", async () => {
+    await using driven = await Driven.open();
+    const pipe = join(driven.folder, "pipe");
+    execFileSync("mkfifo", [pipe]);
+    assert.match(await driven.say(`read ${pipe}`), /error -31701/);
+    assert.match(await driven.say(`write ${pipe}|text`), /error -31701/);
+  });
+
+  it("is heard ahead of its answer to session/new, and shown after ours", async () => {
+    await using driven = await Driven.open({}, { flags: ["--greets"] });
+    const { client, sessionId } = driven;
+    await client.find(() => client.text === "Welcome. ");
+    const answered = client.messages.findIndex(({ result }) => result?.sessionId === sessionId);
+    const shown = client.messages.findIndex(({ method }) => method === "session/update");
+    assert.ok(answered < shown, `answered as ${answered}, shown as ${shown}`);
+  });
+
   it("has a mode that it changes itself told in both forms", async () => {
     await using driven = await Driven.open();
     await driven.say("mode ask");
@@ -170,12 +200,12 @@ describe("another agent, driven", { timeout: 30_000 }, () => {
   it("is given up when it does not say hello in time, and not asked twice", async () => {
     covers("timeout.initialize");
     assert.deepEqual(limitsFor("initialize").timeout, 30_000);
-    const script = 'process.stdin.on("data", (text) => process.stderr.write(text))';
     const heard: string[] = [];
     await using agent = new ExternalAgent({
       name: "mute",
-      command: process.execPath,
-      args: ["-e", script],
+      // It has to hear it in time, on a busy machine, too.
+      command: "/bin/sh",
+      args: ["-c", "exec 3>&1; exec cat >&2"],
       limits: { initialize: { timeout: 1_000 } },
       log: new Log("info", (line) => heard.push(line)),
     });
@@ -185,6 +215,38 @@ describe("another agent, driven", { timeout: 30_000 }, () => {
     await assert.rejects(client.ask("session/new", { cwd: "/tmp" }), { code: -32001 });
     const hellos = heard.join("").match(/protocolVersion/g) ?? [];
     assert.equal(hellos.length, 1);
+  });
+
+  it("is not given a prompt that was called off before it was there", async () => {
+    await using driven = await Driven.open();
+    const { client, sessionId } = driven;
+    await assert.rejects(client.prompt(sessionId, "crash"));
+    const late = client.prompt(sessionId, "remember this");
+    client.send({ jsonrpc: "2.0", method: "session/cancel", params: { sessionId } });
+    assert.deepEqual(await late, { stopReason: "cancelled" });
+    assert.equal(await driven.say("recall"), "undefined");
+  });
+
+  it("asks in a turn that begins before one that was given up ends", async () => {
+    await using driven = await Driven.open({}, { sessionLimits: { cancelGrace: 1 } });
+    const { client, sessionId } = driven;
+    client.answer = () => ({ result: { outcome: { outcome: "selected", optionId: "once" } } });
+    const lingering = client.prompt(sessionId, "linger");
+    await client.find(() => client.text === "lingering");
+    client.send({ jsonrpc: "2.0", method: "session/cancel", params: { sessionId } });
+    assert.deepEqual(await lingering, { stopReason: "cancelled" });
+    const said = await driven.say("release permission");
+    assert.deepEqual(JSON.parse(said), { outcome: "selected", optionId: "once" });
+  });
+
+  it("is begun once by all who find that it has died", async () => {
+    await using driven = await Driven.open();
+    const { client, sessionId } = driven;
+    await assert.rejects(client.prompt(sessionId, "crash"));
+    const prompt = client.prompt(sessionId, "say one");
+    await Promise.all([prompt, client.ask("session/set_mode", { sessionId, modeId: "ask" })]);
+    assert.match(await driven.say("id"), /^theirs-1-/);
+    assert.equal(await driven.say("mode"), "ask");
   });
 
   it("leaves no question behind when it dies while it asks", async () => {

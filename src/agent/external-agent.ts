@@ -4,12 +4,12 @@ import type { LimitTable } from "../base/limits.ts";
 import type { Log } from "../base/log.ts";
 import { usualVariables } from "../base/usual-variables.ts";
 import { AgentConnection, type AgentListener } from "../protocol/acp/connect.ts";
-import type { UpdateParams } from "../protocol/acp/schema.gen.ts";
 import type { Agent, AgentOpenOptions } from "../session/agent.ts";
 import { childChannel } from "../wire/channel/child.ts";
 import type { ActsAs, AgentIdentity } from "./agent-identity.ts";
 import { ExternalOffer } from "./external-offer.ts";
 import { ExternalSession } from "./external-session.ts";
+import { ExternalSessions } from "./external-sessions.ts";
 
 export interface ExternalAgentOptions {
   readonly name: string;
@@ -26,8 +26,7 @@ export interface ExternalAgentOptions {
 export interface AgentProcess {
   readonly connection: AgentConnection;
   readonly offer: ExternalOffer;
-  /** By the agent's own name for them. */
-  readonly sessions: Map<string, ExternalSession>;
+  readonly sessions: ExternalSessions;
   /** Resolves when nothing can be asked of it any more. */
   readonly over: Promise<unknown>;
 }
@@ -97,7 +96,7 @@ export class ExternalAgent implements Agent, AsyncDisposable {
       started = child;
       this.#children.add(child);
       void child.exit.then(() => this.#children.delete(child));
-      const sessions = new Map<string, ExternalSession>();
+      const sessions = new ExternalSessions();
       const channel = childChannel(child, { stray: said });
       const listener = listenerFor(sessions);
       // One that dies while it says hello is told apart from one that says nothing.
@@ -107,15 +106,15 @@ export class ExternalAgent implements Agent, AsyncDisposable {
           throw new TrunklineError("unavailable", `Agent '${name}' ended at once (${exit}).`);
         }),
       ]);
-      void child.exit.then((exit) => {
-        // What it started does not outlive it.
-        for (const session of sessions.values()) void session.services.terminals.clear();
-        log.info("agent.ended", { agent: name, exit });
-      });
+      void child.exit.then((exit) => log.info("agent.ended", { agent: name, exit }));
       // It may close its output and linger.
       void connection.ended.then(() => child.end());
       const offer = new ExternalOffer(name, connection.capabilities);
       const over = Promise.race([child.exit, connection.ended]);
+      // What it had us start does not outlive it; what its successor does is not touched.
+      void over.then(() => {
+        for (const session of sessions.all()) void session.services.terminals.clear();
+      });
       return { connection, offer, sessions, over };
     } catch (error) {
       await started?.end();
@@ -127,14 +126,14 @@ export class ExternalAgent implements Agent, AsyncDisposable {
 const CLOSED = { action: "cancel" } as const;
 
 /** Finds the session that an agent speaks of. */
-function listenerFor(sessions: ReadonlyMap<string, ExternalSession>): AgentListener {
+function listenerFor(sessions: ExternalSessions): AgentListener {
   const find = ({ sessionId }: { readonly sessionId: string }): ExternalSession => {
     const session = sessions.get(sessionId);
     if (session !== undefined) return session;
     throw new TrunklineError("not-found", `There is no session '${sessionId}' here`);
   };
   return {
-    update: (params: UpdateParams) => sessions.get(params.sessionId)?.heard(params.update),
+    update: (params) => sessions.heard(params),
     requestPermission: (params) => find(params).services.permission(params),
     readTextFile: (params) => find(params).services.readTextFile(params),
     writeTextFile: (params) => find(params).services.writeTextFile(params),

@@ -1,10 +1,10 @@
+import type { Stats } from "node:fs";
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
-import { dirname, resolve, sep } from "node:path";
+import { dirname, resolve } from "node:path";
 
 import { SessionError } from "../session/session-error.ts";
-import { followPath } from "./files/places.ts";
-
-const LARGEST = 10 * 1024 * 1024;
+import { followPath, isInside } from "./files/places.ts";
+import { LARGEST_FILE } from "./files/turn-files.ts";
 
 /** The files of a workspace, for an agent whose editor does not offer them. */
 export class ExternalFiles {
@@ -17,19 +17,17 @@ export class ExternalFiles {
   /** The path without detours, if it is in the workspace: no `..` and no link leads out of it. */
   async within(path: string): Promise<string> {
     const real = await followPath(resolve(path));
-    for (const folder of this.#folders) {
-      const root = await followPath(resolve(folder));
-      if (real === root || real.startsWith(root.endsWith(sep) ? root : root + sep)) return real;
-    }
+    const roots = this.#folders.map((folder) => followPath(resolve(folder)));
+    if (isInside(real, await Promise.all(roots))) return real;
     const why = `'${path}' is outside of the workspace`;
     throw new SessionError("permission-denied", why, { path });
   }
 
   async read(path: string, { line, limit }: { line?: number; limit?: number }): Promise<string> {
     try {
-      const { size } = await stat(path);
-      if (size > LARGEST) {
-        const why = `'${path}' has ${size} bytes, over the limit of ${LARGEST}`;
+      const { size } = await checkKind(path);
+      if (size > LARGEST_FILE) {
+        const why = `'${path}' has ${size} bytes, over the limit of ${LARGEST_FILE}`;
         throw new SessionError("file-too-large", why, { path });
       }
       const text = await readFile(path, "utf8");
@@ -45,11 +43,23 @@ export class ExternalFiles {
   async write(path: string, content: string): Promise<void> {
     try {
       await mkdir(dirname(path), { recursive: true });
+      await checkKind(path).catch(unlessNew);
       await writeFile(path, content);
     } catch (error) {
       throw explain(error, path);
     }
   }
+}
+
+/** A pipe or a device may keep whoever opens it waiting for ever. */
+async function checkKind(path: string): Promise<Stats> {
+  const status = await stat(path);
+  if (status.isFile() || status.isDirectory()) return status;
+  throw new SessionError("permission-denied", `'${path}' is not a regular file`, { path });
+}
+
+function unlessNew(error: unknown): void {
+  if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
 }
 
 function explain(error: unknown, path: string): unknown {

@@ -38,6 +38,7 @@ export class ExternalSession implements AgentSession {
   readonly #options: ExternalSessionOptions;
   readonly services: ExternalServices;
   #process: AgentProcess | undefined;
+  #beginning: Promise<void> | undefined;
   #remoteId = "";
   #settings: SessionSettings | undefined;
   #turn: Turn | undefined;
@@ -67,12 +68,15 @@ export class ExternalSession implements AgentSession {
   async begin(): Promise<AgentProcess> {
     const process = await this.#agent.process(this.#options.identity);
     if (process === this.#process) return process;
-    // Those of an agent that died.
-    await this.services.terminals.clear();
+    // Who prompts and who chooses may both find that the agent has died: it is begun once.
+    if (this.#beginning !== undefined) {
+      await this.#beginning;
+      return this.begin();
+    }
     const { chosen } = this.#options;
     const wanted = this.#settings === undefined ? chosen : chosenIn(this.#settings);
-    if (!(await this.#load(process))) await this.#create(process);
-    this.#process = process;
+    this.#beginning = this.#beginAt(process).finally(() => (this.#beginning = undefined));
+    await this.#beginning;
     await chooseAgain(this, wanted, this.#options);
     return process;
   }
@@ -81,11 +85,12 @@ export class ExternalSession implements AgentSession {
     const { connection, offer } = await this.begin();
     const sessionId = this.#remoteId;
     const prompt = offer.fit(turn.prompt);
-    const stopped = (): void => connection.cancel(sessionId);
     this.#turn = turn;
-    turn.stop.add({ stopped });
     try {
       if (this.#hasForgotten) await this.#admit(turn);
+      // Calling off what the agent has not heard of yet would call off nothing.
+      if (turn.stop.signal.aborted) return { stopReason: "cancelled" };
+      turn.stop.add({ stopped: () => connection.cancel(sessionId) });
       this.#hasSpoken = true;
       const params = { sessionId, prompt };
       const { stopReason, usage, _meta } = await connection.request(METHODS.prompt, params);
@@ -96,7 +101,8 @@ export class ExternalSession implements AgentSession {
       const why = `Agent '${this.#agent.name}' ended while it was working. The next prompt starts it again.`;
       throw new TrunklineError("unavailable", why, { cause: error });
     } finally {
-      this.#turn = undefined;
+      // One that was given up may end in the middle of the next.
+      if (this.#turn === turn) this.#turn = undefined;
     }
   }
 
@@ -152,6 +158,13 @@ export class ExternalSession implements AgentSession {
     await process.connection.request(METHODS.closeSession, { sessionId }).catch(() => {});
   }
 
+  async #beginAt(process: AgentProcess): Promise<void> {
+    // Those of an agent that died.
+    await this.services.terminals.clear();
+    if (!(await this.#load(process))) await this.#create(process);
+    this.#process = process;
+  }
+
   /** Where it works and with what, as far as it can. */
   #place(offer: ExternalOffer): NewSessionParams {
     const { cwd, mcpServers, additionalDirectories: folders, log } = this.#options;
@@ -174,7 +187,7 @@ export class ExternalSession implements AgentSession {
     if (sessionId === "" || !(offer.resumes || offer.loads)) return false;
     const method = offer.resumes ? METHODS.resumeSession : METHODS.loadSession;
     const { log } = this.#options;
-    sessions.set(sessionId, this);
+    sessions.add(sessionId, this);
     this.#isLoading = true;
     try {
       this.#take(await connection.request(method, { sessionId, ...this.#place(offer) }));
@@ -191,13 +204,14 @@ export class ExternalSession implements AgentSession {
   async #create({ connection, sessions, offer }: AgentProcess): Promise<void> {
     const { history, remember } = this.#options;
     this.#hasForgotten ||= this.#hasSpoken || (await isBegun(history));
-    const request = connection.request(METHODS.newSession, this.#place(offer));
-    const created = await request.catch((error: unknown) => {
+    const ask = () => connection.request(METHODS.newSession, this.#place(offer));
+    const begun = sessions.begin(this, ask).catch((error: unknown) => {
       throw explainLogin(fromWire(error), this.#agent, connection.agent.authMethods ?? []);
     });
+    const { created, early } = await begun;
     this.#remoteId = created.sessionId;
-    sessions.set(this.#remoteId, this);
     this.#take(created);
+    for (const update of early) void this.heard(update);
     await remember({ sessionId: this.#remoteId });
   }
 

@@ -1,5 +1,7 @@
 import { type ChildExit, OwnedChild } from "../base/child-process.ts";
 import type { Terminal, TerminalExit, TerminalOptions, TerminalOutput } from "../session/agent.ts";
+import { loginPath } from "./files/login-path.ts";
+import { WHEN_WATCHED } from "./files/run-line.ts";
 import { harmlessVariables } from "./hide-secrets.ts";
 
 /** What is kept where the agent does not say. */
@@ -19,7 +21,7 @@ export class ExternalTerminal implements Terminal {
   private constructor(child: OwnedChild, limit: number, heard: () => void) {
     this.#child = child;
     this.#kept = new KeptOutput(limit);
-    child.stdin.end();
+    child.stdin.end("\n");
     child.stdout.on("data", (bytes: Buffer) => {
       this.#kept.add(bytes);
       heard();
@@ -34,13 +36,15 @@ export class ExternalTerminal implements Terminal {
     heard: () => void = () => {},
   ): Promise<ExternalTerminal> {
     const { command, args = [], env = [], cwd, outputByteLimit = USUAL_OUTPUT } = options;
-    // One stream, so that what it says keeps its order. A command without arguments is a line.
-    const script = args.length > 0 ? 'exec 2>&1; exec "$0" "$@"' : 'exec 2>&1; eval "$0"';
+    const variables = harmlessVariables(process.env);
+    // A command without arguments is a line.
+    const run = args.length > 0 ? 'exec "$0" "$@"' : 'eval "$0"';
     const child = await OwnedChild.start({
       command: "/bin/sh",
-      args: ["-c", script, command, ...args],
+      args: ["-c", `${WHEN_WATCHED}${run}`, command, ...args],
       env: {
-        ...harmlessVariables(process.env),
+        ...variables,
+        PATH: await loginPath(variables),
         ...Object.fromEntries(env.map(({ name, value }) => [name, value])),
       },
       cwd,

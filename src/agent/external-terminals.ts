@@ -52,9 +52,9 @@ export class ExternalTerminals {
       await terminal.release();
     } finally {
       this.#terminals.delete(id);
+      this.#showing.delete(id);
+      this.#shownAt.delete(id);
     }
-    this.#showing.delete(id);
-    this.#shownAt.delete(id);
   }
 
   /** Ends all of them. */

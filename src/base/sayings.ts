@@ -1,3 +1,4 @@
+import { LastWords } from "./last-words.ts";
 import type { Log } from "./log.ts";
 import { maskText } from "./mask.ts";
 
@@ -12,6 +13,7 @@ export class Sayings {
   readonly #log: Log;
   readonly #kind: string;
   readonly #tail: string[] = [];
+  readonly #words = new LastWords();
   #windowEnds = 0;
   #logged = 0;
   #left = 0;
@@ -26,8 +28,14 @@ export class Sayings {
     return this.#tail;
   }
 
+  /** The one line to tell when it has ended. */
+  get last(): string | undefined {
+    return this.#words.line;
+  }
+
   add(line: string): void {
     const shown = maskText(line.slice(0, LONGEST));
+    this.#words.add(shown);
     this.#tail.push(shown);
     if (this.#tail.length > KEPT) this.#tail.shift();
     const now = performance.now();

@@ -96,6 +96,16 @@ for (const path of PATHS) {
   });
 }
 
+/** They speak a protocol, hold a conversation, or write for a shell or a person. */
+const NO_DATA = ["mcp", "acp", "session attach", "completion", "help"];
+
+test("every command that prints data takes --json", () => {
+  const without = [...PATHS]
+    .filter((path) => last(path).commands === undefined && !("json" in optionsOf(last(path))))
+    .map((path) => callOf(path).replace("trunkline ", ""));
+  assert.deepEqual(without, NO_DATA);
+});
+
 test("the choices of an option that names a command are commands", () => {
   for (const { options = {}, commands = [] } of PATHS.map(last)) {
     for (const { namesCommand, choices } of Object.values(options)) {

@@ -112,6 +112,23 @@ describe("trunkline config path", () => {
   });
 });
 
+describe("trunkline config path of a file that is wrong", () => {
+  it("still prints it, with what is wrong on stderr", async () => {
+    await using home = await SampleHome.create();
+    await home.write(home.userFile, "{");
+    const problem = `${home.userFile}:1:2: expected '}'`;
+    assert.deepEqual(await run(path, home, {}), {
+      code: 0,
+      out: `${home.userFile}\n`,
+      err: `${problem}\n`,
+    });
+    assert.deepEqual(JSON.parse((await run(path, home, { json: true })).out), {
+      files: [{ kind: "user", path: home.userFile, isFound: true }],
+      problems: [problem],
+    });
+  });
+});
+
 describe("trunkline config check", () => {
   it("says that all is right", async () => {
     await using home = await SampleHome.create();
@@ -163,6 +180,10 @@ describe("trunkline config trust and untrust", () => {
     assert.equal((await run(untrust, home, {})).out, `${file} is no longer trusted.\n`);
     assert.equal((await home.load()).config.server.port, 4180);
     assert.equal((await run(untrust, home, {})).out, `${file} was not trusted.\n`);
+    const asJson = async (command: typeof trust): Promise<unknown> =>
+      JSON.parse((await run(command, home, { json: true })).out);
+    assert.deepEqual(await asJson(trust), { file, keys: ["server"] });
+    assert.deepEqual(await asJson(untrust), { file, wasTrusted: true });
   });
 
   it("keep the trust in the data folder of the options", async () => {

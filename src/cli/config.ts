@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
@@ -5,7 +6,7 @@ import { mask } from "../base/mask.ts";
 import type { ConfigInput, ConfigSource, LoadedConfig } from "../gateway/config/config.ts";
 import { keyText, leaves } from "../gateway/config/layer.ts";
 import { loadConfig } from "../gateway/config/load.ts";
-import { expandPath } from "../gateway/config/locations.ts";
+import { expandPath, userFile } from "../gateway/config/locations.ts";
 import type { Invocation } from "./command.ts";
 
 type GlobalValues = {
@@ -41,12 +42,14 @@ export async function show(
 
 /** `trunkline config path`. Only the user's file goes to stdout, so that a script can use it. */
 export async function path(invocation: Invocation<Printing>): Promise<number> {
-  const { files, config } = await loadConfig(inputOf(invocation));
+  const input = inputOf(invocation);
+  const found = await locate(input);
   if (invocation.values.json) {
-    invocation.out(toJson({ files, data: config.data }));
+    invocation.out(toJson(found));
     return 0;
   }
-  for (const file of files) {
+  for (const problem of found.problems ?? []) invocation.err(`${problem}\n`);
+  for (const file of found.files) {
     if (file.kind === "user") invocation.out(`${file.path}\n`);
     const note = noteOn(file);
     if (note !== "") invocation.err(`${file.path}: ${note}\n`);
@@ -87,18 +90,20 @@ export async function schema({ out }: Invocation<GlobalValues>): Promise<number>
 }
 
 /** `trunkline config trust [DIR]` */
-export async function trust(invocation: Invocation<GlobalValues>): Promise<number> {
+export async function trust(invocation: Invocation<Printing>): Promise<number> {
   const { trustProject } = await import("../gateway/config/project-trust.ts");
   const { file, keys } = await trustProject(inputOf(invocation, invocation.positionals[0]));
-  invocation.out(`Trusted ${file} as it is now. It sets: ${keys.join(", ") || "nothing"}.\n`);
+  const says = `Trusted ${file} as it is now. It sets: ${keys.join(", ") || "nothing"}.\n`;
+  invocation.out(invocation.values.json ? toJson({ file, keys }) : says);
   return 0;
 }
 
 /** `trunkline config untrust [DIR]` */
-export async function untrust(invocation: Invocation<GlobalValues>): Promise<number> {
+export async function untrust(invocation: Invocation<Printing>): Promise<number> {
   const { untrustProject } = await import("../gateway/config/project-trust.ts");
   const { file, wasTrusted } = await untrustProject(inputOf(invocation, invocation.positionals[0]));
-  invocation.out(wasTrusted ? `${file} is no longer trusted.\n` : `${file} was not trusted.\n`);
+  const says = wasTrusted ? `${file} is no longer trusted.\n` : `${file} was not trusted.\n`;
+  invocation.out(invocation.values.json ? toJson({ file, wasTrusted }) : says);
   return 0;
 }
 
@@ -115,6 +120,25 @@ function inputOf(invocation: Invocation<GlobalValues>, folder = "."): ConfigInpu
       set,
     },
   };
+}
+
+interface Located {
+  readonly files: readonly ConfigSource[];
+  readonly data?: string;
+  readonly problems?: readonly string[];
+}
+
+/** Also of a configuration that is wrong: whoever wants to mend it has to know where it is. */
+async function locate(input: ConfigInput): Promise<Located> {
+  try {
+    const { files, config } = await loadConfig(input);
+    return { files, data: config.data };
+  } catch (error) {
+    if (!(error instanceof TrunklineError) || error.code !== "config") throw error;
+    const { path: file } = userFile(input);
+    const user: ConfigSource = { kind: "user", path: file, isFound: existsSync(file) };
+    return { files: [user], problems: error.message.split("\n") };
+  }
 }
 
 /** A value that is masked whole has only the origins of its parts. */

@@ -5,6 +5,7 @@ import { checkBus } from "./doctor/bus.ts";
 import { checkConfig } from "./doctor/config.ts";
 import { checkData } from "./doctor/data.ts";
 import type { Finding } from "./doctor/finding.ts";
+import { checkGit } from "./doctor/git.ts";
 import { checkModels } from "./doctor/models.ts";
 import { checkNode } from "./doctor/node.ts";
 import { checkPort } from "./doctor/port.ts";
@@ -29,6 +30,7 @@ export async function run(invocation: Invocation): Promise<number> {
 async function* examine(invocation: Invocation): AsyncGenerator<Finding> {
   const { cwd, env } = invocation;
   yield checkNode(process.versions.node);
+  yield checkGit(cwd, env);
   const flags = invocation.values as ConfigFlags;
   const { findings, loaded } = await checkConfig({ cwd, env, flags });
   yield* findings;

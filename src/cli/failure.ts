@@ -10,6 +10,19 @@ export interface Failure {
   readonly exitCode: 1 | 2;
 }
 
+/** What a system refuses whoever asks; no fault of the program that did. */
+const REFUSALS = [
+  "EACCES",
+  "EPERM",
+  "EROFS",
+  "ENOSPC",
+  "EDQUOT",
+  "EIO",
+  "EMFILE",
+  "ENFILE",
+  "ENOTDIR",
+];
+
 /** A failure we foresaw is told in its own words; any other is a bug, and its stack is for us. */
 export function renderFailure(error: unknown, path: Path, verbose: boolean): Failure {
   if (error instanceof TrunklineError) {
@@ -18,7 +31,9 @@ export function renderFailure(error: unknown, path: Path, verbose: boolean): Fai
     return { text: `${said}Run \`${callOf(path)} --help\` to see how it is used.\n`, exitCode: 2 };
   }
   const said = maskText(error instanceof Error ? error.message : String(error));
-  const text = `trunkline: '${callOf(path)}' failed because of a fault in Trunkline: ${said}\n`;
+  const { code = "" } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
+  const why = REFUSALS.includes(code) ? "" : " because of a fault in Trunkline";
+  const text = `trunkline: '${callOf(path)}' failed${why}: ${said}\n`;
   const more = verbose
     ? maskText(inspect(error))
     : "Run it again with --verbose to see where it happened.";

@@ -40,18 +40,18 @@ export function isVerbose(env: NodeJS.ProcessEnv): boolean {
 }
 
 /**
- * Writes to one output, and calls `closed` when its reader is gone. The output is touched only when
+ * Writes to one output, and calls `failed` when that cannot be done. The output is touched only when
  * there is something to write: a command that speaks a protocol there minds its failures itself.
  */
-export function writer(output: () => Output, closed: () => void): (text: string) => void {
+export function writer(
+  output: () => Output,
+  failed: (error: NodeJS.ErrnoException) => void,
+): (text: string) => void {
   let opened: Output | undefined;
   return (text) => {
     if (opened === undefined) {
       opened = output();
-      opened.on("error", (error) => {
-        if (error.code !== "EPIPE") throw error;
-        closed();
-      });
+      opened.on("error", failed);
     }
     opened.write(text);
   };

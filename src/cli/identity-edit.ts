@@ -1,7 +1,7 @@
-import { homedir } from "node:os";
 import { resolve } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
+import { homeOf } from "../base/home-of.ts";
 import type { Identities } from "../gateway/identities.ts";
 import type { Invocation, Values } from "./command.ts";
 import { askMissing } from "./identity-ask.ts";
@@ -151,7 +151,7 @@ function ruleOf(text: string, invocation: Invocation): Rule {
       const why = "it is path=DIR, host=HOST, owner=OWNER or remote=URL, joined by commas";
       throw new TrunklineError("usage", `Cannot read the rule '${text}': ${why}`);
     }
-    const home = invocation.env.HOME ?? homedir();
+    const home = homeOf(invocation.env);
     const folder = value.startsWith("~/") ? value : resolve(invocation.cwd, value);
     rule[key as keyof Rule] =
       key === "path" ? folder.replace(new RegExp(`^${RegExp.escape(home)}(?=/)`), "~") : value;

@@ -1,3 +1,4 @@
+import { homeOf } from "../base/home-of.ts";
 import { runOrchestrator } from "../gateway/run-orchestrator.ts";
 import { untilSignal } from "../gateway/signals.ts";
 import type { Invocation, Values } from "./command.ts";
@@ -25,7 +26,7 @@ export async function run(invocation: Invocation<OrchestratorValues>): Promise<n
     certsDir: values["certs-dir"],
     pluginsFile: isYaml ? values.config : undefined,
     cwd,
-    home: env.HOME ?? cwd,
+    home: homeOf(env),
     warn: (message) => err(`trunkline: warning: ${message}\n`),
   });
   const { address, certsDir } = orchestrator;

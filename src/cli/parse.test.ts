@@ -89,6 +89,10 @@ test("parse() takes a lone dash as an argument or a value", () => {
   assert.deepEqual(runs("serve --port -").values, { port: "-" });
 });
 
+test("parse() takes a negative number as a value", () => {
+  assert.deepEqual(runs("serve --port -12").values, { port: "-12" });
+});
+
 test("parse() runs the command that an option names", () => {
   for (const line of [
     "--mode=serve --json",

@@ -96,8 +96,9 @@ function checkValue(path: Path, token: OptionToken, spec: OptionSpec): Misuse | 
     return given === undefined ? undefined : { kind: "unwanted-value", path, name, given };
   }
   if (given === undefined) return { kind: "missing-value", path, name };
-  // `--port --json` is a forgotten value far more often than a value that looks like an option.
-  if (!token.inlineValue && given.length > 1 && given.startsWith("-")) {
+  // `--port --json` is a forgotten value far more often than a value that looks like an option;
+  // no option begins with a digit, so `--line -12` is a number.
+  if (!token.inlineValue && /^-[^\d]/.test(given)) {
     return { kind: "missing-value", path, name, next: given };
   }
   if (spec.choices?.includes(given) === false) {

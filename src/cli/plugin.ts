@@ -15,11 +15,15 @@ interface BusValues extends Values {
 }
 
 /** `trunkline plugin new NAME` */
-export async function create(invocation: Invocation<{ readonly dir?: string }>): Promise<number> {
-  const [name = ""] = invocation.positionals;
+export async function create(
+  invocation: Invocation<{ readonly dir?: string; readonly json?: boolean }>,
+): Promise<number> {
+  const { positionals, values, cwd, out } = invocation;
+  const [name = ""] = positionals;
   const { beginPlugin } = await import("../gateway/scaffold.ts");
-  const folder = resolve(invocation.cwd, invocation.values.dir ?? name);
-  invocation.out(await beginPlugin(folder, name));
+  const folder = resolve(cwd, values.dir ?? name);
+  const begun = await beginPlugin(folder, name);
+  out(values.json === true ? `${JSON.stringify({ plugin: name, folder }, null, 2)}\n` : begun);
   return 0;
 }
 

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
 import { test } from "node:test";
 import { TrunklineError } from "../base/errors.ts";
 import type { Invocation } from "./command.ts";
@@ -141,6 +142,13 @@ test("run() shows where a fault is only when verbose", async () => {
     assert.match(verbose.err, /TypeError: x is not a function\n +at .*program\.test\.ts/);
     assert.match(verbose.err, /the cause/);
   }
+});
+
+test("run() does not take what the system refuses for a fault", async () => {
+  const refused = (): Promise<never> => writeFile("/dev/null/file", "") as Promise<never>;
+  const { code, err } = await runSample("serve", refused);
+  assert.equal(code, 1);
+  assert.match(err, /^trunkline: 'trunkline serve' failed: ENOTDIR: not a directory, open '.+'\n/);
 });
 
 test("run() masks secrets in what a failure says", async () => {

@@ -15,15 +15,19 @@ export async function run(
   host: Host,
   program: Command = PROGRAM,
 ): Promise<number> {
-  // A reader that has seen enough (`trunkline … | head`) is no failure of ours. One that ignores
-  // our complaints does not change how it ends.
-  const out = writer(
-    () => host.stdout,
-    () => host.exit(0),
-  );
+  // A reader that ignores our complaints does not change how it ends.
   const err = writer(
     () => host.stderr,
     () => undefined,
+  );
+  const out = writer(
+    () => host.stdout,
+    ({ code, message }) => {
+      // A reader that has seen enough (`trunkline … | head`) is no failure of ours.
+      if (code === "EPIPE") return host.exit(0);
+      err(`trunkline: Cannot write to standard output: ${message}\n`);
+      host.exit(1);
+    },
   );
   const parsed = parse(args, program);
   try {

@@ -31,7 +31,7 @@ export function openBuiltInAgent(house: House, options: OpenBuiltInOptions): Bui
 }
 
 /** Most sessions bring no servers along: what starts them is loaded for those that do. */
-function lateServers({ config, log }: House, audit: Audit): OpenServers {
+function lateServers({ config, report }: House, audit: Audit): OpenServers {
   return async (servers, session) => {
     const { sessionServers } = await import("./session-servers.ts");
     const open = sessionServers({
@@ -40,7 +40,7 @@ function lateServers({ config, log }: House, audit: Audit): OpenServers {
       toolbox: {
         policy: new Policy(config.policy.tools),
         audit,
-        report: (event, fields) => log.warn(event, fields),
+        report,
       },
     });
     return open(servers, session);

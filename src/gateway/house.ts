@@ -17,6 +17,11 @@ export class House {
     this.log = new Log(config.log.verbose ? "debug" : config.log.level);
   }
 
+  /** For parts that say what goes wrong without knowing of logs. */
+  readonly report = (event: string, fields: Record<string, unknown>): void => {
+    this.log.warn(event, fields);
+  };
+
   /** A door's options, with the house's limits and its log. */
   furnish<S>(door: PeerOptions<S>): PeerOptions<S> {
     const log = this.log.with({ door: door.dialect.name });

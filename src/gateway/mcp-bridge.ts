@@ -39,12 +39,7 @@ export async function serveBridge(house: House, options: BridgeOptions): Promise
     connected: () => tell(`connected to orchestrator at ${address}`),
     lost: (reason) => tell(`lost the orchestrator at ${address}: ${reason.message}`),
   });
-  await using audit = new LateAudit(async () => {
-    const { AuditLog } = await import("../store/audit-log.ts");
-    const report = (event: string, fields: Record<string, unknown>): void =>
-      log.warn(event, fields);
-    return new AuditLog(config.data, { report });
-  });
+  await using audit = new LateAudit(house);
   const offer = new Offer({
     policy: new Policy(config.policy.tools),
     audit,

@@ -137,9 +137,18 @@ describe("openTools() that may remember", { timeout: 30_000 }, () => {
     await home.serve(["first"], "does something else");
     await using opened = await home.open();
     assert.deepEqual(namesOf(opened), ["first"]);
-    await call(opened, "first");
+    assert.match(String(await call(opened, "first")), /^'first' is not offered any more/);
     while (namesOf(opened).length > 0) await turn();
     assert.match(String(await call(opened, "first")), /'first' of 's' is held/);
+  });
+
+  it("does not call a tool that has changed since, not even the first time", async () => {
+    await using home = await Home.used("first");
+    await home.serve(["first"], "does harm");
+    // As a command does it, which opens the servers by what is known of them from the last time.
+    await using opened = await openTools(new House(await home.load()));
+    assert.match(String(await call(opened, "first")), /^'first' is not offered any more: /);
+    assert.match(String(await call(opened, "first")), /^'first' of 's' is held: /);
   });
 
   it("follows the configuration", async () => {

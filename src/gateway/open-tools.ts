@@ -35,21 +35,14 @@ export async function openTools(
   house: House,
   options: OpenToolsOptions = {},
 ): Promise<OpenedTools> {
-  const { data, policy } = house.config;
+  const { config, report } = house;
+  const { data, policy } = config;
   const { isLasting = false, mayRemember = false, needsApprovals = false } = options;
   const { hasOwnBus = false } = options;
   const reloading = isLasting ? house.reloading : undefined;
-  const report = (event: string, fields: Record<string, unknown>): void => {
-    house.log.warn(event, fields);
-  };
   await using opening = new AsyncDisposableStack();
   // Every `trunkline mcp` that an editor starts waits for this: what may not be needed comes later.
-  const audit = opening.use(
-    new LateAudit(async () => {
-      const { AuditLog } = await import("../store/audit-log.ts");
-      return new AuditLog(data, { report });
-    }),
-  );
+  const audit = opening.use(new LateAudit(house));
   const approver = opening.use(
     new LateApprover(async () => {
       const { Approvals } = await import("../store/approvals.ts");

@@ -1,6 +1,7 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 
+import { homeOf } from "../base/home-of.ts";
 import type { DropFiles } from "../review/drop-files.ts";
 import type { ReviewDesk } from "../review/desk.ts";
 import type { ReviewTools } from "../review/review-tools.ts";
@@ -141,7 +142,7 @@ export class ReviewsOffer implements AsyncDisposable {
     if (this.#isOver) return;
     const { env = process.env, folder = process.cwd() } = this.#options;
     const { data } = this.#house.config;
-    const config = env.XDG_CONFIG_HOME || join(env.HOME ?? "", ".config");
+    const config = env.XDG_CONFIG_HOME || join(homeOf(env), ".config");
     this.#dropFiles = new DropFiles({
       files: [
         join(config, "jesseduffield/lazygit/mcp-messages.json"),
@@ -150,7 +151,7 @@ export class ReviewsOffer implements AsyncDisposable {
       inbox: join(data, "review-inbox"),
       folder,
       open: async () => (await this.#openDesk()).reviews,
-      report: (event, fields) => this.#house.log.warn(event, fields),
+      report: this.#house.report,
     });
     this.#dropFiles.begin();
   }

@@ -11,6 +11,7 @@ import {
 } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 
+import { homeOf } from "../base/home-of.ts";
 import { lazygitCommands, withCommands } from "../review/lazygit-config.ts";
 import { openRepository } from "../review/repository.ts";
 import { replaceFile } from "../store/replace-file.ts";
@@ -49,11 +50,11 @@ export async function setUpLazygit({ repo, env, remove }: LazygitSetup): Promise
 
 /** Where lazygit looks for it, in its order. */
 function userConfig(env: NodeJS.ProcessEnv): string {
-  const { LG_CONFIG_FILE, CONFIG_DIR, HOME = "" } = env;
+  const { LG_CONFIG_FILE, CONFIG_DIR } = env;
   const [named] = LG_CONFIG_FILE?.split(",") ?? [];
   if (named !== undefined && named !== "") return named;
   if (CONFIG_DIR !== undefined && CONFIG_DIR !== "") return join(CONFIG_DIR, "config.yml");
-  const config = env.XDG_CONFIG_HOME || join(HOME, ".config");
+  const config = env.XDG_CONFIG_HOME || join(homeOf(env), ".config");
   const legacy = join(config, "jesseduffield/lazygit/config.yml");
   return existsSync(legacy) ? legacy : join(config, "lazygit/config.yml");
 }

@@ -26,7 +26,7 @@ export async function runOrchestrator(
   house: House,
   options: RunOrchestratorOptions,
 ): Promise<RunningOrchestrator> {
-  const { config, log } = house;
+  const { config, log, report } = house;
   const plan = await planOf(house, options);
   if (plan.clientCertificate === "request") {
     options.warn(
@@ -35,7 +35,6 @@ export async function runOrchestrator(
     );
   }
   await using opening = new AsyncDisposableStack();
-  const report = (event: string, fields: Record<string, unknown>): void => log.warn(event, fields);
   const audit = opening.use(new AuditLog(config.data, { report }));
   const offer = new Offer({ policy: new Policy(config.policy.tools), audit, report });
   const { orchestrator } = opening.use(await openBus(plan, { offer, log, data: config.data }));

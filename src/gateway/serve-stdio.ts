@@ -12,8 +12,13 @@ const SIGNAL_GRACE = 800;
 /** Serves one conversation on the standard streams, until the other side or a signal ends it. */
 export async function serveStdio<S>(house: House, state: S, door: PeerOptions<S>): Promise<void> {
   const channel = stdioChannel(house.config.limits);
-  const peer = new Peer(channel, state, house.furnish(door));
-  const signalled = untilSignal().then(() => peer.close(SIGNAL_GRACE));
+  await untilOver(new Peer(channel, state, house.furnish(door)));
+}
+
+/** Resolves when a conversation was ended by the other side or by a signal, and is closed. */
+export async function untilOver(conversation: Pick<Peer, "ended" | "close">): Promise<void> {
+  const signalled = untilSignal().then(() => conversation.close(SIGNAL_GRACE));
   // A signal that comes while the last answers are awaited cuts the wait short.
-  await Promise.race([signalled, peer.ended.then(() => peer.close(INPUT_GRACE))]);
+  const ended = conversation.ended.then(() => conversation.close(INPUT_GRACE));
+  await Promise.race([signalled, ended]);
 }

@@ -8,6 +8,7 @@ import { CLIENT_METHODS, METHODS } from "../protocol/acp/methods.ts";
 import type { PermissionParams, UpdateParams } from "../protocol/acp/schema.gen.ts";
 import { AcpConversation } from "../protocol/acp/serve.ts";
 import { Peer } from "../rpc/peer.ts";
+import { RpcError } from "../rpc/rpc-error.ts";
 import { route, routes } from "../rpc/route.ts";
 import { VERSION } from "../base/version.ts";
 import type { Channel } from "../wire/channel.ts";
@@ -55,7 +56,7 @@ export async function attachTo(house: House, options: AttachOptions): Promise<At
   opening.defer(() => peer.close());
   const clientInfo = { name: "terminal", version: VERSION };
   await peer.request(METHODS.initialize, { protocolVersion: 1, clientInfo });
-  await peer.request(METHODS.loadSession, { sessionId, cwd, mcpServers: [] });
+  await peer.request(METHODS.loadSession, { sessionId, cwd, mcpServers: [] }).catch(inWords);
   const open = opening.move();
   return {
     ended: peer.ended,
@@ -63,11 +64,20 @@ export async function attachTo(house: House, options: AttachOptions): Promise<At
       const prompt = [{ type: "text", text }];
       // What is typed ahead waits for its turn.
       const _meta = { trunkline: { whileRunning: "queue" } };
-      return (await peer.request(METHODS.prompt, { sessionId, prompt, _meta })).stopReason;
+      const ended = peer.request(METHODS.prompt, { sessionId, prompt, _meta }).catch(inWords);
+      return (await ended).stopReason;
     },
     cancel: () => void peer.notify(METHODS.cancel, { sessionId }),
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   };
+}
+
+/** What was answered as an error, for a person to read. */
+function inWords(error: unknown): never {
+  if (!(error instanceof RpcError)) throw error;
+  const { details } = (error.data ?? {}) as { readonly details?: unknown };
+  const says = typeof details === "string" ? `${error.message}. ${details}` : error.message;
+  throw new TrunklineError("unavailable", says, { cause: error });
 }
 
 /** The door of this house, without a wire. */
@@ -82,10 +92,14 @@ function here(house: House, opening: AsyncDisposableStack): Channel<string> {
   return ours;
 }
 
+/** Milliseconds; whoever listens there may be no gateway, and say nothing. */
+const CONNECT_TIMEOUT = 10_000;
+
 async function there({ url = "", token }: AttachOptions): Promise<Channel<string>> {
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
   try {
-    const socket = new WebSocket(url, { headers, ...webSocketSettings() });
+    const handshakeTimeout = CONNECT_TIMEOUT;
+    const socket = new WebSocket(url, { headers, handshakeTimeout, ...webSocketSettings() });
     await once(socket, "open");
     return webSocketChannel(socket);
   } catch (error) {

@@ -22,8 +22,6 @@ export interface OpenSessionsOptions {
 /** Sessions, with all that they stand on. */
 export interface OpenedSessions extends AsyncDisposable {
   readonly sessions: Sessions;
-  readonly log: SessionLog;
-  readonly rules: SessionRules;
 }
 
 /** Opens the sessions of the data folder. Agents are started when a session first needs them. */
@@ -34,18 +32,14 @@ export async function openSessions(
   const { data, limits } = house.config;
   await using opening = new AsyncDisposableStack();
   const log = opening.use(await SessionLog.open(data));
-  const rules = new SessionRules(log.database);
-  const report = (event: string, fields: Record<string, unknown>): void => {
-    house.log.warn(event, fields);
-  };
-  const audit = opening.use(new AuditLog(data, { report }));
+  const audit = opening.use(new AuditLog(data, { report: house.report }));
   const tools = opening.use(new LateTools(house));
   const { offer = tools.offer } = options;
   const agents = opening.use(new Agents(house, { offer, audit }));
   const sessions = opening.use(
     new Sessions({
       store: log,
-      rules,
+      rules: new SessionRules(log.database),
       agent: (name) => agents.get(name),
       limits: resolveSessionLimits(limits.messages),
       log: house.log,
@@ -54,7 +48,7 @@ export async function openSessions(
     }),
   );
   const open = opening.move();
-  return { sessions, log, rules, [Symbol.asyncDispose]: () => open.disposeAsync() };
+  return { sessions, [Symbol.asyncDispose]: () => open.disposeAsync() };
 }
 
 /** Whoever can work in sessions, by name. */

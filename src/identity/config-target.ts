@@ -1,9 +1,9 @@
 import { existsSync, realpathSync } from "node:fs";
 import { isAbsolute, join, resolve } from "node:path";
 
+import { homeOf } from "../base/home-of.ts";
 import { configBoolean, type ConfigEntry, type ConfigScope } from "../git/config-list.ts";
 import { hasLinkedWorktrees, type Repository } from "../git/repository.ts";
-import { homeOf } from "./home-of.ts";
 import type { Surroundings } from "./surroundings.ts";
 
 /** The file that a switch writes to. */

@@ -3,9 +3,9 @@ import { userInfo } from "node:os";
 import { join } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
+import { homeOf } from "../base/home-of.ts";
 import { maskText } from "../base/mask.ts";
 import { runProgram } from "../git/run-program.ts";
-import { homeOf } from "./home-of.ts";
 
 /** What ssh would do for a host, by ssh's own word: `Include`, `Match` and all. */
 export interface SshOptions {

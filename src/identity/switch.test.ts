@@ -278,7 +278,7 @@ describe("switching", { timeout: 120_000 }, () => {
     await assert.rejects(sample.switch("work", { rewriteRemotes: true }), /has no ssh host/);
   });
 
-  it("waits for git's own lock, and gives up with its name", async () => {
+  it("waits for git's own lock", async () => {
     using sample = new SampleIdentities();
     const before = sample.read("app/.git/config");
     const lock = sample.write("app/.git/config.lock", "");

@@ -111,9 +111,13 @@ function keyOf(owner: string, id: string): string {
 }
 
 function isWanted({ topic, filters }: Subscription, event: BusEvent): boolean {
-  if (topic !== event.topic) return false;
+  return topic === event.topic && passes(filters, event.payload);
+}
+
+/** Whether the members of a payload are what the filters want, as text. */
+export function passes(filters: Subscription["filters"], payload: JsonObject): boolean {
   return Object.entries(filters).every(([name, wanted]) => {
-    const value = Object.hasOwn(event.payload, name) ? event.payload[name] : undefined;
+    const value = Object.hasOwn(payload, name) ? payload[name] : undefined;
     return (typeof value === "string" ? value : JSON.stringify(value)) === wanted;
   });
 }

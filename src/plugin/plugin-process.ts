@@ -1,5 +1,6 @@
 import { OwnedChild } from "../base/child-process.ts";
 import { TrunklineError } from "../base/errors.ts";
+import { LastWords } from "../base/last-words.ts";
 import { maskText } from "../base/mask.ts";
 import { usualVariables } from "../base/usual-variables.ts";
 import type { PluginSettings } from "./settings.ts";
@@ -33,7 +34,7 @@ export async function startPlugin(start: PluginStart): Promise<PluginProcess> {
   signal.throwIfAborted();
   const ready = Promise.withResolvers<string>();
   ready.promise.catch(() => {});
-  let last = "";
+  const words = new LastWords();
   const child = await OwnedChild.start({
     command: settings.binary,
     args: [
@@ -49,7 +50,7 @@ export async function startPlugin(start: PluginStart): Promise<PluginProcess> {
         ready.resolve(address);
         return;
       }
-      last = line;
+      words.add(line);
       said(line);
     },
   });
@@ -61,8 +62,9 @@ export async function startPlugin(start: PluginStart): Promise<PluginProcess> {
   const stop = (): void => ready.reject(signal.reason as Error);
   signal.addEventListener("abort", stop, { once: true });
   void child.exit.then((exit) => {
-    const words = last === "" ? "" : `, after saying: ${maskText(last).slice(0, LONGEST_WORDS)}`;
-    ready.reject(fault(`ended (${exit}) before it was READY${words}`));
+    const last = maskText(words.line ?? "").slice(0, LONGEST_WORDS);
+    const saying = last === "" ? "" : `, after saying: ${last}`;
+    ready.reject(fault(`ended (${exit}) before it was READY${saying}`));
   });
   try {
     return { child, address: await ready.promise };

@@ -212,7 +212,7 @@ export class Plugin {
       health.stop();
       await client[Symbol.asyncDispose]();
       const how = typeof exit === "number" ? `exited with code ${exit}` : `was ended by ${exit}`;
-      const last = this.#sayings.tail.at(-1)?.slice(0, LONGEST_WORDS);
+      const last = this.#sayings.last?.slice(0, LONGEST_WORDS);
       this.#failed(`It ${how}${last === undefined ? "" : `, after saying: ${last}`}`);
     });
   }

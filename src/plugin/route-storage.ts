@@ -1,8 +1,6 @@
 import type { BusHandlers } from "../protocol/bus/serve.ts";
 import type { Plugin } from "./plugin.ts";
-
-/** What is meant where a request does not say. */
-const DEFAULT_TYPE = "markdown";
+import { DEFAULT_STORAGE } from "./serve-storage.ts";
 
 /** Sends what is asked of storage to the plugin that provides its kind, else to our own. */
 export function routeStorage(
@@ -10,7 +8,7 @@ export function routeStorage(
   own: BusHandlers,
 ): BusHandlers {
   const provider = ({ storageType }: { readonly storageType: string }): Plugin | undefined =>
-    providerOf(storageType || DEFAULT_TYPE);
+    providerOf(storageType || DEFAULT_STORAGE);
   return {
     storageRead: async (value, call) => {
       const plugin = provider(value);

@@ -100,3 +100,12 @@ export function written({ root }: { readonly root: string }, path: string): Uint
     throw new TrunklineError("unavailable", `Cannot read '${file}': ${message}`, { cause: error });
   }
 }
+
+/** The same; one that cannot be read is none, so that it stands in nobody else's way. */
+export function readable(root: string, path: string): Uint8Array | undefined {
+  try {
+    return written({ root }, path);
+  } catch {
+    return undefined;
+  }
+}

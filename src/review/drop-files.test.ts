@@ -170,6 +170,23 @@ describe("DropFiles", { timeout: 20_000 }, () => {
     assert.equal(plain?.repository.root, project_root);
   });
 
+  it("keeps words with a name or a time that cannot be, and shows them with all others", async () => {
+    await using dropping = new Dropping();
+    const long = { file: "x".repeat(5000), time: 1.7e18 };
+    dropping.drop(`[${dropping.record("odd", long)},${dropping.record("NUL", { file: "\0" })}]`);
+    dropping.begin();
+    await dropping.threads(2);
+    using desk = await dropping.sample.desk();
+    const shown = await desk.list();
+    assert.deepEqual(
+      shown.map(({ comment, confidence }) => [comment, confidence]),
+      [
+        ["odd", "gone"],
+        ["NUL", "gone"],
+      ],
+    );
+  });
+
   it("sets aside what it cannot read, and says so", async () => {
     await using dropping = new Dropping();
     dropping.begin(30);

@@ -6,6 +6,7 @@ import { TrunklineError } from "../base/errors.ts";
 import { type Repository, SEVERITIES, type Severity } from "../store/review-thread.ts";
 import type { NewThread } from "../store/reviews-threads.ts";
 import { makeAnchor, type MadeAnchor } from "./anchor.ts";
+import { isTime } from "./message-text.ts";
 import { findRepository, type FoundRepository, pathIn } from "./repository.ts";
 
 /** A comment as lazygit-mcp-bridge drops it. */
@@ -108,5 +109,5 @@ function plainFolder(project: string): Repository {
 
 function timeOf(time: unknown): number | undefined {
   const at = typeof time === "number" ? time * (time < 1e11 ? 1000 : 1) : Date.parse(String(time));
-  return Number.isFinite(at) ? Math.trunc(at) : undefined;
+  return isTime(Math.trunc(at)) ? Math.trunc(at) : undefined;
 }

@@ -1,7 +1,7 @@
 import { sha1 } from "./sha1.ts";
 
 /** Bytes beyond which Node's own SHA-1 is faster, with the time that it takes to load. */
-let small = 64 * 1024;
+let small = 32 * 1024;
 
 /** The id that git has for a file of this content. */
 export function blobId(content: Uint8Array): string {

@@ -1,6 +1,6 @@
 import type { Reviews } from "../store/reviews.ts";
 import type { Anchor } from "../store/review-thread.ts";
-import { written } from "./anchor.ts";
+import { readable } from "./anchor.ts";
 import { FileHistory } from "./file-history.ts";
 import { blobId, linesOf, textOf } from "./file-lines.ts";
 import { GONE, place, type Place, Placing } from "./place.ts";
@@ -72,7 +72,7 @@ export class Locator {
 
   #presentAt(path: string): Present | undefined {
     if (this.#present.has(path)) return this.#present.get(path);
-    const content = written({ root: this.#root }, path);
+    const content = readable(this.#root, path);
     const present =
       content === undefined
         ? undefined

@@ -43,6 +43,11 @@ function notes({ anchor }: Message, isGone: boolean): string[] {
   return isGone ? [`(That line is gone; it was: ${quote.join("\n")})`] : [];
 }
 
+/** Whether something is a moment that `timeText` can say. */
+export function isTime(at: unknown): at is number {
+  return Number.isSafeInteger(at) && !Number.isNaN(new Date(at as number).getTime());
+}
+
 /** To the second, as the original has it. */
 export function timeText(at: number): string {
   return new Date(at).toISOString().replace(/\.\d{3}Z$/, "Z");

@@ -1,5 +1,5 @@
 import { Git } from "../git/git.ts";
-import { written } from "./anchor.ts";
+import { readable } from "./anchor.ts";
 import { isBinary, linesOf, textOf } from "./file-lines.ts";
 
 /** New files that are looked at for one that was renamed without git's knowing. */
@@ -40,8 +40,9 @@ export class Renames {
   }
 
   async #ask(commit: string): Promise<Map<string, string>> {
-    const args = ["diff", "--no-ext-diff", "-M", "--diff-filter=R", "--name-status", "-z", commit];
-    const { code, stdout } = await this.#git.run([...args, "--"], { accepts: [0, 128] });
+    const how = ["--no-ext-diff", "-M", "--diff-filter=R", "--name-status", "-z"];
+    const args = ["diff", ...how, "--end-of-options", commit, "--"];
+    const { code, stdout } = await this.#git.run(args, { accepts: [0, 128] });
     const renames = new Map<string, string>();
     if (code !== 0) return renames;
     const fields = stdout.toString("utf8").split("\0");
@@ -59,7 +60,7 @@ export class Renames {
     let best: string | undefined;
     let most = LEAST_ALIKE;
     for (const path of (await this.#untracked).slice(0, MOST_CANDIDATES)) {
-      const content = written({ root: this.#root }, path);
+      const content = readable(this.#root, path);
       if (content === undefined || content.length > LARGEST || isBinary(content)) continue;
       const lines = new Set(linesOf(textOf(content)));
       const share = wanted.intersection(lines).size / Math.max(wanted.size, lines.size);

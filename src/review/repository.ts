@@ -55,7 +55,8 @@ function repositoryAt(folder: string): FoundRepository | undefined {
   return { gitDir: commonDirOf(folder), worktreeGitDir: folder, root, isBare };
 }
 
-const OBJECT_ID = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/;
+/** As git writes it whole. */
+export const OBJECT_ID = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/;
 
 /** The commit that is checked out; undefined where there is none yet, or only git can tell. */
 export function headCommit({ gitDir, worktreeGitDir }: FoundRepository): string | undefined {

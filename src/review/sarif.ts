@@ -102,9 +102,9 @@ type Loose = { readonly [key: string]: Loose | undefined } & { readonly [index: 
 
 /** What SARIF of any program says, as far as it is about a file. */
 export function readSarif(value: object): Finding[] {
-  const { version = "2.1.0", runs } = value as { version?: string; runs: Loose[] };
-  if (!version.startsWith("2.1")) {
-    const what = `Cannot import SARIF ${version}`;
+  const { version = "2.1.0", runs } = value as { version?: unknown; runs: Loose[] };
+  if (!String(version).startsWith("2.1")) {
+    const what = `Cannot import SARIF ${String(version)}`;
     throw new TrunklineError("config", `${what}: only 2.1.0 is understood.`);
   }
   return runs.flatMap((run) => {

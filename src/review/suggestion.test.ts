@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { chmodSync, readFileSync, statSync } from "node:fs";
+import { chmodSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
+import type { Anchor } from "../store/review-thread.ts";
 import { sampleLines, SampleRepository } from "./sample-repository.ts";
 
 async function suggested(
@@ -103,5 +104,23 @@ describe("a suggestion", () => {
     using desk = await sample.desk();
     const { id: none } = await desk.add({ file: "a", comment: "x", by: "a", source: "t" });
     await assert.rejects(desk.suggested(none), /the thread has none/);
+  });
+
+  it("from elsewhere is refused where it leads out of the repository or says not what was there", async () => {
+    using sample = new SampleRepository();
+    sample.write("a", sampleLines(2));
+    writeFileSync(join(sample.parent, "outside"), "mine\n");
+    symlinkSync("..", join(sample.root, "link"));
+    using desk = await sample.desk();
+    const common = { comment: "So", severity: "must", by: "b", source: "t" } as const;
+    const add = async (path: string, quote?: readonly string[]): Promise<string> => {
+      const anchor = { path, side: "new", line: 1, ...(quote && { quote, before: [], after: [] }) };
+      const suggestion = { lines: ["theirs"] };
+      const thread = { ...common, repository: desk.here, anchor: anchor as Anchor, suggestion };
+      return (await desk.reviews.add(thread)).id;
+    };
+    await assert.rejects(desk.apply(await add("a")), /have changed since it was made/);
+    await assert.rejects(desk.apply(await add("link/outside", ["mine"])), /a link is on the way/);
+    assert.equal(readFileSync(join(sample.parent, "outside"), "utf8"), "mine\n");
   });
 });

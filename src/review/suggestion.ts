@@ -1,5 +1,5 @@
-import { renameSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
 import type { Anchor, Suggestion } from "../store/review-thread.ts";
@@ -35,9 +35,13 @@ export function applySuggestion(
   if (place.confidence === "gone") return refuse("the lines that it is for are gone");
   if (line === undefined || end === undefined) return refuse("it is for no particular lines");
   const content = Buffer.from(written({ root }, place.path) ?? refuse("there is no such file"));
+  const folder = dirname(place.path);
+  if (realpathSync(join(root, folder)) !== join(realpathSync(root), folder)) {
+    return refuse("a link is on the way to it");
+  }
   const lines = rawLines(content);
   const now = lines.slice(line - 1, end).map((raw) => bare(raw).toString("utf8"));
-  if (anchor.quote !== undefined && now.join("\n") !== anchor.quote.join("\n")) {
+  if (now.join("\n") !== anchor.quote?.join("\n")) {
     return refuse(`lines ${line} to ${end} have changed since it was made`);
   }
   const ending = lines[line - 1]?.subarray(bare(lines[line - 1] ?? Buffer.alloc(0)).length);
@@ -55,9 +59,14 @@ export function applySuggestion(
 /** Writes a file in the place of the one that is there, whole or not at all. */
 export function writeApplied(root: string, { path, content }: Applied): void {
   const file = join(root, path);
-  const part = `${file}.trunkline-${process.pid}`;
-  writeFileSync(part, content, { mode: statSync(file).mode });
-  renameSync(part, file);
+  const part = `${file}.trunkline-${crypto.randomUUID()}`;
+  try {
+    writeFileSync(part, content, { mode: statSync(file).mode, flag: "wx" });
+    renameSync(part, file);
+  } catch (error) {
+    rmSync(part, { force: true });
+    throw error;
+  }
 }
 
 /** Lines with what ends them. */

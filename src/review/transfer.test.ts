@@ -60,8 +60,18 @@ describe("exportThreads() and readTransfer()", () => {
       [{ comment: 3 }, /\.comment/],
       [{ anchor: { path: "../x", side: "new" } }, /\.anchor/],
       [{ anchor: { path: "/x", side: "new" } }, /\.anchor/],
+      [{ anchor: { path: "x/.GIT/config", side: "new" } }, /\.anchor/],
       [{ anchor: { path: "x", side: "new", line: 0 } }, /\.anchor/],
+      [{ at: 9e15 }, /\.at/],
+      [{ anchor: { path: "x", side: "new", commit: "--output=x" } }, /\.anchor/],
+      [{ anchor: { path: "x", side: "new", quote: "x" } }, /\.anchor/],
+      [{ suggestion: { lines: [1] } }, /\.suggestion/],
+      [{ text: "aGVsbG8K", anchor: { path: "x", side: "new", blob: "0".repeat(40) } }, /\.text/],
       [{ events: [{ kind: "opened" }] }, /\.events/],
+      [
+        { events: [{ kind: "proposed", at: 1, by: "b", role: "agent", proposal: null }] },
+        /\.events/,
+      ],
     ];
     for (const [change, wrong] of cases) {
       assert.throws(() => read({ ...good, ...change }), { code: "config", message: wrong });
@@ -145,6 +155,8 @@ describe("SARIF", () => {
       },
       { file: "/tmp/x.ts", comment: "Hm", severity: "nit", by: "ESLint" },
     ]);
-    assert.throws(() => readSarif({ version: "1.0.0", runs: [] }), /SARIF 1.0.0/);
+    for (const version of ["1.0.0", 1]) {
+      assert.throws(() => readSarif({ version, runs: [] }), { code: "config", message: /SARIF 1/ });
+    }
   });
 });

@@ -10,6 +10,9 @@ import {
 } from "../store/review-thread.ts";
 import type { NewThread, PastEvent } from "../store/reviews-threads.ts";
 import type { Reviews, ThreadFilter } from "../store/reviews.ts";
+import { blobId } from "./file-lines.ts";
+import { isTime } from "./message-text.ts";
+import { OBJECT_ID } from "./repository.ts";
 
 /** Threads as a file that another machine can take in, with all that was said and seen. */
 interface Transfer {
@@ -85,45 +88,64 @@ export function readTransfer(value: object, repository: NewThread["repository"])
 
 function faultOf(thread: unknown): string | undefined {
   if (typeof thread !== "object" || thread === null) return " is not a thread";
-  const { id, state, severity, comment, by, at, source, anchor, events } =
+  const { id, state, severity, comment, by, at, source, anchor, suggestion, events, text } =
     thread as Partial<TransferredThread>;
   if (typeof id !== "string" || !/^[0-9a-z]{2,40}$/.test(id)) return ".id is not an id";
   if (!STATES.includes(state as ThreadState)) return ".state is not a state";
   if (!SEVERITIES.includes(severity as Severity)) return ".severity is not a severity";
   const texts = { comment, by, source };
-  for (const [name, text] of Object.entries(texts)) {
-    if (typeof text !== "string") return `.${name} is not text`;
+  for (const [name, value] of Object.entries(texts)) {
+    if (!isText(value)) return `.${name} is not text`;
   }
-  if (!Number.isSafeInteger(at)) return ".at is not a time";
+  if (!isTime(at)) return ".at is not a time";
   if (!isAnchor(anchor)) return ".anchor is not a place in a file";
+  if (suggestion !== undefined && !isLines(suggestion?.lines)) return ".suggestion has no lines";
+  // It is kept by that id for all comments on the same text.
+  if (text !== undefined && !isTextOf(text, anchor?.blob)) return ".text is not that of its blob";
   if (!Array.isArray(events) || !events.every(isPast)) return ".events are not what happened";
   return undefined;
 }
 
+function isTextOf(text: unknown, blob: string | undefined): boolean {
+  return isText(text) && blobId(Buffer.from(text, "base64")) === blob;
+}
+
 function isAnchor(anchor: unknown): boolean {
-  const { path, side, line, end } = (anchor ?? {}) as Partial<Anchor>;
+  const { path, side, line, end, blob, commit, ...quotes } = (anchor ?? {}) as Partial<Anchor>;
   const isLine = (value: unknown): boolean =>
     value === undefined || (Number.isSafeInteger(value) && (value as number) >= 1);
-  const isInside = typeof path === "string" && path !== "" && !path.split("/").includes("..");
+  // What git keeps for itself is no file of the repository, as with git.
+  const isInside = isText(path) && path !== "" && !/(?:^|\/)(?:\.\.|\.git)(?:\/|$)/i.test(path);
   return (
     isInside &&
     !path.startsWith("/") &&
     ["old", "new"].includes(side ?? "") &&
     isLine(line) &&
-    isLine(end)
+    isLine(end) &&
+    [blob, commit].every((id) => id === undefined || (isText(id) && OBJECT_ID.test(id))) &&
+    [quotes.quote, quotes.before, quotes.after].every((each) => each === undefined || isLines(each))
   );
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string";
+}
+
+function isLines(value: unknown): boolean {
+  return Array.isArray(value) && value.every(isText);
 }
 
 const PAST_KINDS = new Set(["claimed", "returned", "replied", "proposed", "resolved", "reopened"]);
 
 function isPast(event: unknown): boolean {
-  const { kind, at, by, role, text } = (event ?? {}) as Partial<PastEvent>;
+  const { kind, at, by, role, text, proposal = {} } = (event ?? {}) as Partial<PastEvent>;
+  const said = [text, ...(proposal === null ? [null] : Object.values(proposal as object))];
   return (
     PAST_KINDS.has(kind ?? "") &&
-    Number.isSafeInteger(at) &&
-    typeof by === "string" &&
+    isTime(at) &&
+    isText(by) &&
     ["person", "agent"].includes(role ?? "") &&
-    ["string", "undefined"].includes(typeof text)
+    said.every((each) => each === undefined || isText(each))
   );
 }
 

@@ -38,8 +38,8 @@ function skipTo(text: string, from: number, to: number): number {
 const SEED = Math.floor(Math.random() * 2 ** 32);
 
 /** About how many escapes stand in a text, from a look at one in 128 of its characters. */
-export function estimateEscapes(text: string): number {
-  let chance = SEED;
+export function estimateEscapes(text: string, seed = SEED): number {
+  let chance = seed;
   let looks = 0;
   let backslashes = 0;
   for (let at = 0; at < text.length; at += 1 + (chance >>> 24)) {

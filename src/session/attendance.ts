@@ -49,6 +49,10 @@ export class Attendance {
     for (const pending of this.#pending) pending.forget(client);
   }
 
+  showTo(client: SessionClient, shown: Shown): void {
+    this.#attachments.get(client)?.show(shown);
+  }
+
   show(shown: Shown, except: SessionClient | undefined): void {
     for (const attachment of this.#attachments.values()) {
       if (attachment.client !== except) attachment.show(shown);

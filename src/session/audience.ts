@@ -15,6 +15,9 @@ export class Audience {
   readonly #store: SessionStore;
   readonly #limits: SessionLimits;
   #commands: SessionUpdate | undefined;
+  /** What was said before anybody could come; undefined once somebody has, or it is too much. */
+  #early: Shown[] | undefined = [];
+  #earlyCharacters = 0;
 
   /** `last` is the number of the last event that there is. */
   constructor(sessionId: string, last: number, store: SessionStore, limits: SessionLimits) {
@@ -25,7 +28,10 @@ export class Audience {
     this.delivery = new Delivery(last, {
       rate: limits.updateRate,
       maxSize: limits.updateSize,
-      show: (shown, except) => this.attendance.show(shown, except),
+      show: (shown, except) => {
+        if (this.#early !== undefined) this.#keep(this.#early, shown);
+        this.attendance.show(shown, except);
+      },
     });
   }
 
@@ -34,16 +40,20 @@ export class Audience {
     this.#commands = update;
   }
 
+  /** The first one also sees what the agent said while the session was opened for it. */
   attach(client: SessionClient): void {
     // It may have left while the session was opened for it.
     if (client.isGone) return;
     const { last } = this.delivery;
     this.attendance.attach(client, last);
+    for (const shown of this.#early ?? []) this.attendance.showTo(client, shown);
+    this.#early = undefined;
     if (this.#commands !== undefined) void this.#showTo(client, last, this.#commands);
   }
 
   async replayTo(client: SessionClient, after: number): Promise<void> {
     this.attendance.detach(client);
+    this.#early = undefined;
     const { notices } = client.capabilities;
     for (let from = after; ;) {
       const upTo = this.delivery.last;
@@ -69,6 +79,16 @@ export class Audience {
   close(): void {
     this.delivery.close();
     for (const client of this.attendance.clients()) this.attendance.detach(client);
+  }
+
+  #keep(early: Shown[], shown: Shown): void {
+    // Of these the last ones are shown to whoever comes.
+    if (shown.kind === "available_commands_update") return;
+    early.push(shown);
+    this.#earlyCharacters += shown.text.length;
+    const { updates, characters } = this.#limits.backlog;
+    const isTooMuch = early.length > updates || this.#earlyCharacters > characters;
+    if (isTooMuch) this.#early = undefined;
   }
 
   #showTo(client: SessionClient, seq: number, update: SessionUpdate): Promise<void> | undefined {

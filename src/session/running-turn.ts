@@ -21,6 +21,13 @@ export interface TurnOptions {
   readonly cancelGrace: number;
 }
 
+/** A prompt that is to join a turn. */
+export interface Steering {
+  readonly prompt: readonly ContentBlock[];
+  /** Hears that the agent has it. */
+  readonly taken: () => void;
+}
+
 const ENDED: ReadonlySet<unknown> = new Set(["completed", "failed"]);
 
 /** One prompt while an agent works on it. */
@@ -34,7 +41,7 @@ export class RunningTurn implements Turn {
   readonly #options: TurnOptions;
   readonly #givenUp = Promise.withResolvers<never>();
   readonly #openTools = new Set<string>();
-  #steering: (readonly ContentBlock[])[] = [];
+  readonly #steering: Steering[] = [];
   #questions = 0;
   #progressAt = performance.now();
   #timer: NodeJS.Timeout | undefined;
@@ -83,12 +90,14 @@ export class RunningTurn implements Turn {
   }
 
   steering(): readonly (readonly ContentBlock[])[] {
-    return this.#steering.splice(0);
+    const steering = this.#steering.splice(0);
+    for (const { taken } of steering) taken();
+    return steering.map(({ prompt }) => prompt);
   }
 
-  /** A prompt that came while this one is worked on. */
-  steer(prompt: readonly ContentBlock[]): void {
-    this.#steering.push(prompt);
+  /** A prompt that came while this one is worked on. An agent may never take it. */
+  steer(steering: Steering): void {
+    this.#steering.push(steering);
     this.progressed();
   }
 

@@ -209,6 +209,65 @@ describe("a session", { timeout: 30_000 }, () => {
     assert.deepEqual(seen, ["first", "steered", "queued"]);
   });
 
+  it("has a prompt that no agent takes into its turn be the next", async () => {
+    const go = Promise.withResolvers<void>();
+    await using house = await AcpHouse.open({
+      script: async (turn) => {
+        if (promptText(turn) === "first") await go.promise;
+        await turn.update(chunk(`${promptText(turn)}, done. `));
+      },
+    });
+    const { client, sessionId } = await house.client();
+    const first = client.prompt(sessionId, "first");
+    const wish = { _meta: { trunkline: { whileRunning: "steer" } } };
+    const steered = client.prompt(sessionId, "steered", wish);
+    await client.ask("session/list", {});
+    go.resolve();
+    const ended = { stopReason: "end_turn" };
+    assert.deepEqual(await Promise.all([first, steered]), [ended, ended]);
+    const watcher = house.connect();
+    await watcher.initialize();
+    await watcher.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
+    const said = watcher.updates.flatMap(({ content }) => content?.text ?? []);
+    assert.deepEqual(said, ["first", "first, done. ", "steered", "steered, done. "]);
+  });
+
+  it("steers as clients of other agents ask for it", async () => {
+    const go = Promise.withResolvers<void>();
+    await using house = await AcpHouse.open({
+      // The method is in no schema.
+      isOdd: true,
+      script: async (turn) => {
+        if (promptText(turn) === "first") await go.promise;
+        const joined = turn.steering?.().map(([block]) => block?.text) ?? [];
+        await turn.update(chunk(`(${[promptText(turn), ...joined].join("+")})`));
+      },
+    });
+    const client = house.connect();
+    const { _meta } = await client.initialize();
+    assert.deepEqual(_meta, { steering: { supported: true } });
+    const { sessionId } = await client.ask("session/new", { cwd: "/tmp", mcpServers: [] });
+    const steer = (text: string, steering: object = {}) => {
+      const prompt = [{ type: "text", text }];
+      return client.ask("_session/steering", { sessionId, prompt, _meta: { steering } });
+    };
+    assert.deepEqual(await steer("none", { idleBehavior: "promptRequired" }), {
+      outcome: "promptRequired",
+      reason: "noRunningTurn",
+    });
+    const first = client.prompt(String(sessionId), "first");
+    assert.deepEqual(await steer("more"), { outcome: "injected" });
+    go.resolve();
+    await first;
+    assert.equal(client.text, "(first+more)");
+    assert.deepEqual(await steer("new"), { outcome: "startedNewTurn" });
+    await client.find(() => client.text === "(first+more)(new)");
+    const prompt = [{ type: "text", text: "x" }];
+    await assert.rejects(client.ask("_session/steering", { sessionId: "nobody's", prompt }), {
+      code: -31900,
+    });
+  });
+
   it("cancels: the agent is stopped, questions are withdrawn, the prompt says so", async () => {
     let outcome: PermissionOutcome | undefined;
     await using house = await AcpHouse.open({
@@ -265,11 +324,11 @@ describe("a session", { timeout: 30_000 }, () => {
     const tool = { sessionUpdate: "tool_call", toolCallId: "t", title: "Long", status: "pending" };
     const done = { sessionUpdate: "tool_call_update", toolCallId: "t", status: "completed" };
     await using house = await AcpHouse.open({
-      limits: { "session/prompt": { timeout: 250 } },
+      limits: { "session/prompt": { timeout: 500 } },
       sessionLimits: { cancelGrace: 10 },
       script: async (turn) => {
         if (promptText(turn) === "hang") return new Promise(() => {});
-        const wait = () => new Promise((resolve) => setTimeout(resolve, 600));
+        const wait = () => new Promise((resolve) => setTimeout(resolve, 1_100));
         if (promptText(turn) === "ask") await turn.requestPermission(REQUEST);
         await turn.update(tool);
         await wait();
@@ -282,7 +341,7 @@ describe("a session", { timeout: 30_000 }, () => {
     assert.deepEqual(await client.prompt(sessionId, "tool"), { stopReason: "end_turn" });
     const asked = client.prompt(sessionId, "ask");
     const { id } = await client.request("session/request_permission");
-    await new Promise((resolve) => setTimeout(resolve, 600));
+    await new Promise((resolve) => setTimeout(resolve, 1_100));
     client.send({ jsonrpc: "2.0", id, ...choose("once") });
     assert.deepEqual(await asked, { stopReason: "end_turn" });
   });

@@ -32,8 +32,8 @@ export interface PromptOptions {
   readonly meta?: Meta | undefined;
   /** What becomes of it while another is worked on; it is refused, if that is not said. */
   readonly whileRunning?: "steer" | "queue" | undefined;
-  /** Hears that it is part of the conversation now, and under which id. */
-  readonly inserted?: ((messageId: string) => void) | undefined;
+  /** Hears that it is part of the conversation now, under which id, and whether it began a turn. */
+  readonly inserted?: ((messageId: string, isBeginning: boolean) => void) | undefined;
   /** Whether it still is wanted, once another is done. */
   readonly isWanted?: () => boolean;
 }
@@ -60,14 +60,16 @@ export class Turns {
     const { prompt, client, meta, whileRunning } = options;
     const cancels = this.#cancels;
     while (this.#running !== undefined) {
-      if (whileRunning === "queue") {
-        await this.#over;
-        // What calls off the work calls off what waits for it.
-        const isWanted = options.isWanted?.() ?? true;
-        if (this.#cancels !== cancels || !isWanted) return { stopReason: "cancelled" };
-      } else if (whileRunning === "steer") return this.#steer(this.#running, options);
-      else
+      if (whileRunning === undefined) {
         throw new SessionError("session-locked", `Session '${sessionId}' is working on a prompt.`);
+      }
+      if (whileRunning === "queue") await this.#over;
+      else if (await this.#steer(this.#running, options)) {
+        return { stopReason: this.#cancels === cancels ? "end_turn" : "cancelled" };
+      }
+      // What calls off the work calls off what waits for it.
+      const isWanted = options.isWanted?.() ?? true;
+      if (this.#cancels !== cancels || !isWanted) return { stopReason: "cancelled" };
     }
     agent();
     const { promptTimeout: timeout, cancelGrace } = limits;
@@ -108,13 +110,24 @@ export class Turns {
     await notes.keep({ turn: undefined });
   }
 
-  async #steer(turn: RunningTurn, { prompt, client, inserted }: PromptOptions): Promise<TurnEnd> {
-    const messageId = crypto.randomUUID();
-    await this.#recordPrompt(turn, prompt, client, { messageId, steers: true });
-    inserted?.(messageId);
-    turn.steer(prompt);
+  /** Waits for the end of a turn that is to be steered. Whether its agent has taken the prompt. */
+  async #steer(turn: RunningTurn, { prompt, client, inserted }: PromptOptions): Promise<boolean> {
+    let recorded: Promise<void> | undefined;
+    const record = async (): Promise<void> => {
+      const messageId = crypto.randomUUID();
+      await this.#recordPrompt(turn, prompt, client, { messageId, steers: true });
+      inserted?.(messageId, false);
+    };
+    turn.steer({
+      prompt,
+      taken: () => {
+        recorded = record();
+        recorded.catch(() => {});
+      },
+    });
     await this.#over;
-    return { stopReason: turn.isCancelled ? "cancelled" : "end_turn" };
+    await recorded;
+    return recorded !== undefined;
   }
 
   async #work(turn: RunningTurn, { inserted, isWanted }: PromptOptions): Promise<TurnEnd> {
@@ -124,7 +137,7 @@ export class Turns {
     const titled = title === undefined ? {} : { title };
     await notes.keep({ turn: turn.id }, { ...titled, updated: Date.now() });
     await this.#recordPrompt(turn, turn.prompt, turn.prompter);
-    inserted?.(turn.id);
+    inserted?.(turn.id, true);
     this.#announce(turn, "running");
     if (isWanted?.() === false) this.cancel(new TrunklineError("cancelled", NO_LONGER_WANTED));
     let end: TurnEnd | undefined;

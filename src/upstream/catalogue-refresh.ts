@@ -28,6 +28,7 @@ export class CatalogueRefresh {
   readonly #options: CatalogueRefreshOptions;
   readonly #due = new Set<CatalogueKind>();
   #client: McpClient | undefined;
+  #listing: PromiseWithResolvers<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> | undefined;
   /** Refreshes in a row that found nothing new. */
@@ -40,8 +41,14 @@ export class CatalogueRefresh {
     this.#options = options;
   }
 
+  /** Resolves when a server that has just been connected has said which tools it has, or fails to. */
+  get listing(): Promise<void> | undefined {
+    return this.#listing?.promise;
+  }
+
   connected(client: McpClient): void {
     this.#client = client;
+    this.#listing = Promise.withResolvers();
     for (const kind of KINDS) this.#due.add(kind);
     this.#idle = 0;
     this.#run();
@@ -49,6 +56,7 @@ export class CatalogueRefresh {
 
   disconnected(): void {
     this.#client = undefined;
+    this.#listed();
     this.stop();
   }
 
@@ -90,6 +98,11 @@ export class CatalogueRefresh {
     this.#running = this.#finish([tools, ...others]);
   }
 
+  #listed(): void {
+    this.#listing?.resolve();
+    this.#listing = undefined;
+  }
+
   async #finish(asked: readonly Promise<boolean>[]): Promise<void> {
     const news = await Promise.all(asked);
     this.#running = undefined;
@@ -99,7 +112,15 @@ export class CatalogueRefresh {
   }
 
   /** True when there was something new. */
-  async #ask(
+  async #ask(client: McpClient, kind: CatalogueKind, after?: Promise<unknown>): Promise<boolean> {
+    try {
+      return await this.#compare(client, kind, after);
+    } finally {
+      if (kind === "tools" && this.#client === client) this.#listed();
+    }
+  }
+
+  async #compare(
     client: McpClient,
     kind: CatalogueKind,
     after: Promise<unknown> = Promise.resolve(),

@@ -156,7 +156,7 @@ export class Lifecycle {
       sayings: this.sayings,
       channelLimits,
       signal: this.#stopping.signal,
-      client: { ...client, timeout: limits.start },
+      client: { ...client, timeout: limits.start, probe: limits.probe },
     });
   }
 

@@ -58,7 +58,7 @@ async function meetAs(era: Era, options: MeetOptions): Promise<Met> {
 /** How the way to an upstream came to its end, and the last that was heard of it. */
 export async function whyEnded(link: Link, sayings: Sayings): Promise<string> {
   const why = (await link.ended) ?? "closed the connection";
-  const last = sayings.tail.at(-1);
+  const { last } = sayings;
   return `It ${why}${last === undefined ? "" : `, after saying: ${last}`}`;
 }
 

@@ -24,6 +24,8 @@ export type UpstreamSettings = CommandSettings | AddressSettings;
 export interface UpstreamLimits extends BackoffLimits {
   /** Milliseconds that starting it may take. */
   readonly start: number;
+  /** Milliseconds after which one that has not answered the new handshake is met with the old. */
+  readonly probe: number;
   /** Milliseconds that a list waits for an upstream that was never seen before. */
   readonly firstList: number;
   /** Milliseconds that announcements of changes are gathered for. */
@@ -37,6 +39,7 @@ export const DEFAULT_UPSTREAM_LIMITS: UpstreamLimits = {
   rest: 30_000,
   // Some are fetched from a registry when they are first started.
   start: 60_000,
+  probe: 2_000,
   firstList: 5_000,
   gather: 50,
 };

@@ -15,6 +15,7 @@ export function upstreamTool(upstream: Upstream, entry: Entry, name: string): To
     ...(task === undefined ? {} : { task }),
     call: (args, context) =>
       upstream.callTool(
+        name,
         (client, around) =>
           task === "required"
             ? client.callToolAsTask(original, args, context, around)

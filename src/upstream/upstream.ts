@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
+import { TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { McpClientEvents } from "../protocol/mcp/client-events.ts";
 import type { Around } from "../protocol/mcp/client-requests.ts";
@@ -40,6 +41,8 @@ export interface UpstreamOptions {
   /** What it offers has changed. */
   readonly changed: (kind: CatalogueKind) => void;
   readonly updated: (uri: string) => void;
+  /** Whether its tool of that name is still offered, and not gone or held. */
+  readonly isOffered: (name: string) => boolean;
   /** It has something to say to people that belongs to no call. */
   readonly logged?: (notice: Notice) => void;
   readonly open?: OpenLink;
@@ -176,15 +179,24 @@ export class Upstream {
     }
   }
 
-  /** The same for a tool, which is called far more often than anything else is done. */
+  /**
+   * The same for a tool, which is called far more often than anything else is done. What is known of
+   * it may be from the last time: one that has changed since is not called unseen.
+   */
   callTool(
+    name: string,
     call: (client: McpClient, around?: Around<ToolResult>) => Promise<ToolResult>,
     again: boolean,
   ): Promise<ToolResult> {
     const { client } = this.#life;
     const around = again ? this.#around((next) => call(next).catch(this.#twice)) : this.#once;
-    if (client !== undefined) return call(client, around);
-    return this.#life.ready().then((ready) => call(ready, around));
+    if (client !== undefined && this.#refresh.listing === undefined) return call(client, around);
+    return this.#life.ready().then(async (ready) => {
+      await this.#refresh.listing;
+      if (this.#options.isOffered(name)) return call(ready, around);
+      const why = `MCP server '${this.name}' describes it otherwise now, or has it no more`;
+      throw new TrunklineError("not-found", `'${name}' is not offered any more: ${why}.`);
+    });
   }
 
   readonly #twice = (error: unknown): never => {

@@ -120,6 +120,7 @@ export class Upstreams implements AsyncDisposable {
       log,
       changed: (kind) => this.#changed(kind),
       updated: (uri) => offer.resources.updated(uri),
+      isOffered: (tool) => offer.tools.get(tool) !== undefined,
       logged: (notice) => offer.notices.post(notice),
       ...(open === undefined ? {} : { open }),
       ...(limits === undefined ? {} : { limits }),

@@ -131,6 +131,35 @@ describe("ACP on HTTP", { timeout: 30_000 }, () => {
     await first.body?.cancel();
   });
 
+  it("answers requests whose ids no number holds, on the stream that is theirs", async () => {
+    await using gateway = await Gateway.start();
+    const id = "12345678901234567890";
+    const hello = await gateway.post(JSON.stringify(HELLO).replace('"id":1', `"id":${id}`));
+    assert.ok((await hello.text()).includes(`"id":${id}`));
+    const connection = { "acp-connection-id": hello.headers.get("acp-connection-id") ?? "" };
+    const close = `{"jsonrpc":"2.0","id":${id},"method":"session/close","params":{"sessionId":"a"}}`;
+    await gateway.post(close, connection);
+    const stream = await gateway.listen({ ...connection, "acp-session-id": "a" });
+    const events = stream.body?.getReader();
+    const { value } = (await events?.read()) ?? {};
+    assert.match(new TextDecoder().decode(value), new RegExp(`"id":${id},"error"`));
+    await events?.cancel();
+    const long = { ...HELLO, id: "x".repeat(600) };
+    assert.equal((await gateway.post(long)).status, 400);
+  });
+
+  it("reads on slowly where all is wrong", async () => {
+    await using gateway = await Gateway.start();
+    const connection = await gateway.connect();
+    const wrong = { jsonrpc: "2.0", id: 2, method: "nothing/at_all", params: {} };
+    const started = performance.now();
+    for (let at = 0; at < 102; at++) {
+      assert.equal((await gateway.post({ ...wrong, id: at }, connection)).status, 202);
+    }
+    // A hundred in a second: the last one was not read before the second of the first was over.
+    assert.ok(performance.now() - started >= 900, `${performance.now() - started} ms`);
+  });
+
   it("gives every WebSocket an id of its own with the handshake", async () => {
     await using gateway = await Gateway.start();
     const ids = new Set<unknown>();

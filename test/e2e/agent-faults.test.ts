@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 
 import { AgentEditor } from "../agent/agent-editor.ts";
 import { FakeLlm, type Scripted } from "../agent/fake-llm.ts";
@@ -48,7 +49,7 @@ describe("a turn of the running program", { timeout: 60_000, concurrency: 2 }, (
 
   it("tells the model of a command that takes too long, which ends with all it started", async () => {
     const command = "echo $$ > pid; sleep 71 & sleep 72";
-    const toolCalls = [{ name: "run_command", arguments: { command, timeout_ms: 300 } }];
+    const toolCalls = [{ name: "run_command", arguments: { command, timeout_ms: 1_500 } }];
     await using llm = await FakeLlm.start([{ toolCalls }, DONE]);
     await using editor = await AgentEditor.open({ llm });
     const { calls, text } = await editor.say(editor.id, "go");
@@ -111,10 +112,10 @@ describe("a turn of the running program", { timeout: 60_000, concurrency: 2 }, (
   });
 });
 
-/** Waits for a command to have begun; what the editor hears meanwhile is answered. */
+/** Waits for a command to have begun. */
 async function hasWritten(path: string, editor: AgentEditor): Promise<void> {
-  const { setTimeout: sleep } = await import("node:timers/promises");
   for (;;) {
+    // Looking at them answers what is asked in them.
     void editor.messages;
     try {
       if (readFileSync(path, "utf8") !== "") return;

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { closeSync, existsSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
@@ -117,6 +118,17 @@ test("a reader of stdout that goes away ends the program quietly", async () => {
   const [err, [code]] = await Promise.all([text(child.stderr), ended(child)]);
   assert.equal(err, "");
   assert.equal(code, 0);
+});
+
+const noFullDisk = existsSync("/dev/full") ? false : "there is no /dev/full, which Linux has";
+test("a full disk under stdout is told in words, and exits 1", { skip: noFullDisk }, async () => {
+  const full = openSync("/dev/full", "w");
+  const child = spawn(process.execPath, [MAIN, "help"], { stdio: ["ignore", full, "pipe"] });
+  closeSync(full);
+  assert.ok(child.stderr);
+  const [err, [code]] = await Promise.all([text(child.stderr), ended(child)]);
+  assert.match(err, /^trunkline: Cannot write to standard output: ENOSPC: .+\n$/);
+  assert.equal(code, 1);
 });
 
 test("a reader of stderr that goes away does not make a mistake a success", async () => {

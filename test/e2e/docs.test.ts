@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
-  chmodSync,
   globSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -45,9 +45,9 @@ for (const args of [
 }
 writeFileSync(join(project, "src/main.go"), "package main\n\nfunc main() {}\n");
 const identityOf = (user: string) => ({ provider: "github", user, email: `${user}@example.com` });
+/** As README.md has it. */
 const program = join(home, "bin/trunkline");
-writeFileSync(program, `#!/bin/sh\nexec "${process.execPath}" "${ROOT}/dist/trunkline.js" "$@"\n`);
-chmodSync(program, 0o755);
+symlinkSync(join(ROOT, "scripts/trunkline"), program);
 
 const ENV = { PATH: `${join(home, "bin")}:${process.env.PATH ?? ""}`, HOME: home };
 

@@ -200,7 +200,8 @@ export async function readWhileKilled(
       }
       await server[Symbol.asyncDispose]();
       return { got, kills };
-    } catch {
+    } catch (error) {
+      if (!server.child.killed) throw error;
       kills++;
     } finally {
       clearTimeout(timer);

@@ -230,6 +230,17 @@ describe("trunkline tools", { timeout: 120_000 }, () => {
   });
 });
 
+describe("a record that cannot be kept", { timeout: 60_000 }, () => {
+  it("is told, while the call is answered", async () => {
+    using home = new Home({ mcpServers: {} });
+    home.write("data", "in the way of the folder");
+    const { code, out, err } = await home.run("trunkline tools call juggler_list_identities");
+    assert.equal(code, 0);
+    assert.match(out, /^No identities configured/);
+    assert.match(err, /"event":"audit.lost".*"entries":1/);
+  });
+});
+
 describe("trunkline doctor", { timeout: 120_000 }, () => {
   type Report = { ok: boolean; findings: { state: string; what: string; says: string }[] };
   const examine = async (home: Home, options = ""): Promise<Report & { code: unknown }> => {

@@ -29,7 +29,9 @@ describe("a server that answers calls with tasks", { timeout }, () => {
         server = transport === "http" ? await FixtureServer.start() : undefined;
         const settings: UpstreamSettings =
           server === undefined ? STDIO_SERVER : { url: server.mcp };
-        house = await new HouseOfUpstreams({ limits: { firstList: 20_000 } }).furnish({
+        house = await new HouseOfUpstreams({
+          limits: { firstList: 20_000, probe: 20_000 },
+        }).furnish({
           fixture: settings,
         });
         assert.equal(house.upstreams.status()[0]?.revision, "2026-07-28");

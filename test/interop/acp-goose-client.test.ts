@@ -9,7 +9,7 @@ import { FakeLlm } from "../agent/fake-llm.ts";
 import { Place } from "../support/acp-editor.ts";
 import { gone } from "../support/running-at.ts";
 import { LONG, to, toCall } from "./fake-prompts.ts";
-import { goose } from "./other-agents.ts";
+import { goose, notHere } from "./other-agents.ts";
 
 const TRUNKLINE = join(import.meta.dirname, "../../dist/trunkline.js");
 const WRITE = { name: "write_file", arguments: { path: "new.txt", content: "written\n" } };
@@ -90,10 +90,7 @@ describe("goose with Trunkline's own agent", { timeout: 300_000 }, () => {
 
   const test = (name: string, work: (command: string, llm: FakeLlm) => Promise<void>): void => {
     it(name, async (t: TestContext) => {
-      if (process.platform === "win32") return t.skip("needs a system that runs shell scripts");
-      if (command === undefined) {
-        return t.skip(`goose has no program for ${process.platform} on ${process.arch} in npm`);
-      }
+      if (command === undefined) return t.skip(notHere(goose));
       await using llm = await FakeLlm.start(SCRIPT);
       await work(command, llm);
     });

@@ -9,7 +9,7 @@ import { AcpEditor, Place } from "../support/acp-editor.ts";
 import type { Json } from "../support/acp-house.ts";
 import { runningAt } from "../support/running-at.ts";
 import { isTurn, LONG, to, toCall } from "./fake-prompts.ts";
-import type { OtherAgent } from "./other-agents.ts";
+import { notHere, type OtherAgent } from "./other-agents.ts";
 
 const ECHO_SERVER = join(import.meta.dirname, "../support/echo-server.mjs");
 /** opencode takes half a minute to start where the machine is busy. */
@@ -96,7 +96,7 @@ export function drives(agent: OtherAgent): void {
       it(name, async (t: TestContext) => {
         const program = command;
         if (program === undefined) {
-          t.skip(`${agent.name} has no program for ${process.platform} on ${process.arch} in npm`);
+          t.skip(notHere(agent));
           return;
         }
         await using llm = await FakeLlm.start(script(agent));

@@ -21,20 +21,26 @@ export interface OtherAgent {
 }
 
 const MODEL = { limit: { context: 100_000, output: 4_000 } };
-const MACHINE = `${process.platform === "win32" ? "windows" : process.platform}-${process.arch}`;
+
+/** The package of an agent for this machine: of those for others, npm does not have all. */
+async function install(folder: string, ...program: string[]): Promise<string | undefined> {
+  if (process.platform !== "linux" || process.arch !== "x64") return undefined;
+  const packages = new Packages(folder);
+  await packages.install();
+  const path = packages.path(...program);
+  if (existsSync(path)) return path;
+  throw new Error(`Cannot find ${path}: npm did not install it. Remove ${folder}/node_modules.`);
+}
+
+/** Why it cannot be tried, and what to do about it. */
+export function notHere({ name }: OtherAgent): string {
+  return `${name} is installed on Linux with x64 only; to try it here, add its package for ${process.platform} on ${process.arch} to test/interop/${name}/package.json`;
+}
 
 export const opencode: OtherAgent = {
   name: "opencode",
-  async install() {
-    const packages = new Packages("test/interop/opencode");
-    await packages.install();
-    // The plain one needs a processor with AVX2.
-    const kinds = ["-baseline", "", "-baseline-musl", "-musl"];
-    const program = process.platform === "win32" ? "opencode.exe" : "opencode";
-    return kinds
-      .map((kind) => packages.path(`opencode-${MACHINE}${kind}`, "bin", program))
-      .find((path) => existsSync(path));
-  },
+  // Runs on processors without AVX2, too.
+  install: () => install("test/interop/opencode", "opencode-linux-x64-baseline", "bin", "opencode"),
   entry: (command, llm) => ({
     command,
     args: ["acp"],
@@ -66,14 +72,7 @@ export const opencode: OtherAgent = {
 
 export const goose: OtherAgent = {
   name: "goose",
-  async install() {
-    const packages = new Packages("test/interop/goose");
-    await packages.install();
-    const program = process.platform === "win32" ? "goose.exe" : "goose";
-    const machine = `${process.platform}-${process.arch}`;
-    const path = packages.path(`@aaif/goose-binary-${machine}`, "bin", program);
-    return existsSync(path) ? path : undefined;
-  },
+  install: () => install("test/interop/goose", "@aaif/goose-binary-linux-x64", "bin", "goose"),
   entry: (command, llm) => ({
     command,
     args: ["acp"],

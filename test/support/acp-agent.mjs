@@ -30,6 +30,8 @@ const fail = (sessionId, { code, message }) => {
   return { stopReason: "end_turn" };
 };
 let capabilities;
+/** Ends a prompt that heeds no cancel. */
+let release;
 
 const modes = (currentModeId) => ({
   currentModeId,
@@ -104,7 +106,16 @@ async function prompt(sessionId, text) {
   } else if (verb === "mode") {
     update(sessionId, { sessionUpdate: "current_mode_update", currentModeId: argument });
   } else if (verb === "remember") sessions.get(sessionId).memory = argument;
-  else if (verb === "recall") say(sessionId, String(sessions.get(sessionId).memory));
+  else if (verb === "id") say(sessionId, sessionId);
+  else if (verb === "linger") {
+    say(sessionId, "lingering");
+    await new Promise((resolve) => (release = resolve));
+  } else if (verb === "release") {
+    release();
+    // What is answered after the end of the other is asked after it.
+    await ask("terminal/output", { sessionId, terminalId: "none" });
+    return prompt(sessionId, argument);
+  } else if (verb === "recall") say(sessionId, String(sessions.get(sessionId).memory));
   else if (verb === "git") {
     const { cwd } = sessions.get(sessionId);
     say(sessionId, execFileSync("git", rest, { cwd, encoding: "utf8" }));
@@ -124,6 +135,8 @@ const handlers = {
   "session/new": ({ cwd, mcpServers }) => {
     const sessionId = `theirs-${sessions.size + 1}-${process.pid}`;
     sessions.set(sessionId, { cwd, mcpServers, mode: "code" });
+    // As some do, ahead of the answer.
+    if (process.argv.includes("--greets")) say(sessionId, "Welcome. ");
     return { sessionId, modes: modes("code") };
   },
   "session/load": ({ sessionId, mcpServers }) => {

@@ -58,7 +58,7 @@ function denied(path: string, why: string): RpcError {
   return RpcError.of(ACP.permissionDenied, `'${shown}' may not be used: ${why}`, { path: shown });
 }
 
-function isInside(path: string, roots: readonly string[]): boolean {
+export function isInside(path: string, roots: readonly string[]): boolean {
   return roots.some((root) => {
     return path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
   });

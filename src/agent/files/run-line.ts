@@ -27,6 +27,12 @@ export interface LineEnd {
 
 const MOST_OUTPUT = 30_000;
 
+/**
+ * Has a shell begin when it is told to, which is when somebody watches over it: were we killed
+ * before that, it would be left running. One stream, so that what it says keeps its order.
+ */
+export const WHEN_WATCHED = "read -r _ || exit\nexec 2>&1\n";
+
 /** Tells programs that nobody answers them and nobody turns pages. */
 const QUIET = { PAGER: "cat", GIT_PAGER: "cat", GIT_TERMINAL_PROMPT: "0", GIT_EDITOR: "true" };
 
@@ -40,9 +46,7 @@ export async function runLine(
   const env = { ...variables, PATH: await loginPath(variables), ...QUIET };
   const child = await OwnedChild.start({
     command: "/bin/sh",
-    // It begins when it is told to, which is when somebody watches over it: were we killed before
-    // that, it would be left running. One stream, so that what it says keeps its order.
-    args: ["-c", `read -r _ || exit\nexec 2>&1\n${line}`],
+    args: ["-c", `${WHEN_WATCHED}${line}`],
     env: identity?.environment(env) ?? env,
     cwd,
   });

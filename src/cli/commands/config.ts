@@ -60,6 +60,7 @@ export const config: Command = {
     {
       name: "schema",
       summary: "Print the JSON Schema of the configuration",
+      options: { json: { type: "boolean", describe: "Print JSON, which it does anyway" } },
       examples: [
         {
           run: "trunkline config schema > trunkline.schema.json",
@@ -75,6 +76,7 @@ export const config: Command = {
         "A project's own file may come from anyone, so until it is trusted it sets only what is " +
         "harmless. A file that changes has to be trusted again.",
       args: [{ name: "DIR", describe: "A folder of the project, if not this one", optional: true }],
+      options: { json: { type: "boolean", describe: "Print JSON" } },
       examples: [{ run: "trunkline config trust", explains: "Having read the file." }],
       load: async () => ({ run: (await import("../config.ts")).trust }),
     },
@@ -82,6 +84,7 @@ export const config: Command = {
       name: "untrust",
       summary: "Take the trust in this project's .trunkline.jsonc back",
       args: [{ name: "DIR", describe: "A folder of the project, if not this one", optional: true }],
+      options: { json: { type: "boolean", describe: "Print JSON" } },
       examples: [
         { run: "trunkline config untrust", explains: "From now on it sets only what is harmless." },
       ],

@@ -33,6 +33,7 @@ export const plugin: Command = {
       args: [{ name: "NAME", describe: "What it is called; also its folder" }],
       options: {
         dir: { type: "string", value: "DIR", describe: "Folder to make it in, instead of ./NAME" },
+        json,
       },
       examples: [{ run: "trunkline plugin new greeter", explains: "In the folder greeter." }],
       load: async () => ({ run: (await import("../plugin.ts")).create }),

@@ -212,6 +212,7 @@ export const review: Command = {
           default: "json",
         },
         ...repo,
+        json: { type: "boolean", describe: "Print JSON, which it does anyway" },
       },
       examples: [
         { run: "trunkline review export > threads.json", explains: "With all that was said." },

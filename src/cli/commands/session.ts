@@ -103,6 +103,7 @@ export const session: Command = {
           choices: ["json", "markdown"],
           default: "json",
         },
+        json: { type: "boolean", describe: "Print JSON, which it does unless --format is given" },
       },
       examples: [
         {

@@ -1,4 +1,4 @@
-import { access, constants, open, rm, stat } from "node:fs/promises";
+import { access, constants, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
 import type { Finding } from "./finding.ts";
@@ -51,11 +51,13 @@ async function checkParent(folder: string): Promise<Finding> {
 async function tryToWrite(folder: string): Promise<string | undefined> {
   const path = join(folder, `.doctor-${process.pid}`);
   try {
-    await (await open(path, "wx", 0o600)).close();
-    await rm(path);
+    // On a full disk, files can still be made; only nothing fits in them.
+    await writeFile(path, Buffer.alloc(4096), { flag: "wx", mode: 0o600 });
     return undefined;
   } catch (error) {
     return (error as Error).message;
+  } finally {
+    await rm(path, { force: true });
   }
 }
 

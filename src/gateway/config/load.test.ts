@@ -242,7 +242,10 @@ describe("loadConfig() refuses", () => {
     await assert.rejects(home.load({ flags: { config: pipe } }), /it is not a regular file$/);
     const loop = join(home.path, "loop");
     await symlink(loop, loop);
-    await assert.rejects(home.load({ flags: { config: loop } }), /ELOOP/);
+    await assert.rejects(home.load({ flags: { config: loop } }), {
+      code: "config",
+      message: /ELOOP/,
+    });
   });
 
   const isRoot = process.getuid?.() === 0;
@@ -275,5 +278,15 @@ describe("loadConfig() refuses", () => {
     await home.write(home.userFile, `{"a":`.repeat(100_000));
     await assert.rejects(home.load(), /nested more than 64 levels deep$/);
     assert.equal("polluted" in {}, false);
+  });
+
+  const isLinux = process.platform === "linux";
+  it("a data folder that can never be made", { skip: !isLinux && "needs /proc" }, async () => {
+    await using home = await SampleHome.create();
+    const load = (data: string) => home.load({ flags: { data } });
+    await assert.rejects(load("/proc/nope/deep"), /: Cannot keep state in '\/proc\/nope\/deep'/);
+    await assert.rejects(load("/proc/self"), { code: "config" });
+    const { config } = await load("/proc/self/cwd/data");
+    assert.equal(config.data, "/proc/self/cwd/data");
   });
 });

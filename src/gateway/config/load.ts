@@ -32,6 +32,7 @@ export async function loadConfig(input: ConfigInput): Promise<LoadedConfig> {
     layers.push(userLayer(user.path, await parsed(user.path, user.text), env));
   }
   const data = dataFolder([...layers, environment, flags]) ?? defaultData(env);
+  if (data.startsWith("/proc")) (await import("./check-data.ts")).checkData(data);
 
   const projectPath = input.ignoreProject ? undefined : findProjectFile(cwd);
   const projectText = projectPath === undefined ? undefined : readText(projectPath);

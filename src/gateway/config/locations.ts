@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { dirname, isAbsolute, join, resolve, sep } from "node:path";
 
+import { homeOf } from "../../base/home-of.ts";
 import type { ConfigInput } from "./config.ts";
 
 export const PROJECT_FILE = ".trunkline.jsonc";
@@ -18,12 +19,12 @@ export function userFile({ cwd, env, flags }: ConfigInput): UserFile {
   if (isSet(env.TRUNKLINE_CONFIG)) {
     return { path: expandPath(env.TRUNKLINE_CONFIG, cwd, env), namedBy: "TRUNKLINE_CONFIG" };
   }
-  const folder = xdgFolder(env.XDG_CONFIG_HOME) ?? join(home(env), ".config");
+  const folder = xdgFolder(env.XDG_CONFIG_HOME) ?? join(homeOf(env), ".config");
   return { path: join(folder, "trunkline", "config.jsonc") };
 }
 
 export function defaultData(env: NodeJS.ProcessEnv): string {
-  const folder = xdgFolder(env.XDG_STATE_HOME) ?? join(home(env), ".local", "state");
+  const folder = xdgFolder(env.XDG_STATE_HOME) ?? join(homeOf(env), ".local", "state");
   return join(folder, "trunkline");
 }
 
@@ -50,7 +51,7 @@ function inside(folder: string, name: string): string {
 
 /** A path as people write it, made absolute: `~/` is the home folder, others count from `base`. */
 export function expandPath(text: string, base: string, env: NodeJS.ProcessEnv): string {
-  if (text === "~" || text.startsWith("~/")) return join(home(env), text.slice(1));
+  if (text === "~" || text.startsWith("~/")) return join(homeOf(env), text.slice(1));
   return resolve(base, text);
 }
 
@@ -61,8 +62,4 @@ export function isSet(value: string | undefined): value is string {
 /** The XDG specification has relative paths ignored. */
 function xdgFolder(value: string | undefined): string | undefined {
   return isSet(value) && isAbsolute(value) ? value : undefined;
-}
-
-function home(env: NodeJS.ProcessEnv): string {
-  return isSet(env.HOME) ? env.HOME : process.getBuiltinModule("node:os").homedir();
 }

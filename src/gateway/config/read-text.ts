@@ -8,10 +8,10 @@ const MAX_SIZE = 1024 * 1024;
 
 /** The text of a configuration file, or nothing when there is no such file. */
 export function readText(path: string): string | undefined {
-  // Mostly there is none, and finding that out by an exception costs milliseconds at every start.
-  if (statSync(path, { throwIfNoEntry: false }) === undefined) return undefined;
   let file: number;
   try {
+    // Mostly there is none, and finding that out by an exception costs milliseconds at every start.
+    if (statSync(path, { throwIfNoEntry: false }) === undefined) return undefined;
     // Opening a pipe would wait for someone to write to it.
     file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {

@@ -32,16 +32,24 @@ export class TokenRecords {
 
   /** Puts another in its place; nothing forgets it. */
   async set(name: SecretName, record: TokenRecord | undefined): Promise<void> {
-    await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 });
-    await withLock(`${this.#path}.lock`, async () => {
-      const { [keyOf(name)]: _, ...others } = await this.#read();
-      const all = record === undefined ? others : { ...others, [keyOf(name)]: record };
-      await replaceFile(this.#path, `${JSON.stringify(all, null, 1)}\n`);
-    });
+    await this.#change(name, () => record);
   }
 
   async update(name: SecretName, more: Partial<TokenRecord>): Promise<void> {
-    await this.set(name, { ...(await this.get(name)), ...more });
+    await this.#change(name, (known) => ({ ...known, ...more }));
+  }
+
+  async #change(
+    name: SecretName,
+    change: (known: TokenRecord | undefined) => TokenRecord | undefined,
+  ): Promise<void> {
+    await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 });
+    await withLock(`${this.#path}.lock`, async () => {
+      const { [keyOf(name)]: known, ...others } = await this.#read();
+      const record = change(known);
+      const all = record === undefined ? others : { ...others, [keyOf(name)]: record };
+      await replaceFile(this.#path, `${JSON.stringify(all, null, 1)}\n`);
+    });
   }
 
   /** What cannot be read counts for nothing: it can all be asked for again. */

@@ -114,6 +114,17 @@ describe("Tokens", () => {
     assert.ok(isExpired({ expires: "nonsense" }));
     assert.ok(!isExpired({}));
   });
+
+  it("loses nothing that several find out at once", async () => {
+    await using folder = await SampleFolder.create();
+    const facts = { expires: "2999-01-01T00:00:00Z", user: "ada", rejectedAt: "2026-01-01" };
+    await Promise.all(
+      Object.entries(facts).map(([fact, value]) =>
+        tokensIn(folder.path).note(identity(), { [fact]: value }),
+      ),
+    );
+    assert.deepEqual(await tokensIn(folder.path).record(identity()), facts);
+  });
 });
 
 describe("showToken()", () => {

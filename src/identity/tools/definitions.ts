@@ -4,6 +4,7 @@ import type { ToolDefinition } from "../../tool/tool.ts";
 export const JUGGLER_TOOLS = [
   {
     name: "juggler_list_identities",
+    title: "List git identities",
     description:
       "List all configured git identities with their providers (GitLab, GitHub, Bitbucket, etc.). Optionally filter by provider and include credential availability status.",
     inputSchema: {
@@ -28,6 +29,7 @@ export const JUGGLER_TOOLS = [
   },
   {
     name: "juggler_detect_identity",
+    title: "Detect the identity of a repository",
     description:
       "Detect the git identity for a repository based on its remote URL. Analyzes SSH host aliases, gitconfig URL rewrites, and organization paths to determine the appropriate identity.",
     inputSchema: {
@@ -46,6 +48,7 @@ export const JUGGLER_TOOLS = [
   },
   {
     name: "juggler_switch",
+    title: "Switch the git identity",
     description:
       "Switch to a different git identity context. Sets author, ssh key, credential helper and signing of the work tree or repository; `trunkline identity undo` puts everything back.",
     inputSchema: {
@@ -79,6 +82,7 @@ export const JUGGLER_TOOLS = [
   },
   {
     name: "juggler_status",
+    title: "Show the current git identity",
     description:
       "Get the current git identity context, authentication status, GPG configuration, and recent switch history. Provides a comprehensive view of the current identity state.",
     inputSchema: {
@@ -102,6 +106,7 @@ export const JUGGLER_TOOLS = [
   },
   {
     name: "juggler_validate",
+    title: "Check that an identity works",
     description:
       "Validate SSH key connectivity and credential availability for an identity. Tests the SSH connection to the provider and verifies token accessibility.",
     inputSchema: {
@@ -131,6 +136,7 @@ export const JUGGLER_TOOLS = [
   },
   {
     name: "juggler_store_token",
+    title: "Store a token",
     description:
       "Store a token in the system keychain, or in an encrypted file where there is none, for an identity. The token will be used for git over HTTPS and for the provider's API.",
     inputSchema: {
@@ -154,6 +160,7 @@ export const JUGGLER_TOOLS = [
   },
   {
     name: "juggler_sync_config",
+    title: "Sync the SSH and git configuration",
     description:
       "Write managed blocks to the person's SSH config and gitconfig, so that the identities' SSH hosts and folders work by themselves. Everything else in those files stays as it is.",
     inputSchema: {
@@ -178,6 +185,7 @@ export const JUGGLER_TOOLS = [
   },
   {
     name: "juggler_gpg_status",
+    title: "Check that commits can be signed",
     description:
       "Check GPG/SSH signing readiness including hardware token (YubiKey) status. Returns whether signing is possible, touch requirements, and actionable guidance for agents.",
     inputSchema: {
@@ -200,6 +208,7 @@ export const JUGGLER_TOOLS = [
   },
   {
     name: "juggler_token_verify",
+    title: "Verify stored tokens",
     description:
       "Verify that stored tokens are valid by making a test API call to the provider. Returns token status, scopes, and expiry information.",
     inputSchema: {
@@ -218,6 +227,7 @@ export const JUGGLER_TOOLS = [
   },
   {
     name: "juggler_token_get",
+    title: "Show a token, masked",
     description:
       "Show that a token is stored for an identity, and where. Returns the token masked (first 4 and last 4 chars visible); the token itself is never returned.",
     inputSchema: {
@@ -236,6 +246,7 @@ export const JUGGLER_TOOLS = [
   },
   {
     name: "juggler_token_clear",
+    title: "Remove a token",
     description: "Remove a stored token for an identity from the keychain or the encrypted file.",
     inputSchema: {
       type: "object",
@@ -254,6 +265,7 @@ export const JUGGLER_TOOLS = [
   },
   {
     name: "juggler_setup",
+    title: "Set up identities",
     description:
       "Run the first-time setup. Finds SSH hosts, GPG keys and a RemoteJuggler configuration, and makes identities of them. Use mode='auto' for non-interactive setup suitable for AI agents.",
     inputSchema: {
@@ -279,6 +291,7 @@ export const JUGGLER_TOOLS = [
   },
   {
     name: "juggler_config_show",
+    title: "Show the identity configuration",
     description:
       "Show the current identity configuration. Optionally filter to a specific section (identities, settings, state, managed_ssh, managed_git).",
     inputSchema: {
@@ -298,6 +311,7 @@ export const JUGGLER_TOOLS = [
   },
   {
     name: "juggler_debug_ssh",
+    title: "Diagnose SSH",
     description:
       "Debug SSH configuration by showing parsed SSH hosts, testing connectivity, and checking key file permissions. Useful for diagnosing connection issues.",
     inputSchema: {
@@ -311,6 +325,7 @@ export const JUGGLER_TOOLS = [
   },
   {
     name: "juggler_security_mode",
+    title: "Show or set the security mode",
     description:
       "Get or set the security mode for GPG signing operations. Modes: maximum_security (PIN or passphrase asked for each time), developer_workflow (cached by gpg-agent), trusted_workstation (PIN stored in HSM).",
     inputSchema: {

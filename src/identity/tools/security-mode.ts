@@ -30,10 +30,13 @@ export class SecurityModes {
       const { mode } = JSON.parse(await readFile(this.#path, "utf8")) as { mode?: unknown };
       const known = SECURITY_MODES.find((each) => each === mode);
       if (known !== undefined) return known;
-    } catch {
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
       // Never set.
+      if (code === "ENOENT" || code === "ENOTDIR") return "developer_workflow";
     }
-    return "developer_workflow";
+    // Somebody has set it, and nobody can tell to what.
+    return "maximum_security";
   }
 
   async set(mode: SecurityMode): Promise<void> {

@@ -3,8 +3,8 @@ import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
+import { homeOf } from "../../base/home-of.ts";
 import { type Arguments, textResult, type ToolResult } from "../../tool/tool.ts";
-import { homeOf } from "../home-of.ts";
 import { type Identity, type IdentitySettings, resolveIdentity } from "../identity.ts";
 import { parseGpgKeys } from "../signing/gpg-keys.ts";
 import { asker } from "../signing/signing-readiness.ts";

@@ -1,6 +1,11 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
 import { describe, it } from "node:test";
+import { setDefaultCACertificates } from "node:tls";
 
+import { TestCa } from "../../../test/support/quic-certificates.ts";
 import { type IdentitySettings, resolveIdentity } from "../identity.ts";
 import { apiOf, askForge } from "./forge-api.ts";
 
@@ -35,5 +40,22 @@ describe("askForge()", () => {
     await assert.rejects(asked, (error: Error & { code: string }) => {
       return error.code === "unavailable" && !/secret/.test(error.message);
     });
+  });
+
+  it("gives up on a forge whose answer does not end", async () => {
+    const ca = await TestCa.make("P-256");
+    setDefaultCACertificates([ca.pem]);
+    await using server = createServer(await ca.issue("localhost"), (_, response) => {
+      const more = (): void => {
+        while (response.write("x".repeat(64 * 1024))) continue;
+      };
+      response.on("drain", more);
+      more();
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const host = `localhost:${(server.address() as AddressInfo).port}`;
+    const asked = askForge(of({ provider: "github", host }), "token", { timeout: 20_000 });
+    await assert.rejects(asked, /it answered with more than 262144 bytes/);
+    server.closeAllConnections();
   });
 });

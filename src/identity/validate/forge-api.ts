@@ -104,7 +104,7 @@ async function get(
       redirect: "error",
       signal: signal === undefined ? limit : AbortSignal.any([limit, signal]),
     });
-    const said = (await response.text()).slice(0, MAX_ANSWER);
+    const said = await textOf(response);
     if (response.status === 401 || response.status === 403) {
       throw new TokenRefused(host, response.status);
     }
@@ -121,6 +121,18 @@ async function get(
           : message;
     throw new TrunklineError("unavailable", `Cannot ask ${host}: ${why}`, { cause: error });
   }
+}
+
+/** Throws where it is longer than any answer is, before all of it has come. */
+async function textOf({ body }: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of (body ?? []) as AsyncIterable<Uint8Array>) {
+    size += chunk.length;
+    if (size > MAX_ANSWER) throw new Error(`it answered with more than ${MAX_ANSWER} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
 }
 
 function bearer(token: string): Readonly<Record<string, string>> {

@@ -1,6 +1,7 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { FAILURE, failure } from "../../protocol/bus/failure.ts";
 import type { BusHandlers } from "../../protocol/bus/serve.ts";
+import { passes } from "../events.ts";
 import { serveStorage } from "../serve-storage.ts";
 import type { PluginEvent } from "./definition.ts";
 import type { TestTool } from "./harness.ts";
@@ -49,11 +50,7 @@ export class MemoryOrchestrator {
   /** Whether the plugin has subscribed to such an event. */
   wants(topic: string, payload: JsonObject): boolean {
     const filters = this.#filters.get(topic);
-    if (filters === undefined) return false;
-    return Object.entries(filters).every(([name, wanted]) => {
-      const value = Object.hasOwn(payload, name) ? payload[name] : undefined;
-      return (typeof value === "string" ? value : JSON.stringify(value)) === wanted;
-    });
+    return filters !== undefined && passes(filters, payload);
   }
 
   #look(): void {

@@ -20,6 +20,10 @@ export interface Codec {
   readonly version: Version;
   /** Its client sees its own prompts like any other, and learns of turns by what it is shown. */
   readonly isEchoed: boolean;
+  /** Methods that we serve and this version does not have. */
+  readonly lacks: ReadonlySet<string>;
+  /** Whether it is no fault to close a session that is closed. */
+  readonly closesAgain: boolean;
   /** What the client calls itself. */
   name(params: InitializeParams): string | undefined;
   capabilities(params: InitializeParams): ClientCapabilities;
@@ -58,6 +62,8 @@ const CAPABILITIES = {
 export const V1: Codec = {
   version: 1,
   isEchoed: false,
+  lacks: new Set(),
+  closesAgain: false,
   name: ({ clientInfo }) => clientInfo?.name,
   capabilities({ clientCapabilities = {} }) {
     const fs = objectOf(clientCapabilities.fs);
@@ -78,6 +84,8 @@ export const V1: Codec = {
     agentCapabilities: CAPABILITIES,
     agentInfo: info,
     authMethods: [],
+    // Not in the protocol, but what editors look for before they send `_session/steering`.
+    _meta: { steering: { supported: true } },
   }),
   update: (_, shown) => shown.text,
   question: (_, params) => params,

@@ -13,7 +13,6 @@ import type { AcpConnection } from "./connection.ts";
 import { acpDialect } from "./dialect.ts";
 import type { NewSessionParams } from "./schema.gen.ts";
 import { serveConnection } from "./serve-connection.ts";
-import type { ServeOptions } from "./serve-options.ts";
 import { servePrompts } from "./serve-prompts.ts";
 import { serveSessions } from "./serve-sessions.ts";
 import { serveSettings } from "./serve-settings.ts";
@@ -28,6 +27,13 @@ export interface AcpDoorOptions {
   readonly info?: { readonly name: string; readonly version: string };
   /** Where a session works, when that is not simply where the client says. */
   readonly placeSession?: (params: NewSessionParams) => Promise<Place | undefined>;
+}
+
+interface ServeOptions {
+  /** Its time is counted elsewhere. */
+  readonly isPatient?: boolean;
+  /** The method whose limits hold for it, too. */
+  readonly limitedAs?: string;
 }
 
 export type Handle<P> = (params: P, call: Call<AcpConnection>) => unknown;
@@ -99,20 +105,18 @@ export class AcpDoor {
   serve<P, R>(
     method: Method<P, R>,
     handle: Handle<P>,
-    { isPatient = false, only }: ServeOptions = {},
+    { isPatient = false, limitedAs = method.name }: ServeOptions = {},
   ): Route<AcpConnection> {
     const guarded: Handle<P> = async (params, call) => {
       const { codec } = call.state;
-      if (only !== undefined && only !== codec.version) {
-        throw RpcError.of(STANDARD.methodNotFound);
-      }
+      if (codec.lacks.has(method.name)) throw RpcError.of(STANDARD.methodNotFound);
       try {
         return codec.answer(method.name, await handle(params, call));
       } catch (error) {
         throw codec.failure(toWire(error), params);
       }
     };
-    const limits = routeLimits(method.name, this.options.limits);
+    const limits = routeLimits(limitedAs, this.options.limits);
     const { timeout: _, ...untimed } = limits;
     return route(method, guarded as Handle<unknown>, isPatient ? untimed : limits);
   }

@@ -90,6 +90,7 @@ export const METHODS = {
     check: checkPromptParams,
     checkResult: checkPromptResult,
   }),
+  steer: method<PromptParams, JsonObject>("_session/steering", { check: checkPromptParams }),
   cancel: method<SessionParams>("session/cancel", session),
 } as const;
 

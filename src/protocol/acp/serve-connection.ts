@@ -4,7 +4,6 @@ import { RpcError } from "../../rpc/rpc-error.ts";
 import type { AcpConnection } from "./connection.ts";
 import type { AcpDoor } from "./door.ts";
 import { METHODS } from "./methods.ts";
-import { ONLY_V1 } from "./serve-options.ts";
 
 /** Getting to know each other. */
 export function serveConnection(door: AcpDoor): Route<AcpConnection>[] {
@@ -15,14 +14,10 @@ export function serveConnection(door: AcpDoor): Route<AcpConnection>[] {
       ...(maxSize === undefined ? {} : { maxSize }),
       ...(timeout === undefined ? {} : { timeout }),
     }),
-    door.serve(
-      METHODS.authenticate,
-      ({ methodId }) => {
-        const why = `'params.methodId' is '${methodId}', but no authentication is asked for`;
-        throw RpcError.of(STANDARD.invalidParams, why);
-      },
-      ONLY_V1,
-    ),
-    door.serve(METHODS.logout, () => ({}), ONLY_V1),
+    door.serve(METHODS.authenticate, ({ methodId }) => {
+      const why = `'params.methodId' is '${methodId}', but no authentication is asked for`;
+      throw RpcError.of(STANDARD.invalidParams, why);
+    }),
+    door.serve(METHODS.logout, () => ({})),
   ];
 }

@@ -4,10 +4,11 @@ import type { Route } from "../../rpc/route.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import type { ContentBlock } from "../../session/agent.ts";
 import type { AcpConnection } from "./connection.ts";
-import { ours } from "./json-object.ts";
-import type { AcpDoor } from "./door.ts";
+import { objectOf, ours } from "./json-object.ts";
+import type { AcpDoor, Handle } from "./door.ts";
 import { METHODS } from "./methods.ts";
 import { checkPrompt } from "./prompt-content.ts";
+import type { PromptParams } from "./schema.gen.ts";
 
 /** Having an agent work, and calling it off. */
 export function servePrompts(door: AcpDoor): Route<AcpConnection>[] {
@@ -25,14 +26,14 @@ export function servePrompts(door: AcpDoor): Route<AcpConnection>[] {
         const whileRunning = wishOf(meta) ?? (client.isEchoed ? "queue" : undefined);
         const taken = Promise.withResolvers<unknown>();
         let isWanted = true;
-        let isTaken = false;
+        let isBegun = false;
         const end = session.prompt({
           prompt,
           client,
           meta,
           whileRunning,
-          inserted: (messageId) => {
-            isTaken = true;
+          inserted: (messageId, isBeginning) => {
+            isBegun = isBeginning;
             taken.resolve({ messageId });
           },
           isWanted: () => isWanted,
@@ -42,7 +43,7 @@ export function servePrompts(door: AcpDoor): Route<AcpConnection>[] {
           if (!(reason instanceof TrunklineError) || reason.code !== "cancelled") return;
           isWanted = false;
           // One that waits for a turn, or only joins it, does not end it.
-          if (isTaken && whileRunning !== "steer") session.cancel();
+          if (isBegun) session.cancel();
         };
         call.add({ stopped });
         if (!client.isEchoed) return end;
@@ -53,11 +54,32 @@ export function servePrompts(door: AcpDoor): Route<AcpConnection>[] {
       // The session counts the time without progress, which goes on when the connection does not.
       { isPatient: true },
     ),
+    door.serve(METHODS.steer, steer(door), { limitedAs: METHODS.prompt.name }),
     door.serve(METHODS.cancel, ({ sessionId }, { state }) => {
       const session = door.opened?.get(sessionId);
       if (session !== undefined && state.mayUse(session.notes.owner)) session.cancel();
     }),
   ];
+}
+
+/**
+ * The way in which clients of other agents steer. It is answered at once: what becomes of the prompt
+ * is told by what is shown.
+ */
+function steer(door: AcpDoor): Handle<PromptParams> {
+  return async ({ sessionId, prompt: blocks, _meta }, { state: client }) => {
+    const prompt = blocks as readonly ContentBlock[];
+    checkPrompt(prompt);
+    const session = await door.session(sessionId, client);
+    const { isRunning } = session;
+    const { idleBehavior } = objectOf(objectOf(_meta).steering);
+    if (!isRunning && idleBehavior === "promptRequired") {
+      return { outcome: "promptRequired", reason: "noRunningTurn" };
+    }
+    if (!session.isAttached(client)) session.attach(client);
+    session.prompt({ prompt, client, whileRunning: "steer" }).catch(() => {});
+    return { outcome: isRunning ? "injected" : "startedNewTurn" };
+  };
 }
 
 function wishOf(meta: unknown): "steer" | "queue" | undefined {

@@ -11,7 +11,6 @@ import type { AcpDoor } from "./door.ts";
 import { normaliseServers } from "./mcp-servers.ts";
 import { type JsonObject, METHODS } from "./methods.ts";
 import type { NewSessionParams } from "./schema.gen.ts";
-import { ONLY_V1 } from "./serve-options.ts";
 
 /** Beginning, taking up and putting away conversations. */
 export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
@@ -28,22 +27,18 @@ export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
       attachLater(session, state);
       return { sessionId: session.id, ...settingsOf(session) };
     }),
-    door.serve(
-      METHODS.loadSession,
-      async (params, { state }) => {
-        const session = await reopen(door, params, state);
-        state.countEvents(params._meta);
-        await session.replayTo(state, 0);
-        return { ...settingsOf(session), ...stateOf(session) };
-      },
-      ONLY_V1,
-    ),
+    door.serve(METHODS.loadSession, async (params, { state }) => {
+      const session = await reopen(door, params, state);
+      state.countEvents(params._meta);
+      await session.replayTo(state, 0);
+      return { ...settingsOf(session), ...stateOf(session) };
+    }),
     door.serve(METHODS.resumeSession, async (params, { state }) => {
       const session = await reopen(door, params, state);
       const { after = params.replayFrom ? 0 : undefined } = ours(params._meta);
       state.countEvents(params._meta);
       if (typeof after === "number") await session.replayTo(state, after);
-      // Version 2 wants to know where the session is before the answer.
+      // Who learns of turns by what it is shown wants to know where the session is, first.
       else if (state.isEchoed) session.attach(state);
       else attachLater(session, state);
       state.showState(params.sessionId, session.isRunning);
@@ -69,8 +64,7 @@ export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
     }),
     door.serve(METHODS.closeSession, async ({ sessionId }, { state }) => {
       const sessions = await door.about(sessionId, state);
-      // In version 2 it is no fault to close what is closed.
-      if (state.codec.version === 1 || sessions.get(sessionId)) await sessions.close(sessionId);
+      if (sessions.get(sessionId) || !state.codec.closesAgain) await sessions.close(sessionId);
       return {};
     }),
     door.serve(METHODS.deleteSession, async ({ sessionId }, { state }) => {

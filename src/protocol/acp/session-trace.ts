@@ -1,3 +1,4 @@
+import { isId } from "../../rpc/id.ts";
 import type { Trace } from "../../rpc/peer-options.ts";
 import { objectOf } from "./json-object.ts";
 
@@ -13,9 +14,8 @@ export class SessionTrace implements Trace {
   received(message: unknown): void {
     const { id, method, params } = objectOf(message);
     const { sessionId } = objectOf(params);
-    if (method !== undefined && id !== undefined && sessionId !== undefined) {
-      this.#asked.set(id, sessionId);
-    }
+    // What is no id is answered without one, and would be kept for good.
+    if (method !== undefined && isId(id) && sessionId !== undefined) this.#asked.set(id, sessionId);
     this.#trace.received(message);
   }
 

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 import type { Principal } from "../../../base/principal.ts";
+import { holdId, isId } from "../../../rpc/id.ts";
 import { parseMessage } from "../../../rpc/parse-message.ts";
 import { DEFAULT_PEER_LIMITS, type PeerOptions } from "../../../rpc/peer-options.ts";
 import { errorText, RpcError } from "../../../rpc/rpc-error.ts";
@@ -88,9 +89,11 @@ export class AcpHttp {
       return refuse(response, RpcError.of(STANDARD.invalidRequest, why));
     }
     const { id, method, params } = message as JsonObject;
-    const isHello = method === "initialize" && (typeof id === "number" || typeof id === "string");
+    // As the peer names it in its answer.
+    const idText = isId(id) ? String(holdId(id, text)) : undefined;
+    const isHello = method === "initialize" && idText !== undefined;
     if (isHello && request.headers[CONNECTION] === undefined) {
-      return this.#hello(text, JSON.stringify(id), response, principal);
+      return this.#hello(text, idText, response, principal);
     }
     if (isHello) return say(response, 400, "The connection is initialized already");
     const connection = this.#find(request, response, principal);
@@ -101,10 +104,18 @@ export class AcpHttp {
       return say(response, 400, "Acp-Session-Id is not the session of the message");
     }
     const session = typeof named === "string" ? named : header;
-    const idText = id === undefined || id === null ? undefined : JSON.stringify(id);
-    response.writeHead(202, { "content-length": 0 }).end();
-    const asked = method === undefined ? undefined : idText;
-    return connection.take(text, asked, typeof session === "string" ? session : undefined);
+    const isTaken = connection.take({
+      text,
+      id: typeof method === "string" ? idText : undefined,
+      sessionId: typeof session === "string" ? session : undefined,
+      settle: (isRead) => {
+        if (isRead) accept(response);
+        else say(response, 404, "The connection has ended");
+      },
+    });
+    if (isTaken) return undefined;
+    response.setHeader("retry-after", "1");
+    return say(response, 429, "Too much waits to be read: wait for what was sent before");
   }
 
   #hello(text: string, id: string, response: ServerResponse, principal: Principal): void {
@@ -147,7 +158,7 @@ export class AcpHttp {
     const connection = this.#find(request, response, principal);
     if (connection === undefined) return;
     const [, conversation] = this.#connections.get(connection.id) ?? [];
-    response.writeHead(202, { "content-length": 0 }).end();
+    accept(response);
     void conversation?.close(0);
   }
 
@@ -179,6 +190,10 @@ export class AcpHttp {
 function say(response: ServerResponse, status: number, error: string): void {
   response.writeHead(status, { "content-type": "application/json" });
   response.end(JSON.stringify({ error }));
+}
+
+function accept(response: ServerResponse): void {
+  response.writeHead(202, { "content-length": 0 }).end();
 }
 
 function refuse(response: ServerResponse, error: RpcError): void {

@@ -19,6 +19,16 @@ interface Way {
   size: number;
 }
 
+/** A message of the client's. */
+export interface Posted {
+  readonly text: string;
+  /** The id as it is answered, where it is a request, and the session that it belongs to. */
+  readonly id: string | undefined;
+  readonly sessionId: string | undefined;
+  /** Hears that it is read now, or that it never will be. */
+  readonly settle: (isRead: boolean) => void;
+}
+
 /**
  * One client over many HTTP requests: what it says comes as POSTs, what it is told leaves on streams
  * of events that it opens, one for the connection and one for each session. What is said before a
@@ -35,6 +45,10 @@ export class HttpConnection implements Channel<string> {
   #sink: Sink<string> | undefined;
   #first: { readonly id: string; readonly answer: (text: string) => void } | undefined;
   #unread = 0;
+  /** What came while input is held. */
+  readonly #held: Posted[] = [];
+  #heldSize = 0;
+  #isHolding = false;
   #readAt = performance.now();
   #isOver = false;
 
@@ -53,11 +67,18 @@ export class HttpConnection implements Channel<string> {
     void this.#sink?.message(text);
   }
 
-  /** A message of the client's, and the session that it belongs to. */
-  take(text: string, id: string | undefined, sessionId: string | undefined): void {
+  /** Takes a message once those before it are read. False where too much waits already. */
+  take(posted: Posted): boolean {
     this.#readAt = performance.now();
-    if (id !== undefined && sessionId !== undefined) this.#asked.set(id, sessionId);
-    void this.#sink?.message(text);
+    if (!this.#isHolding) {
+      this.#read(posted);
+      return true;
+    }
+    const size = this.#heldSize + posted.text.length;
+    if (size > this.#limits.maxUnsent) return false;
+    this.#heldSize = size;
+    this.#held.push(posted);
+    return true;
   }
 
   /** Sends what leaves this way to whoever came to read it. False when somebody already does. */
@@ -123,8 +144,28 @@ export class HttpConnection implements Channel<string> {
 
   #close(): void {
     this.#isOver = true;
+    for (const { settle } of this.#held.splice(0)) settle(false);
     for (const { events } of this.#ways.values()) events?.end();
     this.#ways.clear();
+  }
+
+  #read({ text, id, sessionId, settle }: Posted): void {
+    settle(true);
+    if (id !== undefined && sessionId !== undefined) this.#asked.set(id, sessionId);
+    const room = this.#sink?.message(text);
+    if (room === undefined) return;
+    this.#isHolding = true;
+    void room.then(() => this.#readOn());
+  }
+
+  #readOn(): void {
+    this.#isHolding = false;
+    while (!this.#isHolding && !this.#isOver) {
+      const next = this.#held.shift();
+      if (next === undefined) return;
+      this.#heldSize -= next.text.length;
+      this.#read(next);
+    }
   }
 
   #way(sessionId: string): Way {

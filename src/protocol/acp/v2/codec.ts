@@ -29,6 +29,15 @@ const CAPABILITIES = {
   },
 } as const;
 
+const LACKS: ReadonlySet<string> = new Set([
+  "authenticate",
+  "logout",
+  "session/load",
+  "session/set_mode",
+  "session/set_model",
+  "_session/steering",
+]);
+
 /**
  * Version 2, a draft. A prompt is answered when it is taken, and that its turn is over is told by
  * `state_update`; messages have ids, and tool calls, plans, diffs and options another shape.
@@ -36,6 +45,8 @@ const CAPABILITIES = {
 export class V2Codec implements Codec {
   readonly version = 2;
   readonly isEchoed = true;
+  readonly lacks = LACKS;
+  readonly closesAgain = true;
   readonly #told = new Map<string, Told>();
 
   name({ info }: InitializeParams): string | undefined {

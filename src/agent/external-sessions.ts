@@ -1,0 +1,58 @@
+import type { NewSessionResult, UpdateParams } from "../protocol/acp/schema.gen.ts";
+import type { SessionUpdate } from "../session/agent.ts";
+import type { ExternalSession } from "./external-session.ts";
+
+/** Updates that are kept of sessions nobody knows yet. */
+const MOST_EARLY = 64;
+
+export interface BegunSession {
+  readonly created: NewSessionResult;
+  /** What the agent said before its answer was read. */
+  readonly early: readonly SessionUpdate[];
+}
+
+/** The sessions that one process has, by the agent's own name for them. */
+export class ExternalSessions {
+  readonly #sessions = new Map<string, ExternalSession>();
+  #beginning = 0;
+  #early: UpdateParams[] = [];
+
+  get(id: string): ExternalSession | undefined {
+    return this.#sessions.get(id);
+  }
+
+  all(): Iterable<ExternalSession> {
+    return this.#sessions.values();
+  }
+
+  add(id: string, session: ExternalSession): void {
+    this.#sessions.set(id, session);
+  }
+
+  delete(id: string): void {
+    this.#sessions.delete(id);
+  }
+
+  /** Has the agent begin a session. It may speak of it at once, ahead of its answer even. */
+  async begin(
+    session: ExternalSession,
+    ask: () => Promise<NewSessionResult>,
+  ): Promise<BegunSession> {
+    this.#beginning++;
+    try {
+      const created = await ask();
+      this.add(created.sessionId, session);
+      const early = this.#early.filter(({ sessionId }) => sessionId === created.sessionId);
+      return { created, early: early.map(({ update }) => update) };
+    } finally {
+      if (--this.#beginning === 0) this.#early = [];
+    }
+  }
+
+  heard(params: UpdateParams): Promise<void> | undefined {
+    const session = this.#sessions.get(params.sessionId);
+    if (session !== undefined) return session.heard(params.update);
+    if (this.#beginning > 0 && this.#early.length < MOST_EARLY) this.#early.push(params);
+    return undefined;
+  }
+}
