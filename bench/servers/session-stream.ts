@@ -20,6 +20,8 @@ import { streamChannel } from "../../src/wire/channel/stream.ts";
 const [mode = "", ...sizes] = process.argv.slice(2);
 const [open = 0, streaming = 0, each = 0] = sizes.map(Number);
 const warmUp = Math.floor(each / 5);
+/** The reader looks at every line, and may fall behind; it is not on trial. */
+const PATIENCE = 60_000;
 
 /** Starts the agent. */
 function source(count: number, ids: readonly string[]): Readable {
@@ -66,8 +68,11 @@ async function sessions(): Promise<object> {
   const over = Promise.withResolvers<void>();
   const all = new Sessions({
     store: log,
-    // The rate is for people's screens; here every update is to be sent.
-    limits: resolveSessionLimits({ "session/update": { rate: { limit: 1e12, windowMs: 1 } } }),
+    limits: {
+      // The rate is for people's screens; here every update is to be sent.
+      ...resolveSessionLimits({ "session/update": { rate: { limit: 1e12, windowMs: 1 } } }),
+      backlog: { updates: Infinity, characters: Infinity },
+    },
     log: new Log("error"),
     agent: () => ({
       name: "bench",
@@ -84,7 +89,7 @@ async function sessions(): Promise<object> {
   });
   const door = new AcpDoor({ sessions: () => Promise.resolve(all) });
   const input = new PassThrough();
-  const channel = streamChannel(input, process.stdout);
+  const channel = streamChannel(input, process.stdout, { limits: { closeGrace: PATIENCE } });
   const conversation = new AcpConversation(door, channel, { peer: door.peerOptions });
   const { ids, memory } = await openMany(all);
   await door.sessions();
@@ -102,7 +107,7 @@ async function sessions(): Promise<object> {
   await relay(warmUp);
   const cpu = await cpuOf(each * streaming, () => relay(each));
   over.resolve();
-  await conversation.close(1000);
+  await conversation.close(PATIENCE);
   await all[Symbol.asyncDispose]();
   await log[Symbol.asyncDispose]();
   return { cpu, memory };

@@ -19,6 +19,7 @@ export class Attachment {
   #isLagging = false;
   #isOver = false;
   #last: number;
+  #caughtUp: PromiseWithResolvers<void> | undefined;
 
   constructor(client: SessionClient, sessionId: string, last: number, limit: Backlog) {
     this.client = client;
@@ -45,10 +46,18 @@ export class Attachment {
     this.#waiting = [];
   }
 
+  /** Resolves when nothing waits for it any more. */
+  async caughtUp(): Promise<void> {
+    if (!this.#isFull || this.#isOver) return;
+    this.#caughtUp ??= Promise.withResolvers<void>();
+    await this.#caughtUp.promise;
+  }
+
   /** It is no longer attached. */
   end(): void {
     this.#isOver = true;
     this.#waiting = [];
+    this.#settle();
   }
 
   #send(shown: Shown): void {
@@ -62,15 +71,18 @@ export class Attachment {
   readonly #flush = (): void => {
     this.#isFull = false;
     if (this.#isOver) return;
-    if (this.#isLagging) {
-      this.client.lagged(this.#sessionId, this.#last);
-      return;
-    }
+    if (this.#isLagging) this.client.lagged(this.#sessionId, this.#last);
     const waiting = this.#waiting;
     this.#waiting = [];
     this.#characters = 0;
     for (const shown of waiting) this.show(shown);
+    if (!this.#isFull) this.#settle();
   };
+
+  #settle(): void {
+    this.#caughtUp?.resolve();
+    this.#caughtUp = undefined;
+  }
 }
 
 /** Some updates are only for clients that said they know them. */

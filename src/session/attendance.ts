@@ -59,6 +59,11 @@ export class Attendance {
     }
   }
 
+  /** Resolves when a client has been shown all that was said so far. */
+  async caughtUp(client: SessionClient): Promise<void> {
+    await this.#attachments.get(client)?.caughtUp();
+  }
+
   /** Asks all, until one has answered. */
   async ask<T>(pending: PendingPermission, work: () => Promise<T>): Promise<T> {
     this.#pending.add(pending);

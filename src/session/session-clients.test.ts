@@ -82,6 +82,26 @@ describe("the clients of a session", { timeout: 30_000 }, () => {
     assert.equal(slow.text.length, 50_000);
   });
 
+  it("answers a client that reads slowly after all that the turn said", async () => {
+    await using house = await AcpHouse.open({
+      script: async (turn) => {
+        for (let at = 0; at < 20; at++) await turn.update(chunk("x".repeat(1000)));
+      },
+    });
+    const slow = house.connect({ highWater: 2_000 });
+    await slow.initialize();
+    const { sessionId } = await slow.ask("session/new", { cwd: "/tmp", mcpServers: [] });
+    const other = house.connect();
+    await other.initialize();
+    await other.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
+    const release = slow.pause();
+    const answered = slow.prompt(sessionId, "go");
+    await other.find(({ params }) => params?.update?._meta?.trunkline?.turn?.state === "end_turn");
+    release();
+    await answered;
+    assert.equal(slow.text.length, 20_000);
+  });
+
   it("asks only clients that offer it for files, terminals and answers", async () => {
     covers("write-file.request", "read-file.request");
     const seen: unknown[] = [];

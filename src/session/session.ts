@@ -136,8 +136,13 @@ export class Session implements TurnHost {
   }
 
   /** Has the agent work on a prompt, until its turn is over. */
-  prompt(options: PromptOptions): Promise<TurnEnd> {
-    return this.#turns.prompt(options);
+  async prompt(options: PromptOptions): Promise<TurnEnd> {
+    try {
+      return await this.#turns.prompt(options);
+    } finally {
+      // What the turn said is not overtaken by the answer, however slowly it is read.
+      if (options.client !== undefined) await this.#audience.attendance.caughtUp(options.client);
+    }
   }
 
   /** Calls the running turn off, if there is one. */
