@@ -11,9 +11,10 @@ import {
 } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 
+import { TrunklineError } from "../base/errors.ts";
 import { homeOf } from "../base/home-of.ts";
 import { lazygitCommands, withCommands } from "../review/lazygit-config.ts";
-import { openRepository } from "../review/repository.ts";
+import { findRepository } from "../review/repository.ts";
 import { replaceFile } from "../store/replace-file.ts";
 
 export interface LazygitSetup {
@@ -30,8 +31,7 @@ export interface LazygitSetUp {
 
 /** Has lazygit offer comments, in one repository or in all. Doing it again changes nothing. */
 export async function setUpLazygit({ repo, env, remove }: LazygitSetup): Promise<LazygitSetUp> {
-  const file =
-    repo === undefined ? userConfig(env) : join(openRepository(repo).gitDir, "lazygit.yml");
+  const file = repo === undefined ? userConfig(env) : repositoryConfig(repo);
   const before = existsSync(file) ? readFileSync(file, "utf8") : undefined;
   const commands = remove ? [] : lazygitCommands(programIn(env));
   const after = withCommands(before ?? "", commands);
@@ -46,6 +46,16 @@ export async function setUpLazygit({ repo, env, remove }: LazygitSetup): Promise
     chmodSync(target, mode);
   }
   return { file, change: remove ? "removed" : "written" };
+}
+
+function repositoryConfig(folder: string): string {
+  const found = findRepository(folder);
+  if (found !== undefined) return join(found.gitDir, "lazygit.yml");
+  const why = "it is in no git repository. Go into one, name one with --repo, or give --user";
+  throw new TrunklineError(
+    "not-found",
+    `Cannot set up lazygit in '${folder}': ${why} to have it in all.`,
+  );
 }
 
 /** Where lazygit looks for it, in its order. */
