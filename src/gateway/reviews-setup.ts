@@ -3,7 +3,6 @@ import {
   chmodSync,
   constants,
   existsSync,
-  mkdirSync,
   readFileSync,
   realpathSync,
   rmSync,
@@ -13,6 +12,7 @@ import { delimiter, dirname, join } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
 import { homeOf } from "../base/home-of.ts";
+import { makeFolder } from "../base/make-folder.ts";
 import { lazygitCommands, withCommands } from "../review/lazygit-config.ts";
 import { findRepository } from "../review/repository.ts";
 import { replaceFile } from "../store/replace-file.ts";
@@ -36,16 +36,23 @@ export async function setUpLazygit({ repo, env, remove }: LazygitSetup): Promise
   const commands = remove ? [] : lazygitCommands(programIn(env));
   const after = withCommands(before ?? "", commands);
   if (after === (before ?? "")) return { file, change: "unchanged" };
-  if (remove && after.trim() === "") rmSync(file);
-  else {
-    mkdirSync(dirname(file), { recursive: true });
-    // Many keep their configuration elsewhere, and a link to it here.
-    const target = before === undefined ? file : realpathSync(file);
-    const mode = before === undefined ? 0o644 : statSync(target).mode;
-    await replaceFile(target, after);
-    chmodSync(target, mode);
+  try {
+    if (remove && after.trim() === "") rmSync(file);
+    else await write(file, after, before === undefined);
+  } catch (error) {
+    const says = `Cannot change '${file}': ${(error as Error).message}`;
+    throw new TrunklineError("config", says, { cause: error });
   }
   return { file, change: remove ? "removed" : "written" };
+}
+
+async function write(file: string, text: string, isNew: boolean): Promise<void> {
+  if (isNew) makeFolder(dirname(file));
+  // Many keep their configuration elsewhere, and a link to it here.
+  const target = isNew ? file : realpathSync(file);
+  const mode = isNew ? 0o644 : statSync(target).mode;
+  await replaceFile(target, text);
+  chmodSync(target, mode);
 }
 
 function repositoryConfig(folder: string): string {

@@ -1,7 +1,8 @@
-import { access, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { access, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
+import { makeFolder } from "../base/make-folder.ts";
 import { quoted, scaffoldFiles } from "./scaffold-files.ts";
 
 /** It becomes the id of a plugin and the name of a package. */
@@ -26,7 +27,7 @@ export async function scaffoldPlugin(folder: string, name: string): Promise<stri
   const trunkline = `file:${await ownPackage()}`;
   const node = process.execPath;
   try {
-    await mkdir(path, { recursive: true });
+    makeFolder(path);
     for (const [file, text] of scaffoldFiles({ name, folder: path, node, trunkline })) {
       // What somebody else has put there meanwhile stays.
       await writeFile(join(path, file), text, { flag: "wx" });
