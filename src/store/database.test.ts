@@ -54,6 +54,17 @@ describe("Database", { timeout: 60_000 }, () => {
     assert.deepEqual(settings, ["wal", 2, 1]);
   });
 
+  it("has pages of the size that is asked for in a new file, and of its own in another", async () => {
+    await using folder = await SampleFolder.create();
+    const path = join(folder.path, "x.db");
+    for (const pageSize of [8192, 16_384]) {
+      using database = await Database.open(path, STEPS, { pageSize });
+      const row = await database.read((sqlite) => sqlite.prepare("PRAGMA page_size").get());
+      assert.equal(row?.page_size, 8192);
+      assert.deepEqual(await all(database), [1]);
+    }
+  });
+
   it("takes each step to the present once, and none halfway", async () => {
     await using folder = await SampleFolder.create();
     const path = join(folder.path, "x.db");

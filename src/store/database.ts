@@ -31,14 +31,20 @@ export class Database implements Disposable {
 
   /**
    * Opens a file, or makes it, for its owner's eyes only. `migrations` are what makes of an empty
-   * file the present one, step by step; steps that were published never change.
+   * file the present one, step by step; steps that were published never change. `pageSize` is for
+   * a file that is new, in bytes; one that is there keeps its own.
    */
-  static async open(path: string, migrations: readonly string[]): Promise<Database> {
+  static async open(
+    path: string,
+    migrations: readonly string[],
+    { pageSize = 4096 }: { readonly pageSize?: number } = {},
+  ): Promise<Database> {
     let opened: DatabaseSync | undefined;
     try {
       makeFile(path);
       opened = new DatabaseSync(path, { timeout: SHORT_WAIT, enableForeignKeyConstraints: true });
       const database = new Database(path, opened);
+      opened.exec(`PRAGMA page_size = ${pageSize}`);
       await database.#patiently((sqlite) => sqlite.exec("PRAGMA journal_mode = WAL"));
       opened.exec("PRAGMA synchronous = FULL");
       await database.#migrate(migrations);

@@ -10,6 +10,7 @@ import {
   type Direction,
   lastOf,
   type LoggedEvent,
+  PAGE_SIZE,
   PAGES,
   readPages,
 } from "./session-pages.ts";
@@ -86,7 +87,9 @@ export class SessionLog implements AsyncDisposable {
   }
 
   static async open(data: string): Promise<SessionLog> {
-    return new SessionLog(await Database.open(join(data, "sessions.sqlite"), SESSION_MIGRATIONS));
+    const path = join(data, "sessions.sqlite");
+    const options = { pageSize: PAGE_SIZE };
+    return new SessionLog(await Database.open(path, SESSION_MIGRATIONS, options));
   }
 
   /** Begins a session, which this process holds from now on. */

@@ -37,6 +37,12 @@ export const PAGES = `CREATE TABLE session_page (
    CREATE TRIGGER session_page_is_not_altered BEFORE UPDATE ON session_page
    BEGIN SELECT RAISE(ABORT, 'what was said is never altered'); END;`;
 
+/**
+ * Rows are of some kilobytes, so that fewer and larger pages cost less. Each commit also writes a
+ * page of the index for each session, which is why still larger ones cost more again.
+ */
+export const PAGE_SIZE = 8192;
+
 let stamp = { at: 0, agent: "", client: "" };
 
 /** The line of an event that happens now. */
@@ -91,7 +97,7 @@ export function readPages(
 
 export function lastOf(database: DatabaseSync, session: number): number {
   const row = database
-    .prepare("SELECT max(last) AS last FROM session_page WHERE session = ?")
+    .prepare("SELECT last FROM session_page WHERE session = ? ORDER BY first DESC LIMIT 1")
     .get(session);
   return Number(row?.last ?? 0);
 }
