@@ -166,6 +166,11 @@ const CASES: readonly {
     wrong: [['1/"', "'it' must match the pattern ^\\p{L}/\"$"]],
   },
   {
+    schema: { type: "string", pattern: "^a+$", "x-form": "one a or more" },
+    right: ["aa"],
+    wrong: [["b", "'it' must be one a or more"]],
+  },
+  {
     schema: { type: "string", format: "absolute-path" },
     right: ["/", "/a/b"],
     wrong: [

@@ -128,7 +128,7 @@ export class FunctionEmitter {
     }
     if (pattern !== undefined) {
       const test = `!${this.#emitter.pattern(pattern)}.test(${value})`;
-      lines.push(...this.#failIf(test, at, sentences.pattern(pattern)));
+      lines.push(...this.#failIf(test, at, sentences.pattern(pattern, schema["x-form"])));
     }
     if (format !== undefined) {
       const test = { "absolute-path": "isAbsolutePath", uuid: "isUuid", uri: "isUri" }[format];

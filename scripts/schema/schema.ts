@@ -21,6 +21,8 @@ export interface Schema {
   readonly minItems?: number;
   readonly maxItems?: number;
   readonly pattern?: string;
+  /** What fits the pattern, in words that end "must be …". */
+  readonly "x-form"?: string;
   readonly format?: Format;
   readonly anyOf?: readonly Schema[];
   /** Told apart by one member that is a different constant in each. */

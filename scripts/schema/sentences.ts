@@ -29,7 +29,8 @@ export const sentences = {
     return `must be one of: ${words.join(", ")}`;
   },
   format: (format: string): string => `must be ${FORMAT_WORDS[format] ?? format}`,
-  pattern: (pattern: string): string => `must match the pattern ${pattern}`,
+  pattern: (pattern: string, form?: string): string =>
+    form === undefined ? `must match the pattern ${pattern}` : `must be ${form}`,
   minimum: (limit: number): string => `must be at least ${limit}`,
   maximum: (limit: number): string => `must be at most ${limit}`,
   minLength: (limit: number): string =>

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
+import { Log } from "../base/log.ts";
 import type { HistoryEntry } from "../session/agent.ts";
 import { Offer } from "../tool/offer.ts";
 import { errorResult, type Question, textResult } from "../tool/tool.ts";
 import { Announcement } from "../tool/announcement.ts";
-import { type ModelEntry, type ModelSource, OFFLINE } from "./models/models.ts";
+import { type ModelEntry, Models, type ModelSource, OFFLINE } from "./models/models.ts";
 import { openModel } from "./models/open-model.ts";
 import { AgentRig } from "../../test/agent/agent-rig.ts";
 import { FakeLlm } from "../../test/agent/fake-llm.ts";
@@ -91,9 +92,26 @@ describe("a model whose provider takes its time", () => {
   });
 });
 
+describe("a model whose provider cannot be reached", () => {
+  it("is not taken for none: the provider is named, and why it failed", async () => {
+    const find = (name: string) =>
+      name === "OPENAI_BASE_URL" ? "http://127.0.0.1:1/v1" : undefined;
+    const log = new Log("error", () => {});
+    const models = new Models({ find, settings: { local: false }, log });
+    await using rig = new AgentRig({ models });
+    const session = await rig.open();
+    for (const prompt of ["hello", "/help"]) {
+      const { turn } = await rig.turnOf(session, prompt);
+      assert.match(turn.text, /The provider openai failed: .+\. Check its address and its key/);
+      assert.doesNotMatch(turn.text, /To have one/);
+    }
+  });
+});
+
 /** Lists its one model when it is told to. */
 class SlowModels implements ModelSource {
   readonly secrets = [];
+  readonly failures = new Map<string, string>();
   readonly #changes = new Announcement();
   readonly #arrived = Promise.withResolvers<void>();
   #entries: readonly ModelEntry[] = [OFFLINE];

@@ -218,9 +218,9 @@ export class BuiltInSession implements AgentSession {
     { speaker, files, runner }: TurnTools,
   ): Promise<void> {
     const { obey } = await import("./commands/obey.ts");
-    const { data, reviews } = this.#parts;
+    const { data, reviews, models } = this.#parts;
     const context = { turn, speaker, files, runner, journal: this.#journal, data, reviews };
-    await obey(command, { ...context, model: this.#model });
+    await obey(command, { ...context, model: this.#model, failures: models.failures });
     // Whoever answers next knows what was done.
     const conversation = await this.#conversing();
     conversation.add({ role: "user", content: promptText(turn.prompt) || "(Nothing.)" });

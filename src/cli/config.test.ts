@@ -130,6 +130,18 @@ describe("trunkline config path of a file that is wrong", () => {
 });
 
 describe("trunkline config check", () => {
+  it("refuses an agent that there is not, which another file may have", async () => {
+    await using home = await SampleHome.create();
+    await home.write(
+      home.userFile,
+      `{ "agent": "cluade", "agents": { "claude": { "command": "c" } } }`,
+    );
+    const message = `${home.userFile}:1:12: 'agent' must be one of: trunkline, claude; did you mean 'claude'?`;
+    await assert.rejects(run(check, home, {}), { code: "config", message });
+    assert.equal((await run(check, home, {}, home.userFile)).code, 0);
+    assert.equal((await run(check, home, { set: ["agent=claude"] })).code, 0);
+  });
+
   it("says that all is right", async () => {
     await using home = await SampleHome.create();
     const right = { code: 0, out: "The configuration is right.\n", err: "" };

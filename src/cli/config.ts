@@ -61,14 +61,14 @@ export async function path(invocation: Invocation<Printing>): Promise<number> {
 export async function check(invocation: Invocation<Printing>): Promise<number> {
   const { values, positionals, cwd, env, out } = invocation;
   const [file] = positionals;
+  const { checkAll, checkFile } = await import("../gateway/config/check-file.ts");
   try {
     if (file === undefined) {
-      const loaded = await loadConfig(inputOf(invocation));
+      const loaded = await checkAll(inputOf(invocation));
       const { files, warnings } = loaded;
       if (values.json) out(toJson({ ok: true, files, warnings }));
       else warn(invocation, loaded);
     } else {
-      const { checkFile } = await import("../gateway/config/check-file.ts");
       const checked = resolve(cwd, file);
       await checkFile(checked, env);
       if (values.json) out(toJson({ ok: true, files: [{ path: checked }], warnings: [] }));

@@ -24,7 +24,7 @@ export async function list(invocation: Invocation<Printing>): Promise<number> {
   for (const [provider, why] of Object.entries(unanswered)) {
     err(`${printable(provider)} has not said what it has: ${printable(why)}\n`);
   }
-  if (models.length === 1) {
+  if (models.length === 1 && Object.keys(unanswered).length === 0) {
     err("There is no language model. Set a provider's key, or start one on this machine.\n");
   }
   return 0;

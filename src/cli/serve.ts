@@ -1,6 +1,7 @@
 import { openBusBeside } from "../gateway/bus.ts";
 import { HttpServer } from "../gateway/http-server.ts";
 import { repairIdentities } from "../gateway/identities-repair.ts";
+import { openData } from "../gateway/open-data.ts";
 import { openTools } from "../gateway/open-tools.ts";
 import { untilSignal } from "../gateway/signals.ts";
 import { VERSION } from "../base/version.ts";
@@ -14,6 +15,7 @@ const STOP_GRACE = 500;
 export async function run(invocation: Invocation): Promise<number> {
   const signalled = untilSignal();
   const house = await openHouse(invocation);
+  openData(house.config.data);
   await using _repair = repairIdentities(house);
   await using tools = await openTools(house, { isLasting: true, hasOwnBus: true, isShared: true });
   await using _bus = await openBusBeside(house, tools.offer);

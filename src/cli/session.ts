@@ -65,10 +65,11 @@ export async function replay(
   invocation: Invocation<Printing & { readonly after?: string }>,
 ): Promise<number> {
   const { values, positionals, out, color } = invocation;
+  const after = numberOf(values.after, "--after");
   await using desk = await open(invocation);
   const { id } = await desk.find(positionals[0] ?? "");
   const text = new SessionText(color);
-  for await (const entry of desk.events(id, numberOf(values.after, "--after"))) {
+  for await (const entry of desk.events(id, after)) {
     out(values.json === true ? `${JSON.stringify(entry)}\n` : text.event(entry));
   }
   return 0;

@@ -7,6 +7,7 @@ import { fromToolResponse } from "../protocol/bus/tool-result.ts";
 import { toToolRequest } from "../protocol/bus/tool-shape.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { Arguments, ToolResult } from "../tool/tool.ts";
+import { parseAddress } from "../wire/quic/address.ts";
 import { busPlan, busTransport } from "./bus.ts";
 import type { House } from "./house.ts";
 
@@ -28,6 +29,8 @@ export class BusControl implements AsyncDisposable {
   static async connect(house: House, options: BusControlOptions): Promise<BusControl> {
     const plan = busPlan(house.config);
     const { address = plan.listen, certsDir = plan.certsDir } = options;
+    // One that nobody could ever dial is wrong usage, whatever runs.
+    parseAddress(address);
     const certificates = new BusCertificates(certsDir, (message) => {
       house.log.warn("bus.certificates", { message });
     });

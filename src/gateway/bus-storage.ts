@@ -1,7 +1,7 @@
-import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
+import { makeFolder } from "../base/make-folder.ts";
 import { MarkdownStorage } from "../plugin/markdown-storage.ts";
 import { serveStorage } from "../plugin/serve-storage.ts";
 import type { Storage } from "../plugin/storage.ts";
@@ -35,7 +35,7 @@ export class BusStorage implements AsyncDisposable {
 
   /** The folder is made when something is first stored in it, or looked for. */
   async #workspace(): Promise<Storage> {
-    await mkdir(this.#options.workspace, { recursive: true, mode: 0o700 });
+    makeFolder(this.#options.workspace, 0o700);
     return this.#markdown;
   }
 

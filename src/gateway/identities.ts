@@ -1,5 +1,6 @@
 import { dirname, join, resolve } from "node:path";
 
+import { describeProblem } from "../base/check.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { Git } from "../git/git.ts";
 import { type Applied, applyPlan } from "../identity/apply.ts";
@@ -126,6 +127,7 @@ export class Identities {
       throw new TrunklineError("usage", `There is already an identity '${name}'. ${next}`);
     }
     if (!isNew) this.find(name);
+    await checkSettings(name, settings);
     await this.#edit([{ path: ["identities", name], value: settings }]);
   }
 
@@ -167,6 +169,15 @@ export class Identities {
     const { cwd, env } = this.#options;
     return new Git(resolve(cwd, folder), { env });
   }
+}
+
+/** Whoever typed it hears of what was typed, not of a file in which it is not yet. */
+async function checkSettings(name: string, settings: IdentitySettings): Promise<void> {
+  const { checkIdentitySettings } = await import("./config/schema.gen.ts");
+  const problem = checkIdentitySettings(settings);
+  if (problem === undefined) return;
+  const says = describeProblem("", problem);
+  throw new TrunklineError("usage", `Cannot keep identity '${name}': ${says}`);
 }
 
 /** Names go on command lines and into files. */

@@ -3,7 +3,6 @@ import {
   chmodSync,
   constants,
   existsSync,
-  mkdirSync,
   readFileSync,
   realpathSync,
   rmSync,
@@ -11,9 +10,11 @@ import {
 } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 
+import { TrunklineError } from "../base/errors.ts";
 import { homeOf } from "../base/home-of.ts";
+import { makeFolder } from "../base/make-folder.ts";
 import { lazygitCommands, withCommands } from "../review/lazygit-config.ts";
-import { openRepository } from "../review/repository.ts";
+import { findRepository } from "../review/repository.ts";
 import { replaceFile } from "../store/replace-file.ts";
 
 export interface LazygitSetup {
@@ -30,22 +31,38 @@ export interface LazygitSetUp {
 
 /** Has lazygit offer comments, in one repository or in all. Doing it again changes nothing. */
 export async function setUpLazygit({ repo, env, remove }: LazygitSetup): Promise<LazygitSetUp> {
-  const file =
-    repo === undefined ? userConfig(env) : join(openRepository(repo).gitDir, "lazygit.yml");
+  const file = repo === undefined ? userConfig(env) : repositoryConfig(repo);
   const before = existsSync(file) ? readFileSync(file, "utf8") : undefined;
   const commands = remove ? [] : lazygitCommands(programIn(env));
   const after = withCommands(before ?? "", commands);
   if (after === (before ?? "")) return { file, change: "unchanged" };
-  if (remove && after.trim() === "") rmSync(file);
-  else {
-    mkdirSync(dirname(file), { recursive: true });
-    // Many keep their configuration elsewhere, and a link to it here.
-    const target = before === undefined ? file : realpathSync(file);
-    const mode = before === undefined ? 0o644 : statSync(target).mode;
-    await replaceFile(target, after);
-    chmodSync(target, mode);
+  try {
+    if (remove && after.trim() === "") rmSync(file);
+    else await write(file, after, before === undefined);
+  } catch (error) {
+    const says = `Cannot change '${file}': ${(error as Error).message}`;
+    throw new TrunklineError("config", says, { cause: error });
   }
   return { file, change: remove ? "removed" : "written" };
+}
+
+async function write(file: string, text: string, isNew: boolean): Promise<void> {
+  if (isNew) makeFolder(dirname(file));
+  // Many keep their configuration elsewhere, and a link to it here.
+  const target = isNew ? file : realpathSync(file);
+  const mode = isNew ? 0o644 : statSync(target).mode;
+  await replaceFile(target, text);
+  chmodSync(target, mode);
+}
+
+function repositoryConfig(folder: string): string {
+  const found = findRepository(folder);
+  if (found !== undefined) return join(found.gitDir, "lazygit.yml");
+  const why = "it is in no git repository. Go into one, name one with --repo, or give --user";
+  throw new TrunklineError(
+    "not-found",
+    `Cannot set up lazygit in '${folder}': ${why} to have it in all.`,
+  );
 }
 
 /** Where lazygit looks for it, in its order. */

@@ -5,6 +5,7 @@ import { Offer } from "../tool/offer.ts";
 import { AuditLog } from "../store/audit-log.ts";
 import { type BusPlan, busPlan, openBus } from "./bus.ts";
 import type { House } from "./house.ts";
+import { openData } from "./open-data.ts";
 
 export interface RunOrchestratorOptions {
   readonly listen: string | undefined;
@@ -27,6 +28,7 @@ export async function runOrchestrator(
   options: RunOrchestratorOptions,
 ): Promise<RunningOrchestrator> {
   const { config, log, report } = house;
+  openData(config.data);
   const plan = await planOf(house, options);
   if (plan.clientCertificate === "request") {
     options.warn(

@@ -1,9 +1,10 @@
 import { chmod, link, lstat, open, readFile, readlink, realpath } from "node:fs/promises";
-import { mkdir, rename, rm, stat, unlink } from "node:fs/promises";
+import { rename, rm, stat, unlink } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
 import { TrunklineError } from "../base/errors.ts";
+import { makeFolder } from "../base/make-folder.ts";
 
 /** A file, and what is to become of it. */
 export interface FileChange {
@@ -112,7 +113,7 @@ export async function prepare(change: FileChange, id: string): Promise<void> {
   const { path, after, before, mode } = change;
   const temporary = temporaryOf(path, id);
   try {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    makeFolder(dirname(path), 0o700);
     {
       await using file = await open(temporary, "wx", mode);
       await file.writeFile(after ?? Buffer.alloc(0));

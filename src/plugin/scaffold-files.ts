@@ -1,8 +1,12 @@
+import { dirname } from "node:path";
+
 export interface ScaffoldFacts {
   /** The plugin's id, also the name of its package. */
   readonly name: string;
   /** Absolute. */
   readonly folder: string;
+  /** The program that runs Trunkline, and can run the plugin. */
+  readonly node: string;
   /** What npm is told to install trunkline from. */
   readonly trunkline: string;
 }
@@ -82,12 +86,14 @@ test("greet says which argument is missing", async () => {
 });
 `;
 
-function readme({ name, folder }: ScaffoldFacts): string {
+function readme({ name, folder, node }: ScaffoldFacts): string {
   return `# ${name}
 
-A plugin for Trunkline. It is run by Node 26.1 or later, as it is.
+A plugin for Trunkline. It is run by Node 26.1 or later, as it is. Where \`node --version\` says less,
+the first line takes the Node that runs Trunkline.
 
 \`\`\`sh
+export PATH=${quoted(dirname(node))}:"$PATH"
 npm install
 npm test
 node plugin.ts --manifest   # what it offers, as JSON
@@ -99,7 +105,7 @@ To have its tools in every assistant, name it in the configuration of Trunkline:
 {
   "bus": {
     "plugins": {
-      ${JSON.stringify(name)}: { "command": "node", "args": [${JSON.stringify(`${folder}/plugin.ts`)}] },
+      ${JSON.stringify(name)}: { "command": ${JSON.stringify(node)}, "args": [${JSON.stringify(`${folder}/plugin.ts`)}] },
     },
   },
 }
@@ -111,8 +117,13 @@ or in a \`plugins.yaml\`, for \`trunkline orchestrator --config plugins.yaml\`:
 plugins:
   - id: ${name}
     enabled: true
-    binary: node
+    binary: ${JSON.stringify(node)}
     args: [${JSON.stringify(`${folder}/plugin.ts`)}]
 \`\`\`
 `;
+}
+
+/** As a shell reads it. */
+export function quoted(path: string): string {
+  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }

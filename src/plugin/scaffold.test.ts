@@ -26,6 +26,16 @@ describe("scaffoldPlugin()", () => {
     assert.equal(found.name, "trunkline");
   });
 
+  it("names a Node that can run it, whatever `node` is", async () => {
+    await using home = await temporary();
+    await scaffoldPlugin(home.path, "greeter");
+    const readme = await readFile(join(home.path, "README.md"), "utf8");
+    const node = JSON.stringify(process.execPath);
+    assert.ok(readme.includes(`"greeter": { "command": ${node}, `));
+    assert.ok(readme.includes(`binary: ${node}\n`));
+    assert.match(readme, /\nexport PATH=\S+:"\$PATH"\nnpm install\n/);
+  });
+
   it("takes an empty folder that is there", async () => {
     await using home = await temporary();
     await scaffoldPlugin(home.path, "greeter");

@@ -1,8 +1,9 @@
-import { access, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { access, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
-import { scaffoldFiles } from "./scaffold-files.ts";
+import { makeFolder } from "../base/make-folder.ts";
+import { quoted, scaffoldFiles } from "./scaffold-files.ts";
 
 /** It becomes the id of a plugin and the name of a package. */
 const NAME = /^(?!ca$|node_modules$)[a-z0-9][a-z0-9._-]{0,99}$/;
@@ -24,9 +25,10 @@ export async function scaffoldPlugin(folder: string, name: string): Promise<stri
     throw new TrunklineError("usage", `Cannot make a plugin in '${path}': ${what}. Name another`);
   }
   const trunkline = `file:${await ownPackage()}`;
+  const node = process.execPath;
   try {
-    await mkdir(path, { recursive: true });
-    for (const [file, text] of scaffoldFiles({ name, folder: path, trunkline })) {
+    makeFolder(path);
+    for (const [file, text] of scaffoldFiles({ name, folder: path, node, trunkline })) {
       // What somebody else has put there meanwhile stays.
       await writeFile(join(path, file), text, { flag: "wx" });
     }
@@ -67,11 +69,11 @@ function nextSteps(path: string, name: string): string {
   const place = relative(process.cwd(), path) || ".";
   return `Made the plugin '${name}' in ${path}. Next:
 
-  cd ${/^[\w./-]+$/.test(place) ? place : `'${place.replaceAll("'", "'\\''")}'`}
+  cd ${quoted(place)}
   npm install
   npm test
 
-README.md says how to run it.
+It needs Node 26.1 or later. README.md says how to run it.
 `;
 }
 

@@ -18,6 +18,8 @@ export interface NewComment {
   readonly by: string;
   readonly source: string;
   readonly at?: number | undefined;
+  /** Of a thread that was opened elsewhere; one that is there already stays as it is. */
+  readonly id?: string | undefined;
   readonly fingerprint?: string | undefined;
 }
 
@@ -48,7 +50,7 @@ export async function addComment(
   if (suggestion !== undefined && !hasLines) {
     throw new TrunklineError("usage", "Cannot suggest lines without --line: say which to replace.");
   }
-  const { by, source, at, fingerprint } = comment;
+  const { by, source, at, id, fingerprint } = comment;
   return reviews.add({
     repository: { gitDir: repository.gitDir, root: repository.root },
     ...made,
@@ -58,6 +60,7 @@ export async function addComment(
     by,
     source,
     at,
+    id,
     fingerprint,
   });
 }

@@ -1,4 +1,4 @@
-import { readFileSync, readlinkSync, lstatSync } from "node:fs";
+import { existsSync, lstatSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
@@ -37,10 +37,8 @@ export async function makeAnchor(request: AnchorRequest): Promise<MadeAnchor> {
     : { commit: headCommit(repository), content: written(repository, path) };
   const place = { path, side, ...(head === undefined ? {} : { commit: head }) };
   if (content === undefined) {
-    if (line === undefined) return { anchor: place };
-    const next = isOld ? "Check the path and --base" : "Comment on a line it had with --side old";
-    const what = `Cannot comment on line ${line} of '${path}': there is no such file`;
-    throw new TrunklineError("not-found", `${what}. ${next}.`);
+    if (line === undefined && (await isSomething(repository, path, head))) return { anchor: place };
+    throw noSuchFile(path, line, isOld);
   }
   const isKept = content.length <= LARGEST_TEXT;
   const kept = { ...place, blob: blobId(content) };
@@ -75,6 +73,26 @@ async function asCommitted(
   const { commitId, fileInCommit } = await import("./commit-file.ts");
   const commit = await commitId(root, base);
   return { commit, content: await fileInCommit(root, commit, path) };
+}
+
+/** A folder, or what has been deleted since the commit: both can be spoken of as a whole. */
+async function isSomething(
+  { root, isBare }: FoundRepository,
+  path: string,
+  commit: string | undefined,
+): Promise<boolean> {
+  if (!isBare && existsSync(join(root, path))) return true;
+  if (commit === undefined) return false;
+  return (await import("./commit-file.ts")).isInCommit(root, commit, path);
+}
+
+function noSuchFile(path: string, line: number | undefined, isOld: boolean): TrunklineError {
+  const what = line === undefined ? `'${path}'` : `line ${line} of '${path}'`;
+  const whenWritten =
+    line === undefined ? "Check the path" : "Comment on a line it had with --side old";
+  const next = isOld ? "Check the path and --base" : whenWritten;
+  const says = `Cannot comment on ${what}: there is no such file. ${next}.`;
+  return new TrunklineError("not-found", says);
 }
 
 function checkLines(path: string, line: number | undefined, end: number | undefined): void {

@@ -12,6 +12,12 @@ export async function fileInCommit(
   return code === 0 ? stdout : undefined;
 }
 
+/** Whether a commit has a file or a folder there. */
+export async function isInCommit(root: string, commit: string, path: string): Promise<boolean> {
+  const args = ["cat-file", "-e", `${commit}:${path}`];
+  return (await new Git(root).run(args, { accepts: [0, 1, 128] })).code === 0;
+}
+
 /** The whole id of a commit. Throws "not-found" where there is none. */
 export async function commitId(root: string, commit: string): Promise<string> {
   const args = ["rev-parse", "--verify", "--quiet", "--end-of-options", `${commit}^{commit}`];

@@ -50,7 +50,27 @@ describe("ReviewDesk", () => {
     await assert.rejects(add(desk, "binary", 1), /it is binary/);
     await assert.rejects(add(desk, "a", 1, { comment: " \n" }), /says nothing/);
     await assert.rejects(add(desk, "a", 1, { side: "old", base: "--all" }), /no commit/);
+    await assert.rejects(add(desk, "typo"), /Cannot comment on 'typo': there is no such file/);
     await add(desk, "binary");
+    sample.commit();
+    await assert.rejects(add(desk, "typo"), /no such file/);
+    await assert.rejects(
+      add(desk, "typo", undefined, { side: "old" }),
+      /Check the path and --base/,
+    );
+  });
+
+  it("comments on a folder, and on a file that has been deleted, as a whole", async () => {
+    using sample = new SampleRepository();
+    sample.write("folder/a", "one\n");
+    sample.write("gone", "one\n");
+    sample.commit();
+    rmSync(join(sample.root, "gone"));
+    using desk = await sample.desk();
+    for (const file of ["folder", "gone"]) {
+      const { anchor } = await desk.reviews.get(await add(desk, file));
+      assert.deepEqual([anchor.path, anchor.line], [file, undefined]);
+    }
   });
 
   it("follows lines through changes, renames and moves without git's knowing", async () => {

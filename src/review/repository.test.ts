@@ -75,6 +75,9 @@ describe("pathIn()", () => {
     assert.equal(pathIn(repository, src, "../top.go"), "top.go");
     assert.equal(pathIn(repository, src, join(root, "top.go")), "top.go");
     assert.equal(pathIn(repository, src, "gone/away.go"), "src/gone/away.go");
+    for (const file of ["..", root]) {
+      assert.throws(() => pathIn(repository, src, file), { message: /the whole repository/ }, file);
+    }
     for (const file of ["../../x", "/etc/passwd", ""]) {
       assert.throws(() => pathIn(repository, src, file), { code: "usage" }, file);
     }

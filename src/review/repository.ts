@@ -100,7 +100,9 @@ export function pathIn(repository: Repository, folder: string, file: string): st
   const fromRoot = inside(root, resolve(root, file));
   if (fromRoot !== undefined && existsSync(join(root, fromRoot))) return fromRoot;
   if (here !== undefined) return here;
-  throw new TrunklineError("usage", `Cannot comment on '${file}': it is outside of '${root}'.`);
+  const isRoot = [folder, root].some((base) => relative(root, resolve(base, file)) === "");
+  const why = isRoot ? "is the whole repository. Name a file in it" : `is outside of '${root}'`;
+  throw new TrunklineError("usage", `Cannot comment on '${file}': it ${why}.`);
 }
 
 /** The link itself may be what is commented on, but the way to it can be any. */

@@ -4,10 +4,14 @@ import { pathToFileURL } from "node:url";
 import { TrunklineError } from "../base/errors.ts";
 import type { Severity } from "../store/review-thread.ts";
 import type { ThreadView } from "./thread-view.ts";
+import { THREAD_ID } from "./transfer.ts";
 
 /** SARIF 2.1.0: what analysers report and code hosts show. */
 const SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json";
 const ROOT = "SRCROOT";
+
+/** The thread that a result is, so that it is known when it comes back. */
+const THREAD = "trunklineThread/v1";
 
 const LEVELS: Readonly<Record<string, string>> = {
   must: "error",
@@ -56,7 +60,7 @@ function resultOf(thread: ThreadView): object {
         },
       },
     ],
-    partialFingerprints: { "trunklineThread/v1": id },
+    partialFingerprints: { [THREAD]: id },
     properties: { state, confidence: thread.confidence, by: thread.by, at: thread.at },
     ...(state === "resolved" ? { suppressions: [{ kind: "external", status: "accepted" }] } : {}),
     ...(suggestion === undefined || region === undefined
@@ -83,6 +87,8 @@ function fixOf(
 
 /** One thing that an analyser has to say. */
 export interface Finding {
+  /** Of the thread that it was when Trunkline wrote it. */
+  readonly id?: string;
   readonly file: string;
   readonly line?: number;
   readonly end?: number;
@@ -124,8 +130,10 @@ function findingOf(result: Loose, driver: Loose | undefined, by: string): Findin
   const line = lineOf(physical?.["region"]?.["startLine"]);
   const end = lineOf(physical?.["region"]?.["endLine"]) ?? line;
   const comment = rule === undefined || rule.startsWith("review/") ? said : `${said} (${rule})`;
+  const id = text(result["partialFingerprints"]?.[THREAD]);
   const whole = [by, rule ?? "", file, line ?? "", said].join("|");
   return {
+    ...(id !== undefined && THREAD_ID.test(id) ? { id } : {}),
     file,
     ...(line === undefined || end === undefined ? {} : { line, end: Math.max(line, end) }),
     comment,

@@ -81,7 +81,7 @@ describe("exportThreads() and readTransfer()", () => {
 });
 
 function plain(finding: Finding): object {
-  const { fingerprint: _fingerprint, ...rest } = finding;
+  const { id: _id, fingerprint: _fingerprint, ...rest } = finding;
   return rest;
 }
 
@@ -110,6 +110,27 @@ describe("SARIF", () => {
     assert.ok(
       JSON.stringify(result).includes('"deletedRegion":{"startLine":2,"startColumn":1,"endLine":4'),
     );
+  });
+
+  it("is known when it comes back, here and where it came in before", async () => {
+    using sample = new SampleRepository();
+    sample.write("a.txt", sampleLines(5));
+    using desk = await sample.desk();
+    const comment = { file: "a.txt", comment: "Is it?", by: "ada", source: "cli" };
+    const { id } = await desk.add({ ...comment, line: 2 });
+    const value = JSON.parse(toSarif(await desk.list(), sample.root, "1.0.0")) as object;
+    const [finding] = readSarif(value);
+    assert.ok(finding);
+    assert.deepEqual(await desk.add({ ...finding, source: "sarif" }), { id, isNew: false });
+
+    using other = new SampleRepository();
+    other.write("a.txt", sampleLines(5));
+    using there = await other.desk();
+    assert.deepEqual(await there.add({ ...finding, source: "sarif" }), { id, isNew: true });
+    assert.deepEqual(await there.add({ ...finding, source: "sarif" }), { id, isNew: false });
+
+    const foreign = JSON.stringify(value).replace(`":"${id}"`, `":"no id'; --"`);
+    assert.equal(readSarif(JSON.parse(foreign) as object)[0]?.id, undefined);
   });
 
   it("of other programs comes in as far as it is about a file", () => {

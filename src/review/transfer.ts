@@ -38,6 +38,9 @@ interface TransferredThread {
 
 const FORMAT = "trunkline-review";
 
+/** As it may come from elsewhere. */
+export const THREAD_ID = /^[0-9a-z]{2,40}$/;
+
 export async function exportThreads(reviews: Reviews, filter: ThreadFilter): Promise<string> {
   const threads: TransferredThread[] = [];
   for (const thread of await reviews.list(filter)) {
@@ -90,7 +93,7 @@ function faultOf(thread: unknown): string | undefined {
   if (typeof thread !== "object" || thread === null) return " is not a thread";
   const { id, state, severity, comment, by, at, source, anchor, suggestion, events, text } =
     thread as Partial<TransferredThread>;
-  if (typeof id !== "string" || !/^[0-9a-z]{2,40}$/.test(id)) return ".id is not an id";
+  if (typeof id !== "string" || !THREAD_ID.test(id)) return ".id is not an id";
   if (!STATES.includes(state as ThreadState)) return ".state is not a state";
   if (!SEVERITIES.includes(severity as Severity)) return ".severity is not a severity";
   const texts = { comment, by, source };

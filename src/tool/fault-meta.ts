@@ -3,3 +3,6 @@
  * doors pass it on; one whose protocol has codes for such kinds answers with those.
  */
 export const FAULT_META = "trunkline/fault";
+
+/** The kind of a call that was refused for its arguments, by their schema. */
+export const INVALID_ARGUMENTS = "invalid-arguments";

@@ -52,6 +52,7 @@ describe("Toolbox", () => {
     const wrong = await box.call("echo", { text: 1 }, context);
     assert.equal(wrong.isError, true);
     assert.equal(textOf(wrong), "Invalid arguments for 'echo': 'text' must be string");
+    assert.deepEqual(wrong._meta, { "trunkline/fault": "invalid-arguments" });
     const missing = await box.call("echo", {}, context);
     assert.equal(textOf(missing), "Invalid arguments for 'echo': 'text' is missing");
     assert.deepEqual(

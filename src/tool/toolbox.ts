@@ -6,6 +6,7 @@ import type { Approver } from "./approver.ts";
 import { argumentProblem } from "./argument-problem.ts";
 import { askPerson } from "./ask-person.ts";
 import type { Audit, AuditEntry } from "./audit.ts";
+import { FAULT_META, INVALID_ARGUMENTS } from "./fault-meta.ts";
 import { LimitedContext } from "./limited-context.ts";
 import { Policy } from "./policy.ts";
 import { heldBecause, type HeldTool, Shelves } from "./shelves.ts";
@@ -147,7 +148,8 @@ export class Toolbox {
     problem: string | undefined,
   ): ToolResult | Promise<ToolResult> {
     if (problem === undefined) return this.#run(tool, passage);
-    return this.#refuse(passage, `Invalid arguments for '${passage.name}': ${problem}`);
+    const refusal = this.#refuse(passage, `Invalid arguments for '${passage.name}': ${problem}`);
+    return { ...refusal, _meta: { [FAULT_META]: INVALID_ARGUMENTS } };
   }
 
   #run(tool: Tool, passage: Passage): ToolResult | Promise<ToolResult> {

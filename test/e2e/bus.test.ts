@@ -228,7 +228,10 @@ describe("trunkline plugin", { timeout: 60_000 }, () => {
       [["restart", "tools.tset"], /There is no plugin 'tools\.tset'\. Is it 'tools\.test'\?/],
       [["logs", "x"], /There is no plugin 'x'\. There are: tools\.test/],
       [["call", "no_such_tool"], /no_such_tool/],
-      [["call", "create_project", "--args", "{}"], /'name' is missing|name/],
+      [
+        ["call", "create_project", "--args", "{}"],
+        /^tool error: validation_error\n.*'name' is missing/,
+      ],
     ] as const) {
       const [command, ...rest] = args;
       const { code, out, err } = await orchestrator.plugin(command, ...rest);

@@ -70,6 +70,10 @@ test("a mistake is explained in one line, with a way on, and exits 2", async (t)
       "--dialect of 'trunkline acp' cannot be 'apc'. It is one of: auto, acp, juggler. Did you mean 'acp'?",
     "completion tcsh":
       "SHELL of 'trunkline completion' cannot be 'tcsh'. It is one of: bash, zsh, fish.",
+    "config show --config=": "'--config' is empty: name a file.",
+    "session replay x --after q": "Cannot use 'q' for --after: it is a whole number.",
+    "plugin list --orchestrator-addr nonsense":
+      "Cannot read the address 'nonsense'. Write it as HOST:PORT, quic://HOST:PORT or tls://HOST:PORT.",
     "--mode=lsp": "--mode of 'trunkline' cannot be 'lsp'. It is one of: mcp, acp.",
   };
   for (const [line, said] of Object.entries(mistakes)) {

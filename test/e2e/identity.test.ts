@@ -154,7 +154,12 @@ describe("trunkline identity", { timeout: 240_000 }, () => {
       ["trunkline identity add x --provider git", 2, /cannot be 'git'/],
       ["trunkline identity add work --provider github --user a --email a@b", 2, /already/],
       ["trunkline identity add -- '../x' --provider github", 2, /takes one argument/],
-      ["trunkline identity add x --provider github --user a --email nonsense", 1, /email/],
+      [
+        "trunkline identity add x --provider github --user a --email nonsense",
+        2,
+        /'email' must be an address such as/,
+      ],
+      ["trunkline identity add x --provider github --user $'a\\nb' --email a@b", 2, /on one line/],
       ["trunkline identity edit work", 2, /Say what is to change/],
       ["trunkline identity edit work --match nonsense", 2, /Cannot read the rule/],
       ["trunkline identity edit work --token-source ghp_x", 2, /It is never a token/],

@@ -111,6 +111,9 @@ describe("trunkline review", { timeout: 120_000 }, () => {
     assert.equal(readFileSync(file, "utf8"), text);
     assert.match((await home.run(["setup", "lazygit", "--remove"])).out, /^Took the commands out/);
     assert.equal(readFileSync(file, "utf8"), "# mine\ngui: {}\n");
+    const { code, err } = await home.run(["setup", "lazygit", "--repo", home.path]);
+    assert.equal(code, 1);
+    assert.match(err, /Cannot set up lazygit in '.+': it is in no git repository\. .+ give --user/);
   });
 
   it("does all that its document shows, and what its hook runs shows what is open", async () => {

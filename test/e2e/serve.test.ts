@@ -143,6 +143,18 @@ describe("trunkline serve", { timeout: 30_000 }, () => {
     assert.match(open.stderr, /Cannot listen on '0\.0\.0\.0': only this machine may connect/);
   });
 
+  it("does not begin where it can keep nothing, and says where and why", async () => {
+    for (const command of [["serve", "--port", "0"], ["orchestrator"]]) {
+      await using program = new Program(command, { env: { HOME: "/dev/null" } });
+      assert.equal(await program.exit, 1);
+      assert.match(
+        program.stderr,
+        /^trunkline: Cannot keep state in '\/dev\/null\/.+': ENOTDIR: .+\. Choose another with --data/,
+      );
+      assert.deepEqual(program.lines, []);
+    }
+  });
+
   it("tells a person what runs, where, and what to do next", async () => {
     await using program = new Program(["serve", "--port", "0"]);
     await program.until(({ lines }) => lines.some((line) => line.includes("Ctrl-C")));

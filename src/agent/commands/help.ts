@@ -16,20 +16,30 @@ export function commandList(commands: readonly SlashCommand[]): string {
   return lines.join("\n");
 }
 
-function modelText({ model }: CommandContext): string {
+function modelText({ model, failures }: CommandContext): string {
   if (model.id !== OFFLINE.id) return `Everything else goes to the model ${model.id}.`;
-  return `No language model is in use. ${HOW_TO_GET_ONE}`;
+  return `No language model is in use. ${wayOn(failures)}`;
 }
 
-export const HOW_TO_GET_ONE =
+/** Whoever has set a provider up need not hear how, but what is wrong with it. */
+function wayOn(failures: ReadonlyMap<string, string>): string {
+  if (failures.size === 0) return HOW_TO_GET_ONE;
+  const whys = [...failures].map(([provider, why]) => `The provider ${provider} failed: ${why}.`);
+  return `${whys.join(" ")} Check its address and its key, then begin a new session.`;
+}
+
+const HOW_TO_GET_ONE =
   "To have one: set `ANTHROPIC_API_KEY`, `OPENAI_API_KEY` (and `OPENAI_BASE_URL`) or " +
   "`GOOGLE_GENERATIVE_AI_API_KEY`, or start Ollama, LM Studio or llama.cpp on this machine; then " +
   "begin a new session and choose the model.";
 
 /** What is answered to free text where there is nobody to understand it. */
-export function offlineText(commands: readonly SlashCommand[]): string {
+export function offlineText(
+  commands: readonly SlashCommand[],
+  failures: ReadonlyMap<string, string>,
+): string {
   return (
     "I am Trunkline without a language model, so I cannot understand free text. These commands do " +
-    `what they say:\n\n${commandList(commands)}\n\n${HOW_TO_GET_ONE}\n`
+    `what they say:\n\n${commandList(commands)}\n\n${wayOn(failures)}\n`
   );
 }

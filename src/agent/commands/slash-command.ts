@@ -21,6 +21,8 @@ export interface CommandContext {
   readonly files: TurnFiles;
   readonly journal: Journal;
   readonly model: ModelEntry;
+  /** Providers of models that could not be asked, and why. */
+  readonly failures: ReadonlyMap<string, string>;
   readonly commands: readonly SlashCommand[];
   readonly reviews: ReviewComments | undefined;
   /** The folder of all state. */

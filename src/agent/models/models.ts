@@ -36,6 +36,8 @@ export interface ModelSource {
   /** Asks the providers anew, unless that was done lately. */
   refresh(): Promise<void>;
   onChange(listener: () => void): () => void;
+  /** Why providers have not said what they have, by their names. */
+  readonly failures: ReadonlyMap<string, string>;
   /** Keys that must not be seen. */
   readonly secrets: readonly string[];
 }
@@ -66,7 +68,6 @@ const FRESH = 300_000;
 export class Models implements ModelSource {
   #providers: readonly Provider[];
   readonly #listed = new Map<string, readonly ListedModel[]>();
-  /** Why providers have not said what they have. */
   readonly failures = new Map<string, string>();
   readonly #changes = new Announcement();
   readonly #options: ModelsOptions;

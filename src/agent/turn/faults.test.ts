@@ -86,6 +86,7 @@ describe("a turn", () => {
       refresh: async () => {},
       onChange: () => () => {},
       secrets: [],
+      failures: new Map<string, string>(),
     };
     const patience = { ...QUICK, attempts: 2, silence: 30 };
     await using rig = new AgentRig({ models, limits: { patience } });

@@ -1,6 +1,6 @@
 import { TrunklineError } from "../../base/errors.ts";
 import type { ConfigInput, ConfigSource, LoadedConfig } from "../../gateway/config/config.ts";
-import { loadConfig } from "../../gateway/config/load.ts";
+import { checkAll } from "../../gateway/config/check-file.ts";
 import type { Finding } from "./finding.ts";
 
 const what = "Configuration";
@@ -11,7 +11,7 @@ export async function checkConfig(
 ): Promise<{ findings: Finding[]; loaded?: LoadedConfig }> {
   let loaded: LoadedConfig;
   try {
-    loaded = await loadConfig(input);
+    loaded = await checkAll(input);
   } catch (error) {
     if (!(error instanceof TrunklineError)) throw error;
     const next = "Mend it; `trunkline config check` says whether it is right then.";

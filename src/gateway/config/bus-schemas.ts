@@ -7,7 +7,8 @@ export const BUS_SCHEMAS = {
     properties: {
       listen: {
         type: "string",
-        minLength: 1,
+        pattern: "^(?:(?:quic|tls)://)?(?:\\[[^\\]]+\\]|[^:/[\\]]+):\\d{1,5}$",
+        "x-form": "HOST:PORT, quic://HOST:PORT or tls://HOST:PORT",
         description:
           "Address that plugins and other programs find the bus at, such as `localhost:50100`; " +
           "`tls://HOST:PORT` where UDP is blocked. `trunkline serve` has a bus when this is set " +

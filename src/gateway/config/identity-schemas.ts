@@ -18,17 +18,25 @@ export const IDENTITY_SCHEMAS = {
       sshHost: {
         type: "string",
         pattern: "^[A-Za-z0-9_][A-Za-z0-9_.-]*$",
+        "x-form": "a name such as github-work, of letters, digits and any of _ . -",
         description: "A name for the host that only ssh knows, and finds the right key by.",
       },
-      user: { type: "string", minLength: 1, description: "Name of the account on the forge." },
+      user: {
+        type: "string",
+        pattern: "^[^\\u0000-\\u001f\\u007f]+$",
+        "x-form": "a name on one line, such as ada",
+        description: "Name of the account on the forge.",
+      },
       email: {
         type: "string",
         pattern: "^[^\\s<>]+@[^\\s<>]+$",
+        "x-form": "an address such as ada@example.com",
         description: "Address that commits bear.",
       },
       displayName: {
         type: "string",
         pattern: "^[^<>\\r\\n]*[^<>\\s.,:;\"'][^<>\\r\\n]*$",
+        "x-form": "a name on one line, without < and >, such as Ada Lovelace",
         description: "Name that commits bear; default `user`.",
       },
       sshKey: {

@@ -12,13 +12,16 @@ export function configJsonSchema(): object {
   };
 }
 
-/** Without our own annotation, and with references that others understand. */
+/** For us alone. */
+const ANNOTATIONS = ["x-project", "x-form"];
+
+/** Without our own annotations, and with references that others understand. */
 function publish(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(publish);
   if (typeof value !== "object" || value === null) return value;
   const published: Record<string, unknown> = {};
   for (const [key, item] of Object.entries(value)) {
-    if (key === "x-project") continue;
+    if (ANNOTATIONS.includes(key)) continue;
     published[key] = key === "$ref" ? `#/$defs/${String(item).slice(1)}` : publish(item);
   }
   return published;

@@ -206,6 +206,14 @@ describe("loadConfig() refuses", () => {
       '{ "policy": { "tools": { "rules": [{ "tool": "x" }] } } }',
       "1:36: 'policy.tools.rules[0].decision' is missing",
     ],
+    [
+      '{ "bus": { "listen": "x" } }',
+      "1:22: 'bus.listen' must be HOST:PORT, quic://HOST:PORT or tls://HOST:PORT",
+    ],
+    [
+      '{ "models": { "default": "gpt-5" } }',
+      "1:26: 'models.default' must be provider/model, such as anthropic/claude-sonnet-4-5, or offline",
+    ],
     ['{ "data": "" }', "1:11: 'data' must not be empty"],
     ["[]", "1:1: the configuration must be an object"],
     ['{ "server": { "port": 1e999 } }', "1:23: 'server.port' must be an integer"],

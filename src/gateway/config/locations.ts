@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { dirname, isAbsolute, join, resolve, sep } from "node:path";
 
+import { TrunklineError } from "../../base/errors.ts";
 import { homeOf } from "../../base/home-of.ts";
 import type { ConfigInput } from "./config.ts";
 
@@ -13,7 +14,8 @@ export interface UserFile {
 }
 
 export function userFile({ cwd, env, flags }: ConfigInput): UserFile {
-  if (flags.config !== undefined && flags.config !== "") {
+  if (flags.config === "") throw new TrunklineError("usage", "'--config' is empty: name a file.");
+  if (flags.config !== undefined) {
     return { path: expandPath(flags.config, cwd, env), namedBy: "--config" };
   }
   if (isSet(env.TRUNKLINE_CONFIG)) {

@@ -7,7 +7,8 @@ export const MODEL_SCHEMAS = {
     properties: {
       default: {
         type: "string",
-        minLength: 1,
+        pattern: "^(?:offline|[^/]+/.+)$",
+        "x-form": "provider/model, such as anthropic/claude-sonnet-4-5, or offline",
         description:
           "Model that sessions begin with, as `provider/model`; `offline` for none. Without it, " +
           "the first one that there is.",

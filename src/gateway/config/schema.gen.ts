@@ -390,11 +390,14 @@ export type Decision = "allow" | "ask" | "deny";
 const pattern1 = new RegExp("^https?://", "u");
 const pattern2 = new RegExp("^[A-Za-z0-9_.-]+$", "u");
 const pattern3 = new RegExp("^[!#-[\\]-~]+$", "u");
-const pattern4 = new RegExp("^[A-Za-z_][A-Za-z0-9_]*$", "u");
-const pattern5 = new RegExp("^[A-Za-z0-9_][A-Za-z0-9_.-]*$", "u");
-const pattern6 = new RegExp("^[^\\s<>]+@[^\\s<>]+$", "u");
-const pattern7 = new RegExp("^[^<>\\r\\n]*[^<>\\s.,:;\"'][^<>\\r\\n]*$", "u");
-const pattern8 = new RegExp("^(?:/|~/|[A-Za-z]:[\\\\/])", "u");
+const pattern4 = new RegExp("^(?:offline|[^/]+/.+)$", "u");
+const pattern5 = new RegExp("^[A-Za-z_][A-Za-z0-9_]*$", "u");
+const pattern6 = new RegExp("^[A-Za-z0-9_][A-Za-z0-9_.-]*$", "u");
+const pattern7 = new RegExp("^[^\\u0000-\\u001f\\u007f]+$", "u");
+const pattern8 = new RegExp("^[^\\s<>]+@[^\\s<>]+$", "u");
+const pattern9 = new RegExp("^[^<>\\r\\n]*[^<>\\s.,:;\"'][^<>\\r\\n]*$", "u");
+const pattern10 = new RegExp("^(?:/|~/|[A-Za-z]:[\\\\/])", "u");
+const pattern11 = new RegExp("^(?:(?:quic|tls)://)?(?:\\[[^\\]]+\\]|[^:/[\\]]+):\\d{1,5}$", "u");
 
 export const checkConfigFile: Check = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
@@ -1093,7 +1096,9 @@ export const checkModelSettings: Check = (value) => {
   const default2: unknown = value.default;
   if (default2 !== undefined) {
     if (typeof default2 !== "string") return { path: ["default"], says: "must be a string" };
-    if (default2 === "") return { path: ["default"], says: "must not be empty" };
+    if (!pattern4.test(default2)) {
+      return { path: ["default"], says: "must be provider/model, such as anthropic/claude-sonnet-4-5, or offline" };
+    }
   }
   const local: unknown = value.local;
   if (local !== undefined) {
@@ -1163,7 +1168,7 @@ export const checkModelProvider: Check = (value) => {
     if (typeof keyVariable !== "string") {
       return { path: ["keyVariable"], says: "must be a string" };
     }
-    if (!pattern4.test(keyVariable)) {
+    if (!pattern5.test(keyVariable)) {
       return { path: ["keyVariable"], says: "must match the pattern ^[A-Za-z_][A-Za-z0-9_]*$" };
     }
   }
@@ -1235,20 +1240,22 @@ export const checkIdentitySettings: Check = (value) => {
   const sshHost: unknown = value.sshHost;
   if (sshHost !== undefined) {
     if (typeof sshHost !== "string") return { path: ["sshHost"], says: "must be a string" };
-    if (!pattern5.test(sshHost)) {
-      return { path: ["sshHost"], says: "must match the pattern ^[A-Za-z0-9_][A-Za-z0-9_.-]*$" };
+    if (!pattern6.test(sshHost)) {
+      return { path: ["sshHost"], says: "must be a name such as github-work, of letters, digits and any of _ . -" };
     }
   }
   const user: unknown = value.user;
   if (user !== undefined) {
     if (typeof user !== "string") return { path: ["user"], says: "must be a string" };
-    if (user === "") return { path: ["user"], says: "must not be empty" };
+    if (!pattern7.test(user)) {
+      return { path: ["user"], says: "must be a name on one line, such as ada" };
+    }
   }
   const email: unknown = value.email;
   if (email !== undefined) {
     if (typeof email !== "string") return { path: ["email"], says: "must be a string" };
-    if (!pattern6.test(email)) {
-      return { path: ["email"], says: "must match the pattern ^[^\\s<>]+@[^\\s<>]+$" };
+    if (!pattern8.test(email)) {
+      return { path: ["email"], says: "must be an address such as ada@example.com" };
     }
   }
   const displayName: unknown = value.displayName;
@@ -1256,14 +1263,14 @@ export const checkIdentitySettings: Check = (value) => {
     if (typeof displayName !== "string") {
       return { path: ["displayName"], says: "must be a string" };
     }
-    if (!pattern7.test(displayName)) {
-      return { path: ["displayName"], says: "must match the pattern ^[^<>\\r\\n]*[^<>\\s.,:;\"'][^<>\\r\\n]*$" };
+    if (!pattern9.test(displayName)) {
+      return { path: ["displayName"], says: "must be a name on one line, without < and >, such as Ada Lovelace" };
     }
   }
   const sshKey: unknown = value.sshKey;
   if (sshKey !== undefined) {
     if (typeof sshKey !== "string") return { path: ["sshKey"], says: "must be a string" };
-    if (!pattern8.test(sshKey)) {
+    if (!pattern10.test(sshKey)) {
       return { path: ["sshKey"], says: "must match the pattern ^(?:/|~/|[A-Za-z]:[\\\\/])" };
     }
   }
@@ -1415,7 +1422,7 @@ export const checkMatchRule: Check = (value) => {
   const path: unknown = value.path;
   if (path !== undefined) {
     if (typeof path !== "string") return { path: ["path"], says: "must be a string" };
-    if (!pattern8.test(path)) {
+    if (!pattern10.test(path)) {
       return { path: ["path"], says: "must match the pattern ^(?:/|~/|[A-Za-z]:[\\\\/])" };
     }
   }
@@ -1445,7 +1452,9 @@ export const checkBusSettings: Check = (value) => {
   const listen: unknown = value.listen;
   if (listen !== undefined) {
     if (typeof listen !== "string") return { path: ["listen"], says: "must be a string" };
-    if (listen === "") return { path: ["listen"], says: "must not be empty" };
+    if (!pattern11.test(listen)) {
+      return { path: ["listen"], says: "must be HOST:PORT, quic://HOST:PORT or tls://HOST:PORT" };
+    }
   }
   const certsDir: unknown = value.certsDir;
   if (certsDir !== undefined) {

@@ -1,9 +1,9 @@
-import { failure } from "../../protocol/bus/failure.ts";
+import { FAILURE, failure } from "../../protocol/bus/failure.ts";
 import { toBusPrompt } from "../../protocol/bus/prompt-shape.ts";
 import type { BusHandlers } from "../../protocol/bus/serve.ts";
 import type { PromptPart } from "./parts.ts";
 import { thrownResponse } from "./returned.ts";
-import { type ToolService, VALIDATION_ERROR } from "./serve-tools.ts";
+import type { ToolService } from "./serve-tools.ts";
 
 /** Answers what is asked of a plugin's prompts. */
 export function servePrompts(
@@ -23,7 +23,8 @@ export function servePrompts(
         }
         const { description = "", arguments: wanted = [] } = prompt.definition;
         const missing = wanted.find(({ name, required }) => required === true && !(name in args));
-        if (missing !== undefined) return failed(VALIDATION_ERROR, `'${missing.name}' is missing`);
+        if (missing !== undefined)
+          return failed(FAILURE.validation, `'${missing.name}' is missing`);
         try {
           const got = await prompt.get(args, outside.context(stopper));
           const all = typeof got === "string" ? [{ role: "user", text: got }] : got;

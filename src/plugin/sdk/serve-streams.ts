@@ -5,7 +5,7 @@ import type { BusHandlers } from "../../protocol/bus/serve.ts";
 import { type SendPiece, streamHandlers } from "../stream-handlers.ts";
 import { chunkBytes } from "./chunk-bytes.ts";
 import { thrown } from "./returned.ts";
-import { problemOf, reportThrown, type ToolService, VALIDATION_ERROR } from "./serve-tools.ts";
+import { problemOf, reportThrown, type ToolService } from "./serve-tools.ts";
 import { ToolError } from "./tool-error.ts";
 import { untilStopped } from "./until-stopped.ts";
 
@@ -39,7 +39,7 @@ async function send(
     throw new ToolError(FAILURE.toolNotFound, `streaming tool "${toolName}" not found`);
   }
   const problem = await problemOf(tool, args);
-  if (problem !== undefined) throw new ToolError(VALIDATION_ERROR, problem);
+  if (problem !== undefined) throw new ToolError(FAILURE.validation, problem);
   const context = outside.callContext(stop, { name: toolName, caller: callerPlugin });
   for await (const chunk of untilStopped(tool.stream(args, context), stop)) {
     const { data, contentType } = chunkBytes(chunk);

@@ -24,8 +24,6 @@ export interface ToolService {
   readonly log: Log;
 }
 
-export const VALIDATION_ERROR = "validation_error";
-
 /** Answers calls of a plugin's tools. */
 export function serveTools(service: ToolService): BusHandlers {
   const { tools, calls, log } = service;
@@ -58,7 +56,7 @@ async function answer(
   const tool = tools.get(name);
   if (tool === undefined) return failure(FAILURE.toolNotFound, `tool "${name}" not found`);
   const problem = await problemOf(tool, args);
-  if (problem !== undefined) return failure(VALIDATION_ERROR, problem);
+  if (problem !== undefined) return failure(FAILURE.validation, problem);
   const context = outside.callContext(stopper, call);
   if (tool.call !== undefined) return returned(await tool.call(args, context));
   return returned(await collect(tool, call, context, stopper));

@@ -15,6 +15,7 @@ export const FAILURE = {
   promptRouting: "prompt_routing_error",
   listTools: "list_tools_error",
   listPrompts: "list_prompts_error",
+  validation: "validation_error",
   handler: "handler_error",
   invalidResponse: "invalid_response",
   unknownRequest: "unknown_request",

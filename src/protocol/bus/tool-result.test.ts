@@ -91,6 +91,16 @@ describe("toToolResponse()", () => {
     });
   });
 
+  it("has the specification's code when the arguments were refused", () => {
+    const _meta = { "trunkline/fault": "invalid-arguments" };
+    const refused = { content: [text("'name' is missing")], isError: true, _meta };
+    assert.deepEqual(toToolResponse(refused), {
+      success: false,
+      errorCode: "validation_error",
+      errorMessage: "'name' is missing",
+    });
+  });
+
   const results: Record<string, ToolResult> = {
     "one text": { content: [text("a")] },
     "several texts": { content: [text("a"), text("b")] },

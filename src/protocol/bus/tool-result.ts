@@ -1,7 +1,9 @@
 import type { JsonObject, MessageInitShape } from "@bufbuild/protobuf";
 
+import { FAULT_META, INVALID_ARGUMENTS } from "../../tool/fault-meta.ts";
 import { type Content, textResult, type ToolResult } from "../../tool/tool.ts";
 import { contentText, isContent } from "./content-text.ts";
+import { FAILURE } from "./failure.ts";
 import { structText, toStruct } from "./json-struct.ts";
 import type { ToolResponse, ToolResponseSchema } from "./plugin.gen.ts";
 
@@ -50,7 +52,7 @@ function fromFailure({ errorCode, errorMessage, result }: ToolResponse): ToolRes
 
 /** What a tool of the house answered, as plugins read it. */
 export function toToolResponse(result: ToolResult): ToolResponseInit {
-  const { content, structuredContent } = result;
+  const { content, structuredContent, _meta } = result;
   if (result.isError !== true) return { success: true, result: resultStruct(result) };
   const passedOn = failureOfPlugin(content);
   if (passedOn !== undefined) {
@@ -60,7 +62,7 @@ export function toToolResponse(result: ToolResult): ToolResponseInit {
   const hasMore = structuredContent !== undefined || !isPlain(content);
   return {
     success: false,
-    errorCode: TOOL_ERROR,
+    errorCode: _meta?.[FAULT_META] === INVALID_ARGUMENTS ? FAILURE.validation : TOOL_ERROR,
     errorMessage: contentText(content),
     ...(hasMore ? { result: resultStruct(result) } : {}),
   };

@@ -1,7 +1,8 @@
-import { chmod, link, mkdir, open, readFile, rename, rm, stat } from "node:fs/promises";
+import { chmod, link, open, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 
 import { TrunklineError } from "../../../base/errors.ts";
+import { makeFolder } from "../../../base/make-folder.ts";
 
 /** Where hard links do not exist. */
 const NO_LINKS = ["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EXDEV"];
@@ -82,7 +83,7 @@ export class CertificateFiles {
 
   async #makeFolder(): Promise<void> {
     try {
-      const made = await mkdir(this.folder, { recursive: true, mode: 0o700 });
+      const made = makeFolder(this.folder, 0o700);
       if (made !== undefined || process.platform === "win32") return;
       const { mode } = await stat(this.folder);
       if ((mode & 0o022) === 0) return;
