@@ -7,7 +7,13 @@ import { recoverTurn } from "./recover.ts";
 import { historyOf } from "./replay.ts";
 import { expired, Session } from "./session.ts";
 import { SessionError } from "./session-error.ts";
-import type { HeldSession, RuleStore, SessionRecord, SessionStore } from "./store.ts";
+import type {
+  HeldSession,
+  ListedSession,
+  RuleStore,
+  SessionRecord,
+  SessionStore,
+} from "./store.ts";
 
 export interface SessionsOptions {
   readonly store: SessionStore;
@@ -133,19 +139,16 @@ export class Sessions implements AsyncDisposable {
     cursor?: string,
     owner?: string,
   ): Promise<{ sessions: SessionRecord[]; nextCursor?: string }> {
-    const offset = cursor === undefined ? 0 : Number(cursor);
-    if (!Number.isSafeInteger(offset) || offset < 0) {
-      throw new TrunklineError("usage", `'params.cursor' is not one that was given: '${cursor}'`);
-    }
-    const limit = PAGE + 1;
     const sessions = await this.#options.store.list({
-      offset,
-      limit,
+      limit: PAGE + 1,
+      ...(cursor === undefined ? {} : { after: readCursor(cursor) }),
       ...(cwd === undefined ? {} : { cwd }),
       ...(owner === undefined ? {} : { owner }),
     });
-    if (sessions.length <= PAGE) return { sessions };
-    return { sessions: sessions.slice(0, PAGE), nextCursor: String(offset + PAGE) };
+    const page = sessions.slice(0, PAGE);
+    const last = page.at(-1);
+    if (sessions.length <= PAGE || last === undefined) return { sessions };
+    return { sessions: page, nextCursor: `${last.updated}.${last.id}` };
   }
 
   async close(id: string): Promise<void> {
@@ -246,6 +249,14 @@ export class Sessions implements AsyncDisposable {
       });
     }
   }
+}
+
+/** A place in the list, not a count: what is used meanwhile moves to the front. */
+function readCursor(cursor: string): ListedSession {
+  const [, updated, id] = /^(\d{1,15})\.([0-9a-f-]{36})$/.exec(cursor) ?? [];
+  if (updated !== undefined && id !== undefined) return { updated: Number(updated), id };
+  const given = cursor.slice(0, 64);
+  throw new TrunklineError("usage", `'params.cursor' is not one that was given: '${given}'`);
 }
 
 function ownedBy(owner: string): { owner?: string } {

@@ -13,16 +13,19 @@ export interface SessionStore {
     change: { readonly title?: string; readonly notes?: object; readonly updated?: number },
   ): Promise<void>;
   find(id: string): Promise<SessionRecord | undefined>;
-  /** `owner` is that of the notes; those without one are nobody's, "". */
+  /** The last used first. `owner` is that of the notes; those without one are nobody's, "". */
   list(options?: {
     cwd?: string;
     owner?: string;
-    offset?: number;
+    after?: ListedSession;
     limit?: number;
   }): Promise<SessionRecord[]>;
   read(id: string, after?: number): AsyncIterable<StoredEvent>;
   delete(id: string): Promise<void>;
 }
+
+/** Where a list goes on: after a session, as it stood there. */
+export type ListedSession = Pick<SessionRecord, "id" | "updated">;
 
 export interface NewSession {
   readonly id: string;

@@ -175,17 +175,24 @@ export class SessionLog implements AsyncDisposable {
 
   /** The last ones first; of one folder, where that is given. */
   list(
-    options: { cwd?: string; owner?: string; offset?: number; limit?: number } = {},
+    options: {
+      cwd?: string;
+      owner?: string;
+      /** One that was listed, as it stood there: those behind it. */
+      after?: Pick<SessionRecord, "id" | "updated">;
+      limit?: number;
+    } = {},
   ): Promise<SessionRecord[]> {
-    const { cwd, owner, offset = 0, limit = -1 } = options;
+    const { cwd, owner, after, limit = -1 } = options;
     return this.database.read((database) =>
       database
         .prepare(
           `SELECT * FROM session WHERE deleted IS NULL AND (?1 IS NULL OR cwd = ?1)
            AND (?4 IS NULL OR coalesce(json_extract(notes, '$.owner'), '') = ?4)
-           ORDER BY updated DESC, id DESC LIMIT ?2 OFFSET ?3`,
+           AND (?3 IS NULL OR (updated, id) < (?3, (SELECT id FROM session WHERE uuid = ?5)))
+           ORDER BY updated DESC, id DESC LIMIT ?2`,
         )
-        .all(cwd ?? null, limit, offset, owner ?? null)
+        .all(cwd ?? null, limit, after?.updated ?? null, owner ?? null, after?.id ?? null)
         .map(recordOf),
     );
   }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { AcpHouse } from "../../../test/support/acp-house.ts";
+import { AcpHouse, type Message } from "../../../test/support/acp-house.ts";
 import { chunk, promptText } from "../../../test/support/scripted-agent.ts";
 import { covers } from "../../../test/requirements/acp.ts";
 import type { SessionUpdate } from "../../session/agent.ts";
@@ -214,7 +214,15 @@ describe("the ACP door", { timeout: 30_000 }, () => {
     const second = await client.ask("session/list", { cursor: first.nextCursor });
     assert.deepEqual([first.sessions.length, second.sessions.length], [100, 2]);
     assert.equal(second.nextCursor, undefined);
-    await assert.rejects(client.ask("session/list", { cursor: "x" }), { code: -32602 });
+    await client.prompt(sessionId, "to the front");
+    await client.ask("session/new", { cwd: "/", mcpServers: [] });
+    const seen = new Set(first.sessions.map((one: Message) => one.sessionId));
+    const later = await client.ask("session/list", { cursor: first.nextCursor });
+    assert.equal(later.sessions.length, 1);
+    assert.ok(later.sessions.every((one: Message) => !seen.has(one.sessionId)));
+    for (const cursor of ["x", "100", `-1.${sessionId}`]) {
+      await assert.rejects(client.ask("session/list", { cursor }), { code: -32602 });
+    }
   });
 
   it("changes a setting as a whole or not at all", async () => {
