@@ -1,3 +1,5 @@
+import { PROGRAM } from "./program-schema.ts";
+
 /** The plugin bus as it is written in a configuration file. */
 export const BUS_SCHEMAS = {
   BusSettings: {
@@ -59,17 +61,7 @@ export const BUS_SCHEMAS = {
     additionalProperties: false,
     required: ["command"],
     properties: {
-      command: {
-        type: "string",
-        minLength: 1,
-        description: "Program to start, found as for an MCP server.",
-      },
-      args: { type: "array", items: { type: "string" }, description: "Its arguments." },
-      env: {
-        type: "object",
-        additionalProperties: { type: "string" },
-        description: "Variables it gets besides the usual ones.",
-      },
+      ...PROGRAM,
       config: {
         type: "object",
         additionalProperties: { type: "string" },

@@ -1,6 +1,7 @@
 import { BUS_SCHEMAS } from "./bus-schemas.ts";
 import { IDENTITY_SCHEMAS } from "./identity-schemas.ts";
 import { MODEL_SCHEMAS } from "./model-schemas.ts";
+import { PROGRAM } from "./program-schema.ts";
 import { SERVE_SCHEMAS } from "./serve-schemas.ts";
 
 /**
@@ -303,17 +304,7 @@ export const schemas = {
     additionalProperties: false,
     required: ["command"],
     properties: {
-      command: {
-        type: "string",
-        minLength: 1,
-        description: "Program to start, found as for an MCP server.",
-      },
-      args: { type: "array", items: { type: "string" }, description: "Its arguments." },
-      env: {
-        type: "object",
-        additionalProperties: { type: "string" },
-        description: "Variables it gets besides the usual ones.",
-      },
+      ...PROGRAM,
       identity: {
         type: "string",
         minLength: 1,
