@@ -67,7 +67,7 @@ export async function env(invocation: Invocation<Printing>): Promise<number> {
 }
 
 /** What may be shown of an identity: all but what we only keep for another program. */
-export function factsOf(identity: Identity): object {
+function factsOf(identity: Identity): object {
   const { settings: _, ...facts } = identity;
   return facts;
 }

@@ -99,7 +99,7 @@ function unwritable(path: string, error: unknown): Error {
 }
 
 /** What a file is made in before it takes its place. */
-export function temporaryOf(path: string, id: string): string {
+function temporaryOf(path: string, id: string): string {
   return `${path}.trunkline-${id}`;
 }
 

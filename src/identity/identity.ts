@@ -4,7 +4,7 @@ import { TrunklineError } from "../base/errors.ts";
 import { homeOf } from "../base/home-of.ts";
 import { suggest } from "../base/suggest.ts";
 
-export const PROVIDERS = ["github", "gitlab", "bitbucket", "other"] as const;
+const PROVIDERS = ["github", "gitlab", "bitbucket", "other"] as const;
 export type Provider = (typeof PROVIDERS)[number];
 
 /** `openpgp` is what git calls GPG; it refuses every commit where the format is `gpg`. */

@@ -1,7 +1,7 @@
 import type { Message } from "../store/review-thread.ts";
 
 /** What is said where there is nothing to say. */
-export const NO_MESSAGES = "No new messages from lazygit";
+const NO_MESSAGES = "No new messages from lazygit";
 
 const SEPARATOR = `\n\n${"-".repeat(50)}\n\n`;
 

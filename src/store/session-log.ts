@@ -50,7 +50,7 @@ export interface HeldSession {
   readonly last: number;
 }
 
-export const SESSION_MIGRATIONS = [
+const SESSION_MIGRATIONS = [
   `CREATE TABLE session (
      id INTEGER PRIMARY KEY,
      uuid TEXT NOT NULL UNIQUE,

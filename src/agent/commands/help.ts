@@ -9,7 +9,7 @@ export const help: SlashCommand = {
   },
 };
 
-export function commandList(commands: readonly SlashCommand[]): string {
+function commandList(commands: readonly SlashCommand[]): string {
   const lines = commands.map(({ name, hint, description }) => {
     return `- \`/${name}${hint === undefined ? "" : ` ${hint}`}\`: ${description}`;
   });

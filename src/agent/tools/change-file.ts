@@ -5,7 +5,7 @@ import type { ToolAnswer, ToolWork } from "./agent-tool.ts";
 import { changeLocation, shownDiff } from "./shown-diff.ts";
 
 /** What "always" means for changes of files. */
-export const EDIT_SUBJECT = "edit files";
+const EDIT_SUBJECT = "edit files";
 
 /** Shows a person how a file is to change, and changes it when they allow it. */
 export async function changeFile(

@@ -9,7 +9,7 @@ export interface SshKeyFacts {
   readonly isDevice: boolean;
 }
 
-export function parseSshKey(text: string): SshKeyFacts | undefined {
+function parseSshKey(text: string): SshKeyFacts | undefined {
   const [, fingerprint, type = ""] = /^\d+ (SHA256:\S+) .*\(([^)]+)\)\s*$/m.exec(text) ?? [];
   if (fingerprint === undefined) return undefined;
   return { fingerprint, type, isDevice: /-SK$/i.test(type) };

@@ -4,11 +4,7 @@ import { dirname, join } from "node:path";
 import { TrunklineError } from "../../base/errors.ts";
 import { replaceFile } from "../../store/replace-file.ts";
 
-export const SECURITY_MODES = [
-  "maximum_security",
-  "developer_workflow",
-  "trusted_workstation",
-] as const;
+const SECURITY_MODES = ["maximum_security", "developer_workflow", "trusted_workstation"] as const;
 export type SecurityMode = (typeof SECURITY_MODES)[number];
 
 export const MODE_WORDS: Readonly<Record<SecurityMode, string>> = {

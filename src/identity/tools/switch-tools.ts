@@ -34,7 +34,7 @@ export async function listIdentities(args: Arguments, desk: ToolDesk): Promise<T
   return textResult(["Configured Git Identities:", ...blocks].join("\n\n"));
 }
 
-export async function credentialWords(identity: Identity, { tokens }: ToolDesk): Promise<string> {
+async function credentialWords(identity: Identity, { tokens }: ToolDesk): Promise<string> {
   try {
     const found = await tokens.find(identity);
     if (found === undefined) return "none";
