@@ -2,7 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 
-import { ANYONE, type Principal } from "../base/principal.ts";
+import { OWNER, type Principal } from "../base/principal.ts";
 import { VERSION } from "../base/version.ts";
 import type { AcpConnection } from "../protocol/acp/connection.ts";
 import { AcpDoor } from "../protocol/acp/door.ts";
@@ -151,7 +151,7 @@ export class HttpServer {
     if (answerPreflight(request, response)) return undefined;
     // This door asks for itself who comes.
     if (isMcp) return this.#mcp.handle(path, request, response);
-    if (isForAll(path)) return this.#route(path, request, response, ANYONE);
+    if (isForAll(path)) return this.#route(path, request, response, OWNER);
     return this.#admission.ask(request, response, {
       admitted: (found) => this.#route(path, request, response, principalOf(found)),
       refused: ({ status, message, headers }) => fail(response, status, message, headers),

@@ -1,6 +1,6 @@
 import { type Client, type JsonObject, nameOf } from "./client.ts";
 import type { McpLogLevel } from "./names.ts";
-import { ANYONE, type Principal } from "../../base/principal.ts";
+import { OWNER, type Principal } from "../../base/principal.ts";
 import { agreeOn, type Revision } from "./revision.ts";
 
 let opened = 0;
@@ -22,7 +22,7 @@ export class Connection implements Disposable {
   /** What calls go under that come from here, where the transport knows better than the client. */
   readonly callerName: string | undefined;
 
-  constructor({ id, name }: Principal = ANYONE) {
+  constructor({ id, name }: Principal = OWNER) {
     this.principal = id;
     this.callerName = name;
   }

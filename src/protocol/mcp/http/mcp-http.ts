@@ -7,7 +7,7 @@ import { RpcError } from "../../../rpc/rpc-error.ts";
 import { readHttpBody } from "../../../wire/channel/http-body.ts";
 import { claimsModern, isObject } from "../client.ts";
 import { Connection } from "../connection.ts";
-import { ANYONE, type Principal } from "../../../base/principal.ts";
+import { OWNER, type Principal } from "../../../base/principal.ts";
 import { MODERN } from "../revision.ts";
 import { LegacyRequests } from "./legacy-requests.ts";
 import { ModernRequests } from "./modern-requests.ts";
@@ -83,7 +83,7 @@ export class McpHttp {
   handle(path: string, request: IncomingMessage, response: ServerResponse): void {
     const { authorize } = this.#options;
     if (authorize === undefined || path.startsWith(METADATA)) {
-      return this.#route(path, request, response, ANYONE);
+      return this.#route(path, request, response, OWNER);
     }
     const admit = (found: Authorization): void => this.#admit(found, path, request, response);
     const unknown = (): void => {
