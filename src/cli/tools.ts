@@ -92,7 +92,7 @@ export async function call(
     throw new TrunklineError("cancelled", `The call of '${name}' was cancelled`);
   });
   const caller = new TerminalCaller({
-    projectPath: cwd,
+    folder: cwd,
     signal: stop.signal,
     tell: (line) => err(`${printable(line)}\n`),
     confirm: process.stdin.isTTY && values.args !== "-" ? (message) => confirm(message) : undefined,

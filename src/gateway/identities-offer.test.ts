@@ -49,13 +49,13 @@ class Sample implements Disposable {
     return execFileSync("git", args, { cwd: this.repository, env: this.env }).toString().trim();
   }
 
-  async call(name: string, args: object = {}, projectPath = this.repository): Promise<ToolResult> {
-    const context = new SampleContext({ projectPath });
+  async call(name: string, args: object = {}, folder = this.repository): Promise<ToolResult> {
+    const context = new SampleContext({ folder });
     return await (await this.offer()).tools.call(name, { ...args }, context);
   }
 
-  async text(name: string, args: object = {}, projectPath?: string): Promise<string> {
-    return String((await this.call(name, args, projectPath)).content[0]?.text);
+  async text(name: string, args: object = {}, folder?: string): Promise<string> {
+    return String((await this.call(name, args, folder)).content[0]?.text);
   }
 
   async offer(): Promise<Offer> {

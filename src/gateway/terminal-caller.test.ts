@@ -12,7 +12,7 @@ function caller(confirm?: (message: string) => Promise<boolean>) {
   const told: string[] = [];
   const { signal } = new AbortController();
   const tell = (line: string): void => void told.push(line);
-  return { told, caller: new TerminalCaller({ projectPath: "/srv", signal, tell, confirm }) };
+  return { told, caller: new TerminalCaller({ folder: "/srv", signal, tell, confirm }) };
 }
 
 describe("TerminalCaller", () => {

@@ -1,9 +1,12 @@
 import { SignalStop, type Stop } from "../base/stop.ts";
 import type { LogLevel } from "../base/log.ts";
+import { OWNER } from "../base/principal.ts";
+import type { Project } from "../tool/project.ts";
 import { type Caller, CannotAsk, type Question, type ToolContext } from "../tool/tool.ts";
 
 export interface TerminalCallerOptions {
-  readonly projectPath: string;
+  /** The folder that the person is in. */
+  readonly folder: string;
   readonly signal: AbortSignal;
   /** What a tool says while it works. */
   readonly tell: (line: string) => void;
@@ -13,16 +16,22 @@ export interface TerminalCallerOptions {
 
 /** A person who calls a tool from a terminal. */
 export class TerminalCaller implements ToolContext {
-  readonly caller: Caller = { door: "cli", name: "terminal" };
+  readonly caller: Caller = {
+    door: "cli",
+    name: "terminal",
+    principal: OWNER,
+    client: "terminal",
+  };
   readonly meta = {};
-  readonly projectPath: string;
+  readonly folder: string;
+  project?: Project | undefined;
   readonly signal: AbortSignal;
   readonly stop: Stop;
   readonly #tell: (line: string) => void;
   readonly #confirm: TerminalCallerOptions["confirm"];
 
   constructor(options: TerminalCallerOptions) {
-    this.projectPath = options.projectPath;
+    this.folder = options.folder;
     this.signal = options.signal;
     this.stop = new SignalStop(options.signal);
     this.#tell = options.tell;

@@ -1,6 +1,7 @@
 import type { Log, LogLevel } from "../base/log.ts";
 import type { Stop } from "../base/stop.ts";
 import type { ToolCall } from "../protocol/bus/tool-shape.ts";
+import type { Project } from "../tool/project.ts";
 import { type Caller, CannotAsk, type Question, type ToolContext } from "../tool/tool.ts";
 import { PROVIDER } from "./plugin-tool.ts";
 
@@ -16,13 +17,14 @@ export interface BusContextOptions {
 export class BusContext implements ToolContext {
   readonly caller: Caller;
   readonly session?: string;
+  project?: Project | undefined;
   readonly meta: Readonly<Record<string, unknown>>;
   readonly stop: Stop;
   readonly piece?: NonNullable<ToolContext["piece"]>;
   readonly #log: Log;
 
   constructor(call: ToolCall, { name, stop, log, piece }: BusContextOptions) {
-    this.caller = { door: "bus", name };
+    this.caller = { door: "bus", name, principal: { id: `bus ${name}`, name }, client: name };
     if (call.session !== undefined) this.session = call.session;
     if (piece !== undefined) this.piece = piece;
     this.stop = stop;

@@ -25,7 +25,7 @@ export class Scope {
     if (typeof named === "string") return openRepository(named).gitDir;
     const own = this.#desk.repository?.gitDir;
     if (own !== undefined) return own;
-    if (context.projectPath !== undefined) return findRepository(context.projectPath)?.gitDir;
+    if (context.folder !== undefined) return findRepository(context.folder)?.gitDir;
     if (!context.canAsk(ROOTS)) return undefined;
     const { session = "" } = context;
     const known = this.#said.get(session);

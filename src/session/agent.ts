@@ -1,4 +1,5 @@
 import type { Log } from "../base/log.ts";
+import type { Principal } from "../base/principal.ts";
 import type { Stop } from "../base/stop.ts";
 import type { PermissionOutcome, PermissionRequest } from "./permission.ts";
 
@@ -95,6 +96,8 @@ export interface Turn {
   readonly id: string;
   readonly prompt: readonly ContentBlock[];
   readonly _meta?: Meta;
+  /** Who gave the prompt; the owner of the data folder where it is left out. */
+  readonly principal?: Principal | undefined;
   /** Somebody cancelled the turn, or the house shuts down. */
   readonly stop: Stop;
   /** What is said; resolves when it is stored and there is room for more. */

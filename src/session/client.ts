@@ -1,9 +1,12 @@
+import type { Principal } from "../base/principal.ts";
 import type { Stop } from "../base/stop.ts";
 
 /** Somebody who takes part in sessions: an editor, a dashboard, a terminal. */
 export interface SessionClient {
   /** Its name for people. */
   readonly name: string;
+  /** Whom it works for; the owner of the data folder where it is left out. */
+  readonly principal?: Principal | undefined;
   readonly capabilities: ClientCapabilities;
   /** It is shown its own prompts like those of others, and how its turns begin and end. */
   readonly isEchoed?: boolean;

@@ -1,4 +1,5 @@
 import { TrunklineError } from "../base/errors.ts";
+import type { Principal } from "../base/principal.ts";
 import { Stopper } from "../base/stop.ts";
 import type { ContentBlock, Meta, SessionUpdate, Turn, TurnClient, TurnEnd } from "./agent.ts";
 import type { SessionClient } from "./client.ts";
@@ -57,6 +58,10 @@ export class RunningTurn implements Turn {
     if (options.meta !== undefined) this._meta = options.meta;
     this.#givenUp.promise.catch(() => {});
     if (options.timeout !== undefined) this.#watch(options.timeout);
+  }
+
+  get principal(): Principal | undefined {
+    return this.prompter?.principal;
   }
 
   get client(): TurnClient {

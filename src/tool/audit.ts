@@ -3,6 +3,10 @@ export interface AuditEntry {
   readonly time: string;
   readonly door: string;
   readonly caller: string;
+  /** The principal's id; left out for the owner of the data folder. */
+  readonly principal?: string | undefined;
+  /** Tells the client apart from others of that name. */
+  readonly client: string;
   readonly session?: string | undefined;
   readonly project?: string | undefined;
   readonly tool: string;

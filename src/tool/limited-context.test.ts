@@ -108,10 +108,10 @@ describe("LimitedContext", () => {
 
   it("is the caller in all else", async () => {
     const { context, limited: given } = limited(
-      new SampleContext({ session: "s-1", projectPath: "/srv", answer: ({ method }) => method }),
+      new SampleContext({ session: "s-1", folder: "/srv", answer: ({ method }) => method }),
     );
-    const { session, projectPath, caller, meta } = given;
-    assert.deepEqual({ session, projectPath }, { session: "s-1", projectPath: "/srv" });
+    const { session, folder, caller, meta } = given;
+    assert.deepEqual({ session, folder }, { session: "s-1", folder: "/srv" });
     assert.equal(caller, context.caller);
     assert.equal(meta, context.meta);
     given.log("info", "hello");

@@ -2,6 +2,7 @@ import { type Stop, Stopper, type StopListener } from "../base/stop.ts";
 import type { Deadline, Deadlines } from "../base/deadlines.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { LogLevel } from "../base/log.ts";
+import type { Project } from "./project.ts";
 import type { Caller, Question, ToolContext } from "./tool.ts";
 
 type Countdown = Pick<Deadlines, "start" | "restart" | "stop">;
@@ -13,7 +14,9 @@ type Countdown = Pick<Deadlines, "start" | "restart" | "stop">;
 export class LimitedContext implements ToolContext, StopListener {
   readonly caller: Caller;
   readonly session?: string;
-  readonly projectPath?: string;
+  readonly folder?: string | undefined;
+  readonly roots?: NonNullable<ToolContext["roots"]>;
+  readonly project?: Project | undefined;
   readonly meta: Readonly<Record<string, unknown>>;
   readonly piece?: NonNullable<ToolContext["piece"]>;
   readonly #over = Promise.withResolvers<never>();
@@ -27,10 +30,12 @@ export class LimitedContext implements ToolContext, StopListener {
   #isOver = false;
 
   constructor(tool: string, timeout: number, context: ToolContext, deadlines: Countdown) {
-    const { caller, session, projectPath, meta } = context;
+    const { caller, session, folder, project, meta } = context;
     this.caller = caller;
     if (session !== undefined) this.session = session;
-    if (projectPath !== undefined) this.projectPath = projectPath;
+    this.folder = folder;
+    this.project = project;
+    if (context.roots !== undefined) this.roots = async () => context.roots?.();
     this.meta = meta;
     if (context.piece !== undefined) {
       this.piece = (data, contentType) => {

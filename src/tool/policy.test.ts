@@ -1,18 +1,24 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
+import { OWNER } from "../base/principal.ts";
 import { type Decision, Policy, type PolicyQuestion, type PolicyRule } from "./policy.ts";
+import type { Project } from "./project.ts";
+
+const CALLER = { door: "mcp", name: "claude-code", principal: OWNER, client: "mcp-1" };
 
 function decide(rules: readonly PolicyRule[], question: Partial<PolicyQuestion> = {}): Decision {
-  const caller = { door: "mcp", name: "claude-code" };
-  const asked = { tool: "echo", args: {}, caller, ...question };
+  const asked = { tool: "echo", args: {}, caller: CALLER, ...question };
   return new Policy({ default: "ask", rules }).decide(asked);
+}
+
+function inFolder(folder: string): Project {
+  return { folder, folders: [folder] };
 }
 
 describe("Policy", () => {
   it("allows everything where nothing is set", () => {
-    const caller = { door: "mcp", name: "x" };
-    assert.equal(new Policy().decide({ tool: "echo", args: {}, caller }), "allow");
+    assert.equal(new Policy().decide({ tool: "echo", args: {}, caller: CALLER }), "allow");
   });
 
   it("falls back to its default where no rule fits", () => {
@@ -46,10 +52,10 @@ describe("Policy", () => {
       decision: "deny",
     };
     const args = { a: "1" };
-    assert.equal(decide([rule], { projectPath: "/srv", args }), "deny");
-    assert.equal(decide([rule], { projectPath: "/other", args }), "ask");
-    assert.equal(decide([rule], { projectPath: "/srv" }), "ask");
-    assert.equal(decide([rule], { projectPath: "/srv", args, tool: "x" }), "ask");
+    assert.equal(decide([rule], { project: inFolder("/srv"), args }), "deny");
+    assert.equal(decide([rule], { project: inFolder("/other"), args }), "ask");
+    assert.equal(decide([rule], { project: inFolder("/srv") }), "ask");
+    assert.equal(decide([rule], { project: inFolder("/srv"), args, tool: "x" }), "ask");
   });
 
   describe("goes by the project's folder", () => {
@@ -66,10 +72,13 @@ describe("Policy", () => {
       ["/srv/a", "/srv", false],
       ["/srv", undefined, false],
     ];
-    for (const [project, projectPath, isInside] of inside) {
-      it(`${String(projectPath)} is ${isInside ? "" : "not "}inside ${project}`, () => {
+    for (const [project, folder, isInside] of inside) {
+      it(`${String(folder)} is ${isInside ? "" : "not "}inside ${project}`, () => {
         const rule: PolicyRule = { tool: "*", project, decision: "deny" };
-        assert.equal(decide([rule], { projectPath }), isInside ? "deny" : "ask");
+        assert.equal(
+          decide([rule], { project: folder === undefined ? undefined : inFolder(folder) }),
+          isInside ? "deny" : "ask",
+        );
       });
     }
   });

@@ -1,6 +1,7 @@
 import { resolve, sep } from "node:path";
 
 import { glob } from "./glob.ts";
+import type { Project } from "./project.ts";
 import type { Arguments, Caller } from "./tool.ts";
 
 export type Decision = "allow" | "ask" | "deny";
@@ -28,7 +29,7 @@ export interface PolicyQuestion {
   readonly tool: string;
   readonly args: Arguments;
   readonly caller: Caller;
-  readonly projectPath?: string | undefined;
+  readonly project?: Project | undefined;
 }
 
 /** Decides which calls may be made. */
@@ -58,12 +59,12 @@ function compileRule(rule: PolicyRule): (question: PolicyQuestion) => Decision |
     ([name, text]) => [name, glob(text)] as const,
   );
   return (question) => {
-    const { tool, caller, projectPath } = question;
+    const { tool, caller, project } = question;
     if (!fitsTool(tool)) return undefined;
     if (fitsCaller !== undefined && !fitsCaller(caller.name) && !fitsCaller(caller.door)) {
       return undefined;
     }
-    if (folder !== undefined && !isInside(projectPath, folder)) return undefined;
+    if (folder !== undefined && !isInside(project?.folder, folder)) return undefined;
     const doFit = args.every(([name, fits]) => fits(textOf(question.args, name)));
     return doFit ? rule.decision : undefined;
   };

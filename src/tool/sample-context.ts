@@ -1,5 +1,7 @@
+import { OWNER } from "../base/principal.ts";
 import { SignalStop } from "../base/stop.ts";
 import type { LogLevel } from "../base/log.ts";
+import type { Project } from "./project.ts";
 import { type Caller, CannotAsk, type Question, type Tool, type ToolContext } from "./tool.ts";
 
 /**
@@ -9,7 +11,9 @@ import { type Caller, CannotAsk, type Question, type Tool, type ToolContext } fr
 export class SampleContext implements ToolContext {
   readonly caller: Caller;
   readonly session?: string;
-  readonly projectPath?: string;
+  readonly folder?: string;
+  roots?: () => Promise<readonly string[] | undefined>;
+  project?: Project | undefined;
   readonly meta = {};
   readonly abort = new AbortController();
   readonly stop = new SignalStop(this.abort.signal);
@@ -21,13 +25,17 @@ export class SampleContext implements ToolContext {
     options: {
       caller?: Partial<Caller>;
       session?: string;
-      projectPath?: string;
+      folder?: string;
+      roots?: readonly string[];
       answer?: (question: Question) => unknown;
     } = {},
   ) {
-    this.caller = { door: "mcp", name: "tester", ...options.caller };
+    const caller = { door: "mcp", name: "tester", principal: OWNER, ...options.caller };
+    this.caller = { client: `${caller.door} ${caller.name}`, ...caller };
     if (options.session !== undefined) this.session = options.session;
-    if (options.projectPath !== undefined) this.projectPath = options.projectPath;
+    const { roots } = options;
+    if (options.folder !== undefined) this.folder = options.folder;
+    if (roots !== undefined) this.roots = async () => roots;
     this.#answer = options.answer;
   }
 

@@ -1,7 +1,9 @@
 import type { Stop } from "../base/stop.ts";
 import { hasBrand } from "../base/brand.ts";
+import type { Principal } from "../base/principal.ts";
 import type { LogLevel } from "../base/log.ts";
 import type { ToolSource } from "./approver.ts";
+import type { Project, ProjectUse } from "./project.ts";
 
 /** JSON Schema as a tool declares it, of any draft; kept as it came. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -43,6 +45,8 @@ export interface Tool {
   /** Of one that goes on as a task: what it asks first is asked before, as part of the call. */
   readonly asksFirst?: boolean;
   readonly limits?: ToolLimits;
+  /** Set on a tool that works on a project: how a call says which one it means. */
+  readonly project?: ProjectUse;
   /** Its arguments are checked where it runs, in the words of whoever runs it. */
   readonly checksItself?: boolean;
   call(args: Arguments, context: ToolContext): ToolResult | Promise<ToolResult>;
@@ -55,10 +59,16 @@ export interface ToolLimits {
   readonly rate?: { readonly limit: number; readonly windowMs: number };
 }
 
-/** Who calls: a door, and the program behind it as far as it gave a name. */
+/** Who calls: a door, the program behind it as far as it gave a name, and whom it works for. */
 export interface Caller {
   readonly door: string;
   readonly name: string;
+  readonly principal: Principal;
+  /**
+   * Tells one client from another. It stands for one connection or session; where each request
+   * speaks for itself (MCP 2026-07-28), for the principal and the name that the request gives.
+   */
+  readonly client: string;
 }
 
 /** A question to the side that called: a form for its user, a completion of its model, its roots. */
@@ -73,7 +83,15 @@ export interface Question {
 export interface ToolContext {
   readonly caller: Caller;
   readonly session?: string;
-  readonly projectPath?: string;
+  /** The folder that the caller works in, where its door knows it without asking. */
+  readonly folder?: string | undefined;
+  /**
+   * The folders that the client says it works in, absolute. Undefined where it does not say. It is
+   * there only where the client can be asked.
+   */
+  roots?(): Promise<readonly string[] | undefined>;
+  /** What the call is about. The toolbox sets it, once, before the policy decides. */
+  project?: Project | undefined;
   /** Comes when the caller cancels, the time is up or the connection dies. */
   readonly stop: Stop;
   /** The stop's signal. */

@@ -203,7 +203,7 @@ describe("Toolbox", () => {
 
   it("records who called what, secrets masked, and how long it took", async () => {
     const { box, entries } = toolbox([sampleTool("open", () => textResult("ok"))]);
-    const context = new SampleContext({ session: "s-1", projectPath: "/srv" });
+    const context = new SampleContext({ session: "s-1", folder: "/srv" });
     await box.call("open", { password: "hunter2", path: "/x", list: [{ api_key: "k" }] }, context);
     const [entry] = entries;
     assert(entry);
@@ -211,6 +211,8 @@ describe("Toolbox", () => {
     assert.deepEqual(rest, {
       door: "mcp",
       caller: "tester",
+      principal: undefined,
+      client: "mcp tester",
       session: "s-1",
       project: "/srv",
       tool: "open",

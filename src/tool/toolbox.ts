@@ -102,8 +102,8 @@ export class Toolbox {
     const passage: Passage = { name, args, context, started: performance.now() };
     const tool = this.get(name);
     if (tool === undefined) return this.#missing(passage);
-    const { caller, projectPath } = context;
-    switch (this.policy.decide({ tool: name, args, caller, projectPath })) {
+    const { caller, project } = context;
+    switch (this.policy.decide({ tool: name, args, caller, project })) {
       case "allow":
         return this.#check(tool, passage);
       case "deny":
@@ -128,8 +128,8 @@ export class Toolbox {
 
   #check(tool: Tool, passage: Passage): ToolResult | Promise<ToolResult> {
     const { name, args, context } = passage;
-    const { door, name: program } = context.caller;
-    const wait = this.#rateOf(tool)?.take(`${door} ${program}`) ?? 0;
+    const { principal, client } = context.caller;
+    const wait = this.#rateOf(tool)?.take(`${principal.id} ${client}`) ?? 0;
     if (wait > 0) {
       const seconds = Math.ceil(wait / 1000);
       return this.#refuse(passage, `'${name}' is called too often: wait ${seconds} s`);
@@ -222,13 +222,16 @@ export class Toolbox {
   #record(passage: Passage, outcome: AuditEntry["outcome"], reason?: string): void {
     if (this.#audit === undefined) return;
     const { name, args, context, started } = passage;
+    const { door, name: caller, principal, client } = context.caller;
     try {
       this.#audit.record({
         time: timestamp(),
-        door: context.caller.door,
-        caller: short(context.caller.name),
+        door,
+        caller: short(caller),
+        principal: principal.id === "" ? undefined : principal.id,
+        client: short(client),
         session: context.session,
-        project: context.projectPath,
+        project: context.project?.folder ?? context.folder,
         tool: short(name),
         arguments: mask(args),
         outcome,

@@ -1,3 +1,4 @@
+import { OWNER } from "../../src/base/principal.ts";
 import { SignalStop } from "../../src/base/stop.ts";
 import type { LogLevel } from "../../src/base/log.ts";
 import { CannotAsk, type Question, type ToolContext } from "../../src/tool/tool.ts";
@@ -12,6 +13,7 @@ export interface SampleContextOptions {
 /** A caller that keeps what it is told and asked. */
 export class SampleContext implements ToolContext {
   readonly caller: ToolContext["caller"];
+  readonly session: string;
   readonly meta: Record<string, unknown>;
   readonly abort = new AbortController();
   readonly stop = new SignalStop(this.abort.signal);
@@ -23,7 +25,9 @@ export class SampleContext implements ToolContext {
   readonly #answers: NonNullable<SampleContextOptions["answers"]>;
 
   constructor(options: SampleContextOptions = {}) {
-    this.caller = { door: "test", name: options.name ?? "caller" };
+    const { name = "caller" } = options;
+    this.caller = { door: "test", name, principal: OWNER, client: name };
+    this.session = name;
     this.meta = options.meta ?? {};
     this.#answers = options.answers ?? {};
   }

@@ -1,4 +1,5 @@
 import type { Log } from "../../base/log.ts";
+import type { Principal } from "../../base/principal.ts";
 import type { Stop } from "../../base/stop.ts";
 import type { TurnClient } from "../../session/agent.ts";
 import type { Arguments, JsonSchema } from "../../tool/tool.ts";
@@ -57,6 +58,8 @@ export interface ToolWork {
   readonly stop: Stop;
   readonly log: Log;
   readonly sessionId: string;
+  /** Who gave the prompt. */
+  readonly principal: Principal;
   /** Whom commands act as to git. */
   readonly actsAs?: ActsAs | undefined;
   /** Shows how far it is. */

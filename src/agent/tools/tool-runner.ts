@@ -1,5 +1,6 @@
 import type { Log } from "../../base/log.ts";
 import { TrunklineError } from "../../base/errors.ts";
+import { OWNER } from "../../base/principal.ts";
 import { Stopper } from "../../base/stop.ts";
 import { suggest } from "../../base/suggest.ts";
 import { ACP } from "../../rpc/codes.ts";
@@ -146,6 +147,7 @@ export class ToolRunner {
       stop,
       log,
       sessionId,
+      principal: turn.principal ?? OWNER,
       actsAs,
       show: (shown) => this.#update(call, shown),
       plan: (entries) => speaker.plan(entries),

@@ -13,8 +13,6 @@ const LONGEST_NAME = 64;
 /** Some take no more tools. */
 const MOST_TOOLS = 128;
 
-const CALLER = { door: "agent", name: "built-in agent" };
-
 /**
  * Adds every tool of a toolbox under a name that models can say. Those that there is no room for
  * are returned.
@@ -58,11 +56,11 @@ function adapt({ definition, source }: Tool, name: string, toolbox: Toolbox): Ag
 }
 
 function contextOf(work: ToolWork): ToolContext {
-  const { stop, client, log } = work;
+  const { stop, client, log, sessionId, principal } = work;
   return {
-    caller: CALLER,
-    session: work.sessionId,
-    projectPath: work.files.places.cwd,
+    caller: { door: "agent", name: "built-in agent", principal, client: sessionId },
+    session: sessionId,
+    folder: work.files.places.cwd,
     stop,
     signal: stop.signal,
     meta: {},

@@ -41,12 +41,12 @@ const HANDLERS: Readonly<Record<JugglerToolName, Handler>> = {
 export async function callJugglerTool(
   name: JugglerToolName,
   args: Arguments,
-  context: Pick<ToolContext, "projectPath">,
+  context: Pick<ToolContext, "folder">,
   open: () => Promise<ToolDesk>,
 ): Promise<ToolResult> {
   try {
     const desk = await open();
-    const base = context.projectPath ?? desk.folder;
+    const base = context.folder ?? desk.folder;
     const folder = typeof args.repoPath === "string" ? resolve(base, args.repoPath) : base;
     if (typeof args.identity === "string") checkKnown(args.identity, desk);
     return await HANDLERS[name](args, desk, folder);

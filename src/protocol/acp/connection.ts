@@ -41,6 +41,10 @@ export class AcpConnection implements SessionClient {
     return this.#principal?.name ?? this.#name;
   }
 
+  get principal(): Principal | undefined {
+    return this.#principal;
+  }
+
   /** Whose sessions it may use; undefined where that is everybody's. */
   get owner(): string | undefined {
     return this.#principal?.id;

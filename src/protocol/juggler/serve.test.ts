@@ -81,8 +81,8 @@ describe("RemoteJuggler's action dialect", () => {
 
   it("calls any tool, with the project's folder and the caller's name", async () => {
     const seen: unknown[] = [];
-    const tool = sampleTool("look", (args, { projectPath, caller }) => {
-      seen.push({ args, projectPath, caller });
+    const tool = sampleTool("look", (args, { folder, caller: { door, name } }) => {
+      seen.push({ args, folder, door, name });
       return textResult("seen");
     });
     await using client = new Client([tool]);
@@ -94,8 +94,9 @@ describe("RemoteJuggler's action dialect", () => {
     assert.deepEqual(seen, [
       {
         args: { deep: true },
-        projectPath: "/path/to/project",
-        caller: { door: "juggler", name: "intellij 2024.3" },
+        folder: "/path/to/project",
+        door: "juggler",
+        name: "intellij 2024.3",
       },
     ]);
   });

@@ -1,4 +1,7 @@
+import { resolve } from "node:path";
+
 import { TrunklineError } from "../../base/errors.ts";
+import { OWNER } from "../../base/principal.ts";
 import { VERSION } from "../../base/version.ts";
 import type { Call } from "../../rpc/call.ts";
 import { type Code, JUGGLER, STANDARD } from "../../rpc/codes.ts";
@@ -19,7 +22,12 @@ export interface JugglerOptions {
   /** Asked for with the first message that needs it. */
   readonly offer: () => Promise<Offer>;
   readonly info?: ServerInfo;
+  /** The folder that counts where an action names none. */
+  readonly folder?: string | undefined;
 }
+
+/** One connection of this dialect, of whoever started the program. */
+let opened = 0;
 
 /** Failures that the dialect has codes for (RemoteJuggler, "RemoteJuggler Errors"). */
 const CODES: Readonly<Record<string, Code>> = {
@@ -37,11 +45,12 @@ export function jugglerServer(options: JugglerOptions): PeerOptions<undefined> {
 /** The same as routes that fit beside those of another dialect, for one connection. */
 export function jugglerRoutes<S>(options: JugglerOptions): Route<S>[] {
   const { info = { name: "Trunkline", version: VERSION, description: DESCRIPTION } } = options;
-  let caller = "unknown";
+  let name = "unknown";
+  const client = `juggler-${process.pid}-${++opened}`;
   return [
     route(initialize, async ({ clientInfo }) => {
-      const { name = "", version = "" } = clientInfo ?? {};
-      caller = [name, version].filter((word) => word !== "").join(" ") || "unknown";
+      const words = [clientInfo?.name ?? "", clientInfo?.version ?? ""];
+      name = words.filter((word) => word !== "").join(" ") || "unknown";
       const offer = await options.offer();
       await offer.known();
       return { serverInfo: info, tools: offer.tools.list().map(({ definition }) => definition) };
@@ -49,7 +58,10 @@ export function jugglerRoutes<S>(options: JugglerOptions): Route<S>[] {
     route(
       executeAction,
       async (params, call: Call<S>) => {
-        return await execute(params, call, caller, await options.offer());
+        const caller = { door: "juggler", name, principal: OWNER, client };
+        const folder = folderOf(params, options.folder);
+        const context = new JugglerToolContext(caller, call, folder);
+        return await execute(params, context, await options.offer());
       },
       { lanes: new Lanes(), key: laneOf },
     ),
@@ -64,16 +76,21 @@ function laneOf(params: unknown): string | undefined {
 
 const DESCRIPTION = "Git identity management, and every other tool of Trunkline";
 
-async function execute<S>(
+/** What the IDE says of where it is counts from where we are. */
+function folderOf({ context }: ExecuteActionParams, own: string | undefined): string | undefined {
+  const { projectPath = "" } = context ?? {};
+  if (projectPath === "") return own;
+  return own === undefined ? projectPath : resolve(own, projectPath);
+}
+
+async function execute(
   params: ExecuteActionParams,
-  call: Call<S>,
-  caller: string,
+  toolContext: JugglerToolContext,
   offer: Offer,
 ): Promise<ExecuteActionResult> {
-  const { tool, arguments: args = {}, context } = params;
+  const { tool, arguments: args = {} } = params;
   // A tool may be known only once its server has been asked.
   if (offer.tools.get(tool) === undefined) await offer.known();
-  const toolContext = new JugglerToolContext(caller, call, context?.projectPath);
   let result: ToolResult;
   try {
     result = await offer.tools.call(tool, args, toolContext);

@@ -1,4 +1,5 @@
 import type { Stop } from "../../base/stop.ts";
+import type { Project } from "../../tool/project.ts";
 import { type Caller, CannotAsk, type Question, type ToolContext } from "../../tool/tool.ts";
 
 /** The action while it runs, whatever its connection keeps. */
@@ -8,12 +9,13 @@ type Work = Stop & { progressed(): void };
 export class JugglerToolContext implements ToolContext {
   readonly caller: Caller;
   readonly meta = {};
-  readonly projectPath?: string;
+  readonly folder: string | undefined;
+  project?: Project | undefined;
   readonly #call: Work;
 
-  constructor(caller: string, call: Work, projectPath: string | undefined) {
-    this.caller = { door: "juggler", name: caller };
-    if (projectPath !== undefined && projectPath !== "") this.projectPath = projectPath;
+  constructor(caller: Caller, call: Work, folder: string | undefined) {
+    this.caller = caller;
+    this.folder = folder;
     this.#call = call;
   }
 

@@ -102,7 +102,7 @@ export class ClientCalls {
 
   /** One context of each client that has a call open: whom a message of the server may concern. */
   audience(): ToolContext[] {
-    const byClient = new Map<string, ToolContext>();
+    const byClient = new Map<unknown, ToolContext>();
     for (const context of this.#open.values()) byClient.set(clientOf(context), context);
     return [...byClient.values()];
   }
@@ -137,6 +137,8 @@ function able(context: ToolContext, question: Question): ToolContext {
   return context;
 }
 
-function clientOf({ session, caller }: ToolContext): string {
-  return JSON.stringify([session, caller.door, caller.name]);
+/** Requests that belong to no session speak each for itself, whatever name they have in common. */
+function clientOf(context: ToolContext): unknown {
+  const { session, caller } = context;
+  return session === undefined ? context : JSON.stringify([session, caller.client]);
 }

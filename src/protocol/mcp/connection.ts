@@ -3,6 +3,8 @@ import type { McpLogLevel } from "./names.ts";
 import { OWNER, type Principal } from "../../base/principal.ts";
 import { agreeOn, type Revision } from "./revision.ts";
 
+/** Connections of other processes are in the same records. */
+const RUN = crypto.randomUUID().slice(0, 8);
 let opened = 0;
 
 /** What one connection remembers. Before 2026-07-28 that is what `initialize` agreed on. */
@@ -15,16 +17,13 @@ export class Connection implements Disposable {
   readonly watches = new Map<string, () => void>();
   /** Ids of the tasks that were begun here. */
   readonly tasks = new Set<string>();
-  /** Tells it apart from the others of this process. */
-  readonly id = `mcp-${++opened}`;
-  /** Tells who is behind the connection apart from others, where the transport knows. */
-  readonly principal: string;
-  /** What calls go under that come from here, where the transport knows better than the client. */
-  readonly callerName: string | undefined;
+  /** Tells it apart from all others. */
+  readonly id = `mcp-${RUN}-${++opened}`;
+  /** Who is behind the connection. */
+  readonly principal: Principal;
 
-  constructor({ id, name }: Principal = OWNER) {
-    this.principal = id;
-    this.callerName = name;
+  constructor(principal: Principal = OWNER) {
+    this.principal = principal;
   }
 
   get revision(): Revision | undefined {

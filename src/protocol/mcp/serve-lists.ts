@@ -92,7 +92,7 @@ function inRounds<P extends { readonly _meta?: unknown }>(
   return door.inputRequired.serve({
     method,
     params,
-    principal: call.state.principal,
+    principal: call.state.principal.id,
     context,
     work,
   });

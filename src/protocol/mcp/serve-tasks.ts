@@ -48,9 +48,9 @@ export function serveTasks(door: McpDoor): Route<Connection>[] {
       METHODS.listTasks,
       ({ params, call }) => {
         const { principal, tasks } = call.state;
-        const known = [...tasks].filter((id) => door.tasks.has(id, principal));
+        const known = [...tasks].filter((id) => door.tasks.has(id, principal.id));
         const { page, next } = pageOf(known, params.cursor);
-        return { tasks: page.map((id) => legacyTask(door.tasks.get(id, principal))), ...next };
+        return { tasks: page.map((id) => legacyTask(door.tasks.get(id, principal.id))), ...next };
       },
       { eras: "legacy" },
     ),
@@ -78,7 +78,7 @@ function find(door: McpDoor, { client, params, call }: McpRequest<TaskParams>): 
   requireTasks(client);
   const isTheirs = isModern(client) || call.state.tasks.has(params.taskId);
   if (!isTheirs) throw RpcError.of(STANDARD.invalidParams, `no task has the id '${params.taskId}'`);
-  return door.tasks.get(params.taskId, call.state.principal);
+  return door.tasks.get(params.taskId, call.state.principal.id);
 }
 
 export function requireTasks(client: Client): void {

@@ -73,7 +73,7 @@ function callInRounds(
   return door.inputRequired.serve({
     method: "tools/call",
     params: params as unknown as JsonObject,
-    principal: call.state.principal,
+    principal: call.state.principal.id,
     context: new McpToolContext(client, call, params),
     work: (context) => run(door, request, context),
     ...(goOn === undefined ? {} : { goOn }),
@@ -96,7 +96,7 @@ function callAsTask(
       return callInRounds(door, request, (rounds, context) => {
         context.becomeTask();
         return promised(
-          door.tasks.start(call.state.principal, rounds, (reason) => context.stopped(reason)),
+          door.tasks.start(call.state.principal.id, rounds, (reason) => context.stopped(reason)),
         );
       });
     }
@@ -124,7 +124,7 @@ function begin(door: McpDoor, request: CallRequest, ttl: unknown): Task {
     return run(door, request, context);
   });
   const stop = (reason: Error): void => context.stopped(reason);
-  return door.tasks.start(call.state.principal, rounds, stop, ttl);
+  return door.tasks.start(call.state.principal.id, rounds, stop, ttl);
 }
 
 /** Calls the tool. Its answer is in the client's revision. */

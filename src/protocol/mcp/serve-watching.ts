@@ -47,10 +47,10 @@ async function listen(
   { client, params, call }: McpRequest<ListenParams>,
 ): Promise<JsonObject> {
   const { offer, tasks } = door;
-  const { principal } = call.state;
+  const { id: owner } = call.state.principal;
   const wanted = params.notifications;
   if (wanted.taskIds !== undefined) requireTasks(client);
-  const honoured = honour(wanted, (id) => tasks.has(id, principal));
+  const honoured = honour(wanted, (id) => tasks.has(id, owner));
   const tag = { _meta: { [META.subscriptionId]: JSON.parse(call.idText) as unknown } };
   const stops: (() => void)[] = [];
   void call.notify(EVENTS.acknowledged, { notifications: honoured, ...tag });
@@ -71,7 +71,7 @@ async function listen(
     const tell = (task: Task): void => tellOf(EVENTS.task, detailedTask(task))();
     stops.push(tasks.onChange((task) => void (ids.has(task.id) && tell(task))));
     // Whoever listens need not ask: what was before is told too.
-    for (const id of ids) tell(tasks.get(id, principal));
+    for (const id of ids) tell(tasks.get(id, owner));
   }
   try {
     await door.untilEnd(call);

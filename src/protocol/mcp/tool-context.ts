@@ -3,6 +3,7 @@ import type { LogLevel } from "../../base/log.ts";
 import type { Call } from "../../rpc/call.ts";
 import { type Method, method } from "../../rpc/method.ts";
 import { ROOM } from "../../wire/channel.ts";
+import type { Project } from "../../tool/project.ts";
 import { type Caller, CannotAsk, type Question, type ToolContext } from "../../tool/tool.ts";
 import { type Client, isModern, type JsonObject, metaOf } from "./client.ts";
 import type { Connection } from "./connection.ts";
@@ -16,7 +17,8 @@ export type Ask = (question: Question) => Promise<unknown>;
 /** What a tool may do while it runs, towards one MCP client. */
 export class McpToolContext implements ToolContext, StopListener {
   readonly caller: Caller;
-  readonly session: string;
+  readonly session?: string;
+  project?: Project | undefined;
   readonly #client: Client;
   #meta: JsonObject;
   #call: Call<Connection>;
@@ -28,8 +30,14 @@ export class McpToolContext implements ToolContext, StopListener {
   #isBehind = false;
 
   constructor(client: Client, call: Call<Connection>, params: unknown) {
-    this.caller = { door: "mcp", name: call.state.callerName ?? client.name };
-    this.session = call.state.id;
+    const { id, principal } = call.state;
+    const { name = client.name } = principal;
+    if (isModern(client)) {
+      this.caller = { door: "mcp", name, principal, client: `mcp ${principal.id} ${client.name}` };
+    } else {
+      this.caller = { door: "mcp", name, principal, client: id };
+      this.session = id;
+    }
     this.#client = client;
     this.#meta = metaOf(params);
     this.#call = call;

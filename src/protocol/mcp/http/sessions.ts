@@ -18,7 +18,7 @@ export class Sessions {
   /** The session of that id, for whoever began it. */
   find(id: string, principal: Principal): Session | undefined {
     const session = this.#sessions.get(id);
-    if (session?.connection.principal !== principal.id) return undefined;
+    if (session?.connection.principal.id !== principal.id) return undefined;
     session.touch();
     return session;
   }

@@ -54,7 +54,7 @@ export class SseSessions {
   ): void {
     const id = new URLSearchParams(request.url?.split("?")[1]).get("sessionId") ?? "";
     const session = this.#sessions.get(id);
-    if (session?.connection.principal !== principal.id) {
+    if (session?.connection.principal.id !== principal.id) {
       const why = "No session has this id: begin one with GET /sse";
       return refuse(response, 404, transportError(why, -32001));
     }
