@@ -118,7 +118,7 @@ export class BuiltInSession implements AgentSession {
     try {
       if (command === undefined) await this.#decide(speaker);
       const isForModel = command === undefined && this.#model.open !== undefined;
-      const tools = isForModel ? await this.#tools.gather(speaker) : NO_TOOLS;
+      const tools = isForModel ? await this.#tools.gather(speaker, turn.principal) : NO_TOOLS;
       const runner = this.#runner(turn, { speaker, files }, tools);
       if (isForModel) {
         return await this.#converse(turn, { speaker, files, runner });

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import type { Log } from "../base/log.ts";
+import type { Principal } from "../base/principal.ts";
 import type { AgentOpenOptions } from "../session/agent.ts";
 import type { Offer } from "../tool/offer.ts";
 import type { OpenServers, SessionServers } from "./session-servers.ts";
@@ -43,14 +44,14 @@ export class SessionTools implements AsyncDisposable {
     this.#offer?.then((offer) => offer.known()).catch(() => (this.#offer = undefined));
   }
 
-  /** What there is now. What is not there, though it should be, is reported once. */
-  async gather(speaker: Speaker): Promise<Map<string, AgentTool>> {
+  /** What there is now for a principal. What is not there, though it should be, is reported once. */
+  async gather(speaker: Speaker, principal: Principal): Promise<Map<string, AgentTool>> {
     const tools = new Map(BUILT_IN_TOOLS.map((tool) => [tool.name, tool]));
     const [servers, offer] = await Promise.all([this.#servers, this.#opened(speaker)]);
     await this.#briefly([servers?.known(), offer?.known()]);
     const left = [
-      ...(servers === undefined ? [] : addToolbox(tools, servers.tools)),
-      ...(offer === undefined ? [] : addToolbox(tools, offer.tools)),
+      ...(servers === undefined ? [] : addToolbox(tools, servers.tools, principal)),
+      ...(offer === undefined ? [] : addToolbox(tools, offer.tools, principal)),
     ];
     if (left.length > 0) {
       const says = `There is no room for ${left.length} tools, which the model is not offered`;
@@ -91,10 +92,10 @@ export class SessionTools implements AsyncDisposable {
   }
 
   async #open(session: AgentOpenOptions): Promise<SessionServers | undefined> {
-    const { mcpServers, sessionId, cwd, log } = session;
+    const { mcpServers, log } = session;
     if (mcpServers.length === 0) return undefined;
     try {
-      const servers = await this.#options.openServers?.(mcpServers, { sessionId, cwd, log });
+      const servers = await this.#options.openServers?.(mcpServers, session);
       // Begun now, so that they are there when the first prompt comes.
       servers?.known()?.catch(() => {});
       return servers;

@@ -28,6 +28,42 @@ export interface Principal {
 /** Whoever can start our programs or read our files: on stdio, on the owner's socket, with the owner's token. */
 export const OWNER: Principal = { id: "" };
 
+/** Everybody on this machine, where the gateway was told to ask nobody who they are. */
+export const ANYONE: Principal = {
+  id: "anyone",
+  scopes: ["tools", "sessions", "review", "dashboard"],
+};
+
+/** How the id of somebody begins for whom an authorization server vouches. */
+export const OAUTH_PREFIX = "oauth ";
+
 export function hasScope({ scopes }: Principal, scope: Scope): boolean {
   return scopes === undefined || scopes.includes(scope);
+}
+
+/** Whether it may see and use what others began. */
+export function mayUseAll(principal: Principal): boolean {
+  return principal.id === OWNER.id || hasScope(principal, "admin");
+}
+
+/** Why a principal may not do something, and how it could; undefined where it may. */
+export function scopeRefusal(principal: Principal, scope: Scope, what: string): string | undefined {
+  if (hasScope(principal, scope)) return undefined;
+  return `${what} needs the scope '${scope}', which ${nameOf(principal)} lacks. ${remedyFor(principal, scope)}`;
+}
+
+/** The same for what another limit of it does not reach. */
+export function limitRefusal(principal: Principal, what: string, option: string): string {
+  return `${nameOf(principal)} may not use ${what}. Make a token that may: trunkline token create NAME ${option}`;
+}
+
+function nameOf({ id, name }: Principal): string {
+  if (id === ANYONE.id) return "a client without a token";
+  return name === undefined ? "this token" : `'${name}'`;
+}
+
+function remedyFor({ id }: Principal, scope: Scope): string {
+  if (id === ANYONE.id) return "Send a token that has it: `trunkline serve` names the owner's.";
+  if (id.startsWith(OAUTH_PREFIX)) return `Add it to \`serve.oauth.grants\` of the configuration.`;
+  return `Make a token that has it: trunkline token create NAME --scope ${scope}`;
 }

@@ -49,6 +49,7 @@ export class ReviewsOffer implements AsyncDisposable {
       const { name } = definition;
       offer.tools.add({
         definition,
+        scope: "review",
         call: async (args, context) => (await this.#open()).call(name, args, context),
       });
     }
@@ -75,6 +76,7 @@ export class ReviewsOffer implements AsyncDisposable {
 
   #provider(): ResourceProvider {
     return {
+      scope: "review",
       list: () => {
         this.#beginSoon();
         return [MESSAGES];
@@ -176,7 +178,14 @@ export class ReviewsOffer implements AsyncDisposable {
       const message = "New message from lazygit";
       // Clients that go by MCP's own schema, which has no `message`, show `data` alone.
       const data = { file, line, thread, message };
-      this.#offer.notices.post({ level: "info", logger: "lazygit", message, data, isNews: true });
+      this.#offer.notices.post({
+        level: "info",
+        logger: "lazygit",
+        message,
+        data,
+        isNews: true,
+        scope: "review",
+      });
     }
   }
 }

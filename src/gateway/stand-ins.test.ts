@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { SampleContext } from "../../test/upstream/sample-context.ts";
+import { OWNER } from "../base/principal.ts";
 import { Offer } from "../tool/offer.ts";
 import type { Prompt } from "../tool/prompt.ts";
 import type { ResourceProvider } from "../tool/resource.ts";
@@ -136,7 +137,7 @@ describe("StandIns", () => {
     assert.deepEqual(await resources.list(), [{ uri: "x:1", name: "one" }]);
     assert.deepEqual(await resources.templates(), [{ uriTemplate: "x:{n}", name: "n" }]);
     assert.ok(await resources.read("x:1", new SampleContext()));
-    const [provider] = resources.providers;
+    const [provider] = resources.providersFor(OWNER);
     const completion = await provider?.complete?.("x:{n}", { name: "n", value: "" });
     assert.deepEqual(completion, { values: ["1"] });
     assert.equal(await house.changed(), 0);

@@ -2,7 +2,7 @@ import { realpathSync } from "node:fs";
 
 import { parseRemoteUrl, type RemoteUrl } from "../git/remote-url.ts";
 import type { RemoteAddress } from "../git/remotes.ts";
-import { glob } from "../tool/glob.ts";
+import { glob } from "../base/glob.ts";
 import type { Identity, MatchRule } from "./identity.ts";
 
 export type Confidence = "high" | "medium" | "low";

@@ -1,4 +1,5 @@
 import type { LogLevel } from "../base/log.ts";
+import type { Scope } from "../base/principal.ts";
 
 /** A message for people that belongs to no call. */
 export interface Notice {
@@ -10,6 +11,8 @@ export interface Notice {
   readonly message?: string;
   /** News that is worth telling also those who have not asked for messages. */
   readonly isNews?: boolean;
+  /** What a listener's token has to be good for; `tools` where it is left out. */
+  readonly scope?: Scope;
 }
 
 /**

@@ -1,6 +1,6 @@
 import { resolve, sep } from "node:path";
 
-import { glob } from "./glob.ts";
+import { glob } from "../base/glob.ts";
 import type { Project } from "./project.ts";
 import type { Arguments, Caller } from "./tool.ts";
 

@@ -1,3 +1,4 @@
+import type { Scope } from "../base/principal.ts";
 import type { ToolContext } from "./tool.ts";
 
 /** Something that can be read, by its URI. Members nobody here knows are kept. */
@@ -29,6 +30,8 @@ export interface ResourceResult {
 
 /** Where resources come from: a capability of ours or another server. */
 export interface ResourceProvider {
+  /** What a reader's token has to be good for; `tools` where it is left out. */
+  readonly scope?: Scope;
   list(): readonly ResourceDefinition[] | Promise<readonly ResourceDefinition[]>;
   templates?():
     | readonly ResourceTemplateDefinition[]

@@ -1,3 +1,4 @@
+import { OWNER, type Principal } from "../base/principal.ts";
 import { Announcement } from "./announcement.ts";
 import type {
   ResourceDefinition,
@@ -5,6 +6,7 @@ import type {
   ResourceResult,
   ResourceTemplateDefinition,
 } from "./resource.ts";
+import { mayHave } from "./tool-access.ts";
 import { CannotAsk, type ToolContext } from "./tool.ts";
 
 export type Report = (event: string, fields: Record<string, unknown>) => void;
@@ -33,12 +35,13 @@ export class Resources {
     };
   }
 
-  list(): Promise<ResourceDefinition[]> {
-    return this.#gather((provider) => provider.list());
+  /** What a principal may read. */
+  list(principal = OWNER): Promise<ResourceDefinition[]> {
+    return this.#gather(principal, (provider) => provider.list());
   }
 
-  templates(): Promise<ResourceTemplateDefinition[]> {
-    return this.#gather((provider) => provider.templates?.() ?? []);
+  templates(principal = OWNER): Promise<ResourceTemplateDefinition[]> {
+    return this.#gather(principal, (provider) => provider.templates?.() ?? []);
   }
 
   /**
@@ -47,7 +50,7 @@ export class Resources {
    */
   async read(uri: string, context: ToolContext): Promise<ResourceResult | undefined> {
     const failures: unknown[] = [];
-    for (const provider of [...this.#providers]) {
+    for (const provider of this.providersFor(context.caller.principal)) {
       try {
         const result = await provider.read(uri, context);
         if (result !== undefined) return result;
@@ -61,8 +64,8 @@ export class Resources {
     return undefined;
   }
 
-  get providers(): Iterable<ResourceProvider> {
-    return this.#providers;
+  providersFor(principal: Principal): ResourceProvider[] {
+    return [...this.#providers].filter(({ scope }) => mayHave(principal, scope));
   }
 
   /** For providers: which resources there are has changed. */
@@ -121,9 +124,10 @@ export class Resources {
   }
 
   async #gather<T>(
+    principal: Principal,
     ask: (provider: ResourceProvider) => readonly T[] | Promise<readonly T[]>,
   ): Promise<T[]> {
-    const lists = Array.from(this.#providers, async (provider) => {
+    const lists = this.providersFor(principal).map(async (provider) => {
       try {
         return await ask(provider);
       } catch (error) {

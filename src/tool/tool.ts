@@ -1,6 +1,6 @@
 import type { Stop } from "../base/stop.ts";
 import { hasBrand } from "../base/brand.ts";
-import type { Principal } from "../base/principal.ts";
+import type { Principal, Scope } from "../base/principal.ts";
 import type { LogLevel } from "../base/log.ts";
 import type { ToolSource } from "./approver.ts";
 import type { Project, ProjectUse } from "./project.ts";
@@ -45,6 +45,8 @@ export interface Tool {
   /** Of one that goes on as a task: what it asks first is asked before, as part of the call. */
   readonly asksFirst?: boolean;
   readonly limits?: ToolLimits;
+  /** What a caller's token has to be good for; `tools` where it is left out. */
+  readonly scope?: Scope;
   /** Set on a tool that works on a project: how a call says which one it means. */
   readonly project?: ProjectUse;
   /** Its arguments are checked where it runs, in the words of whoever runs it. */

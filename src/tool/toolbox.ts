@@ -1,6 +1,7 @@
 import { Deadlines } from "../base/deadlines.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { mask, maskText } from "../base/mask.ts";
+import { OWNER, type Principal } from "../base/principal.ts";
 import { RateLimiter } from "../base/rate-limiter.ts";
 import type { Approver } from "./approver.ts";
 import { argumentProblem } from "./argument-problem.ts";
@@ -11,6 +12,7 @@ import { LimitedContext } from "./limited-context.ts";
 import { Policy } from "./policy.ts";
 import { heldBecause, type HeldTool, Shelves } from "./shelves.ts";
 import { timestamp } from "./timestamp.ts";
+import { toolRefusal } from "./tool-access.ts";
 import {
   type Arguments,
   CannotAsk,
@@ -28,6 +30,8 @@ export interface ToolboxOptions {
   readonly approver?: Approver;
   /** Makes a tool for a name that nobody has offered: it can be called, but is not listed. */
   readonly fallback?: (name: string) => Tool | undefined;
+  /** Its tools are for whoever brought them: no token has to be good for them. */
+  readonly isPrivate?: boolean;
   /** Where a fault in a tool goes: its caller learns only that there was one. */
   readonly report?: (event: string, fields: Record<string, unknown>) => void;
 }
@@ -53,6 +57,7 @@ export class Toolbox {
   readonly #rates = new WeakMap<Tool, RateLimiter>();
   readonly #deadlines = new Deadlines();
   readonly #audit: Audit | undefined;
+  readonly #isPrivate: boolean;
   readonly #fallback: ((name: string) => Tool | undefined) | undefined;
   readonly #report: (event: string, fields: Record<string, unknown>) => void;
   policy: Policy;
@@ -61,6 +66,7 @@ export class Toolbox {
     this.policy = options.policy ?? new Policy();
     this.#shelves = new Shelves(options.approver);
     this.#audit = options.audit;
+    this.#isPrivate = options.isPrivate === true;
     this.#fallback = options.fallback;
     this.#report = options.report ?? (() => {});
   }
@@ -78,9 +84,11 @@ export class Toolbox {
     return this.#shelves.offered.get(name) ?? this.#fallback?.(name);
   }
 
-  /** In the order they were added, which stays the same between changes. */
-  list(): readonly Tool[] {
-    return this.#shelves.offered.list();
+  /** Those that a principal may call, in the order they were added, the same between changes. */
+  list(principal: Principal = OWNER): readonly Tool[] {
+    const all = this.#shelves.offered.list();
+    if (this.#isPrivate || principal === OWNER) return all;
+    return all.filter((tool) => toolRefusal(principal, tool) === undefined);
   }
 
   held(): readonly HeldTool[] {
@@ -102,6 +110,8 @@ export class Toolbox {
     const passage: Passage = { name, args, context, started: performance.now() };
     const tool = this.get(name);
     if (tool === undefined) return this.#missing(passage);
+    const refusal = this.#isPrivate ? undefined : toolRefusal(context.caller.principal, tool);
+    if (refusal !== undefined) return this.#refuse(passage, refusal);
     const { caller, project } = context;
     switch (this.policy.decide({ tool: name, args, caller, project })) {
       case "allow":

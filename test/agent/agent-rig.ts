@@ -7,6 +7,7 @@ import { BuiltInAgent, type BuiltInAgentOptions } from "../../src/agent/built-in
 import type { ProviderType } from "../../src/agent/models/provider.ts";
 import { Models } from "../../src/agent/models/models.ts";
 import { Log } from "../../src/base/log.ts";
+import { Stopper } from "../../src/base/stop.ts";
 import type {
   AgentOpenOptions,
   AgentSession,
@@ -74,6 +75,8 @@ export class AgentRig implements AsyncDisposable {
       sessionId: "6ba7b810-9dad-41d1-80b4-00c04fd430c8",
       cwd: this.cwd,
       additionalDirectories: [],
+      owner: "",
+      revoked: new Stopper(),
       mcpServers: [],
       history: undefined,
       chosen: {},

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 
 import { Ajv2020 } from "ajv/dist/2020.js";
 
+import { OWNER } from "../../src/base/principal.ts";
 import { Stopper } from "../../src/base/stop.ts";
 import type { ContentBlock, SessionUpdate, Turn, TurnClient } from "../../src/session/agent.ts";
 import type { PermissionOutcome, PermissionRequest } from "../../src/session/permission.ts";
@@ -51,6 +52,7 @@ export const REJECT: PermissionOutcome = {
 export class SampleTurn implements Turn {
   readonly id = crypto.randomUUID();
   readonly prompt: readonly ContentBlock[];
+  readonly principal = OWNER;
   readonly stopper = new Stopper();
   readonly stop = this.stopper;
   readonly client: TurnClient;

@@ -1,6 +1,5 @@
 import type { Log } from "../../base/log.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import { OWNER } from "../../base/principal.ts";
 import { Stopper } from "../../base/stop.ts";
 import { suggest } from "../../base/suggest.ts";
 import { ACP } from "../../rpc/codes.ts";
@@ -147,7 +146,7 @@ export class ToolRunner {
       stop,
       log,
       sessionId,
-      principal: turn.principal ?? OWNER,
+      principal: turn.principal,
       actsAs,
       show: (shown) => this.#update(call, shown),
       plan: (entries) => speaker.plan(entries),

@@ -1,3 +1,4 @@
+import type { Principal } from "../../base/principal.ts";
 import {
   CannotAsk,
   type Question,
@@ -14,12 +15,16 @@ const LONGEST_NAME = 64;
 const MOST_TOOLS = 128;
 
 /**
- * Adds every tool of a toolbox under a name that models can say. Those that there is no room for
- * are returned.
+ * Adds every tool of a toolbox that a principal may call, under a name that models can say. Those
+ * that there is no room for are returned.
  */
-export function addToolbox(tools: Map<string, AgentTool>, toolbox: Toolbox): string[] {
+export function addToolbox(
+  tools: Map<string, AgentTool>,
+  toolbox: Toolbox,
+  principal: Principal,
+): string[] {
   const left: string[] = [];
-  for (const tool of toolbox.list()) {
+  for (const tool of toolbox.list(principal)) {
     const name = freeName(tools, tool.definition.name);
     if (tools.size >= MOST_TOOLS) left.push(tool.definition.name);
     else tools.set(name, adapt(tool, name, toolbox));

@@ -1,5 +1,6 @@
 import type { Peer } from "../../rpc/peer.ts";
 import type { Notices } from "../../tool/notices.ts";
+import { mayHave } from "../../tool/tool-access.ts";
 import { ROOM } from "../../wire/channel.ts";
 import type { Connection } from "./connection.ts";
 import { isWanted, MCP_LEVELS } from "./log-levels.ts";
@@ -21,7 +22,8 @@ export function relayNotices(
   if (relaying.has(connection)) return;
   relaying.add(connection);
   let isBehind = false;
-  const stop = notices.on(({ level, logger, data, message, isNews = false }) => {
+  const stop = notices.on(({ level, logger, data, message, scope, isNews = false }) => {
+    if (!mayHave(connection.principal, scope)) return;
     if (isBehind || !(isNews || connection.hasSetLevel)) return;
     if (!isWanted(level, connection.client.logLevel)) return;
     const words = message === undefined ? {} : { message };

@@ -1,6 +1,9 @@
+import type { Principal } from "../../base/principal.ts";
 import { MCP, STANDARD } from "../../rpc/codes.ts";
 import type { Route } from "../../rpc/route.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
+import { mayHave } from "../../tool/tool-access.ts";
+import type { Prompt } from "../../tool/prompt.ts";
 import type { Completion } from "../../tool/resource.ts";
 import { isModern, type JsonObject } from "./client.ts";
 import type { Connection } from "./connection.ts";
@@ -19,16 +22,18 @@ export function serveLists(door: McpDoor): Route<Connection>[] {
   return [
     routes.serve(
       METHODS.listResources,
-      async ({ params }) => {
-        const { page, next } = pageOf(await offer.resources.list(), params.cursor);
+      async ({ params, call }) => {
+        const { principal } = call.state;
+        const { page, next } = pageOf(await offer.resources.list(principal), params.cursor);
         return { resources: page, ...next };
       },
       caching,
     ),
     routes.serve(
       METHODS.listTemplates,
-      async ({ params }) => {
-        const { page, next } = pageOf(await offer.resources.templates(), params.cursor);
+      async ({ params, call }) => {
+        const { principal } = call.state;
+        const { page, next } = pageOf(await offer.resources.templates(principal), params.cursor);
         return { resourceTemplates: page, ...next };
       },
       caching,
@@ -47,9 +52,10 @@ export function serveLists(door: McpDoor): Route<Connection>[] {
     ),
     routes.serve(
       METHODS.listPrompts,
-      async ({ params }) => {
+      async ({ params, call }) => {
         await offer.known();
-        const { page, next } = pageOf(offer.prompts.list(), params.cursor);
+        const prompts = mayHave(call.state.principal) ? offer.prompts.list() : [];
+        const { page, next } = pageOf(prompts, params.cursor);
         return { prompts: page.map(({ definition }) => definition), ...next };
       },
       caching,
@@ -57,7 +63,7 @@ export function serveLists(door: McpDoor): Route<Connection>[] {
     routes.serve(METHODS.getPrompt, (request) =>
       inRounds(door, request, "prompts/get", async (context) => {
         const { name, arguments: args = {} } = request.params;
-        const prompt = offer.prompts.get(name);
+        const prompt = promptFor(door, name, request.call.state.principal);
         if (prompt === undefined) {
           throw RpcError.of(STANDARD.invalidParams, `Unknown prompt: ${name}`);
         }
@@ -73,8 +79,13 @@ export function serveLists(door: McpDoor): Route<Connection>[] {
         return prompt.get(args, context);
       }),
     ),
-    routes.serve(METHODS.complete, async ({ params }) => {
-      const completion = (await complete(door, params)) ?? { values: [], total: 0, hasMore: false };
+    routes.serve(METHODS.complete, async ({ params, call }) => {
+      const { principal } = call.state;
+      const completion = (await complete(door, params, principal)) ?? {
+        values: [],
+        total: 0,
+        hasMore: false,
+      };
       return { completion: { ...completion, values: completion.values.slice(0, 100) } };
     }),
   ];
@@ -98,16 +109,24 @@ function inRounds<P extends { readonly _meta?: unknown }>(
   });
 }
 
-async function complete(door: McpDoor, params: CompleteParams): Promise<Completion | undefined> {
+function promptFor(door: McpDoor, name: string, principal: Principal): Prompt | undefined {
+  return mayHave(principal) ? door.offer.prompts.get(name) : undefined;
+}
+
+async function complete(
+  door: McpDoor,
+  params: CompleteParams,
+  principal: Principal,
+): Promise<Completion | undefined> {
   const { ref, argument, context } = params;
   const asked = {
     ...argument,
     ...(context?.arguments === undefined ? {} : { context: context.arguments }),
   };
   if (ref.type === "ref/prompt") {
-    return door.offer.prompts.get(ref.name ?? "")?.complete?.(asked);
+    return promptFor(door, ref.name ?? "", principal)?.complete?.(asked);
   }
-  for (const provider of door.offer.resources.providers) {
+  for (const provider of door.offer.resources.providersFor(principal)) {
     const completion = await provider.complete?.(ref.uri ?? "", asked);
     if (completion !== undefined) return completion;
   }

@@ -1,4 +1,8 @@
+import type { Principal } from "../../base/principal.ts";
+import { STANDARD } from "../../rpc/codes.ts";
 import type { Route } from "../../rpc/route.ts";
+import { RpcError } from "../../rpc/rpc-error.ts";
+import { mayHave } from "../../tool/tool-access.ts";
 import type { JsonObject } from "./client.ts";
 import type { Connection } from "./connection.ts";
 import type { McpDoor } from "./door.ts";
@@ -19,7 +23,10 @@ export function serveWatching(door: McpDoor): Route<Connection>[] {
     routes.serve(
       METHODS.subscribe,
       ({ params: { uri }, call }) => {
-        const { watches } = call.state;
+        const { watches, principal } = call.state;
+        if (!mayWatch(principal)) {
+          throw RpcError.of(STANDARD.invalidParams, "this token may not read resources");
+        }
         if (!watches.has(uri)) {
           const tell = (): void => void call.peer.notify(EVENTS.resourceUpdated, { uri });
           watches.set(uri, offer.resources.watch(uri, tell));
@@ -47,8 +54,10 @@ async function listen(
   { client, params, call }: McpRequest<ListenParams>,
 ): Promise<JsonObject> {
   const { offer, tasks } = door;
-  const { id: owner } = call.state.principal;
-  const wanted = params.notifications;
+  const { principal } = call.state;
+  const owner = principal.id;
+  const { resourceSubscriptions = [], ...others } = params.notifications;
+  const wanted = mayWatch(principal) ? { ...others, resourceSubscriptions } : others;
   if (wanted.taskIds !== undefined) requireTasks(client);
   const honoured = honour(wanted, (id) => tasks.has(id, owner));
   const tag = { _meta: { [META.subscriptionId]: JSON.parse(call.idText) as unknown } };
@@ -79,6 +88,11 @@ async function listen(
     for (const stop of stops) stop();
   }
   return tag;
+}
+
+/** Whether there is any resource that a principal might read. */
+function mayWatch(principal: Principal): boolean {
+  return mayHave(principal, "tools") || mayHave(principal, "review");
 }
 
 /** The part of what was wanted that there is. */

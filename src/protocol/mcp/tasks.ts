@@ -47,6 +47,15 @@ export class Tasks {
     return this.#tasks.get(id)?.owner === owner;
   }
 
+  /** Cancels and forgets what somebody has begun who is no longer let in. */
+  endOf(owner: string): void {
+    for (const [id, { task, owner: of }] of this.#tasks) {
+      if (of !== owner) continue;
+      task.cancel();
+      this.#tasks.delete(id);
+    }
+  }
+
   onChange(listener: (task: Task) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

@@ -92,6 +92,10 @@ export class LegacyRequests {
     this.#sessions.keepAlive();
   }
 
+  endOf(principal: string): void {
+    this.#sessions.endOf(principal);
+  }
+
   async close(grace: number): Promise<void> {
     await this.#sessions.close(grace);
   }

@@ -118,6 +118,14 @@ export class McpHttp {
     return handle(request, response, principal);
   }
 
+  /** Ends what somebody has begun who is no longer let in: sessions, calls and tasks. */
+  endOf(principal: string): void {
+    this.#options.door.tasks.endOf(principal);
+    this.#legacy.endOf(principal);
+    this.#modern.endOf(principal);
+    this.#sse.endOf(principal);
+  }
+
   /** Answers what is in flight for at most `grace` milliseconds, and ends every conversation. */
   async close(grace: number): Promise<void> {
     clearInterval(this.#timer);
@@ -138,8 +146,7 @@ export class McpHttp {
     response: ServerResponse,
   ): void {
     if ("principal" in found) {
-      const { principal: id, name } = found;
-      return this.#route(path, request, response, { id, name });
+      return this.#route(path, request, response, found.principal);
     }
     const { status, message, headers = {} } = found;
     return refuse(response, status, transportError(message), { headers });

@@ -8,7 +8,7 @@ import { RpcError } from "../../../rpc/rpc-error.ts";
 import { claimOf, claimsModern, unsupportedVersion } from "../client.ts";
 import { Connection } from "../connection.ts";
 import { mcpDialect } from "../dialect.ts";
-import type { Principal } from "../../../base/principal.ts";
+import { OWNER, type Principal } from "../../../base/principal.ts";
 import { MODERN } from "../revision.ts";
 import { headerProblem, paramHeaderProblem, versionMismatch } from "./check-headers.ts";
 import { ModernExchange } from "./modern-exchange.ts";
@@ -64,7 +64,7 @@ export class ModernRequests {
       if (mismatch !== undefined) return refuse(response, 400, mismatch, { id });
     }
     const exchange = new ModernExchange(response, this.#options.channelLimits);
-    const connection = principal.id === "" ? this.#connection : new Connection(principal);
+    const connection = principal === OWNER ? this.#connection : new Connection(principal);
     const peer = new Peer(exchange, connection, this.#peerOptions);
     void peer.accept(value, text);
     if (exchange.isAnswered) return undefined;
@@ -75,6 +75,12 @@ export class ModernRequests {
 
   keepAlive(): void {
     for (const exchange of this.#open.keys()) exchange.keepAlive();
+  }
+
+  endOf(principal: string): void {
+    for (const peer of this.#open.values()) {
+      if (peer.state.principal.id === principal) void peer.close(0);
+    }
   }
 
   async close(grace: number): Promise<void> {

@@ -1,5 +1,6 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 
+import type { Principal } from "../../../base/principal.ts";
 import type { PeerOptions } from "../../../rpc/peer-options.ts";
 import { type ChannelLimits, resolveChannelLimits } from "../../../wire/channel.ts";
 import type { JsonObject } from "../client.ts";
@@ -36,13 +37,9 @@ export const DEFAULT_MCP_HTTP_LIMITS: McpHttpLimits = {
 
 /** Who asks, or why that may not be. */
 export type Authorization =
+  | { readonly principal: Principal }
   | {
-      readonly principal: string;
-      /** What the calls go under; where it is left out, what the program calls itself. */
-      readonly name?: string | undefined;
-    }
-  | {
-      readonly status: 401 | 403 | 429 | 503;
+      readonly status: 400 | 401 | 403 | 429 | 503;
       readonly message: string;
       /** Such as `www-authenticate`. */
       readonly headers?: OutgoingHttpHeaders;

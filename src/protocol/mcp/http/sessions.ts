@@ -48,6 +48,13 @@ export class Sessions {
     }
   }
 
+  /** Ends the sessions of somebody, without waiting for what is in flight. */
+  endOf(principal: string): void {
+    for (const session of this.#sessions.values()) {
+      if (session.connection.principal.id === principal) void this.end(session);
+    }
+  }
+
   async close(grace: number): Promise<void> {
     await Promise.all(Array.from(this.#sessions.values(), (session) => this.end(session, grace)));
   }

@@ -68,6 +68,12 @@ export class SseSessions {
     for (const session of this.#sessions.values()) session.keepAlive();
   }
 
+  endOf(principal: string): void {
+    for (const { connection, peer } of this.#sessions.values()) {
+      if (connection.principal.id === principal) void peer.close(0);
+    }
+  }
+
   async close(grace: number): Promise<void> {
     await Promise.all(Array.from(this.#sessions.values(), ({ peer }) => peer.close(grace)));
   }

@@ -1,0 +1,54 @@
+import { realpathSync } from "node:fs";
+import { basename, dirname, join, resolve, sep } from "node:path";
+
+import { glob } from "./glob.ts";
+import type { Principal, PrincipalLimits } from "./principal.ts";
+
+type Named = "agents" | "tools" | "repositories";
+type Compiled = Partial<Record<Named, readonly ((text: string) => boolean)[]>>;
+
+/** Patterns are compiled once for each token, not for each call. */
+const compiled = new WeakMap<PrincipalLimits, Compiled>();
+
+export function mayUseTool({ limits }: Principal, tool: string): boolean {
+  return limits?.tools === undefined || fits(limits, "tools", tool);
+}
+
+export function mayUseAgent({ limits }: Principal, agent: string): boolean {
+  return limits?.agents === undefined || fits(limits, "agents", agent);
+}
+
+/** Whether one of a repository's addresses is among those that a principal may use. */
+export function mayUseRepository({ limits }: Principal, addresses: readonly string[]): boolean {
+  if (limits?.repositories === undefined) return true;
+  return addresses.some((address) => fits(limits, "repositories", address));
+}
+
+/** By where a path really leads: a link inside a folder may lead out of it. */
+export function mayUseFolder({ limits }: Principal, path: string): boolean {
+  if (limits?.folders === undefined) return true;
+  const real = realPath(path);
+  return limits.folders.some((folder) => isInside(real, realPath(folder)));
+}
+
+function fits(limits: PrincipalLimits, kind: Named, text: string): boolean {
+  let known = compiled.get(limits);
+  if (known === undefined) compiled.set(limits, (known = {}));
+  const patterns = (known[kind] ??= (limits[kind] ?? []).map(glob));
+  return patterns.some((isLike) => isLike(text));
+}
+
+function isInside(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
+}
+
+/** Of a path that is not there, as far as it is there. */
+function realPath(path: string): string {
+  const absolute = resolve(path);
+  try {
+    return realpathSync(absolute);
+  } catch {
+    const above = dirname(absolute);
+    return above === absolute ? absolute : join(realPath(above), basename(absolute));
+  }
+}
