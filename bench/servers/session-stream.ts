@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { PassThrough, type Readable } from "node:stream";
 
 import { Log } from "../../src/base/log.ts";
+import { OWNER } from "../../src/base/principal.ts";
 import { AcpDoor } from "../../src/protocol/acp/door.ts";
 import { AcpConversation } from "../../src/protocol/acp/serve.ts";
 import type { SessionUpdate, Turn } from "../../src/session/agent.ts";
@@ -130,6 +131,7 @@ function appendNothing(): () => Promise<void> {
 /** Somebody who looks on. */
 const onlooker: SessionClient = {
   name: "onlooker",
+  principal: OWNER,
   isGone: false,
   capabilities: {
     readTextFile: false,

@@ -33,15 +33,16 @@ export interface AgentProcess {
 
 /**
  * Somebody else's agent, as a program that speaks ACP on its standard streams. One process serves
- * all sessions of an identity; when it dies, the next prompt starts another, which takes them up
- * where it can.
+ * all sessions of one principal that act as the same identity; when it dies, the next prompt starts
+ * another, which takes them up where it can.
  */
 export class ExternalAgent implements Agent, AsyncDisposable {
   readonly name: string;
   readonly #options: ExternalAgentOptions;
-  /** By the name of whom they act as. */
+  /** By whose sessions they serve, and the name of whom they act as. */
   readonly #running = new Map<string, Promise<AgentProcess>>();
-  readonly #children = new Set<OwnedChild>();
+  /** Each with the id of the principal whose sessions it serves. */
+  readonly #children = new Map<OwnedChild, string>();
 
   constructor(options: ExternalAgentOptions) {
     this.name = options.name;
@@ -56,16 +57,17 @@ export class ExternalAgent implements Agent, AsyncDisposable {
   async open(options: AgentOpenOptions): Promise<ExternalSession> {
     const identity = await this.#options.actsAs?.(options.cwd);
     const session = new ExternalSession(this, { ...options, identity });
+    options.revoked.add({ stopped: () => this.#kill(options.owner) });
     await session.begin();
     return session;
   }
 
-  /** The process that acts as somebody, started if it is not there. */
-  process(identity: AgentIdentity | undefined): Promise<AgentProcess> {
-    const key = identity?.name ?? "";
+  /** The process for a principal's sessions that acts as somebody, started if it is not there. */
+  process(owner: string, identity: AgentIdentity | undefined): Promise<AgentProcess> {
+    const key = `${owner}\n${identity?.name ?? ""}`;
     const known = this.#running.get(key);
     if (known !== undefined) return known;
-    const running = this.#start(identity);
+    const running = this.#start(owner, identity);
     this.#running.set(key, running);
     const gone = (): void => {
       if (this.#running.get(key) === running) this.#running.delete(key);
@@ -75,13 +77,18 @@ export class ExternalAgent implements Agent, AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([...this.#children].map((child) => child.end()));
+    await Promise.all(Array.from(this.#children.keys(), (child) => child.end()));
     for (const running of this.#running.values()) {
       await (await running.catch(() => undefined))?.connection[Symbol.asyncDispose]();
     }
   }
 
-  async #start(identity: AgentIdentity | undefined): Promise<AgentProcess> {
+  /** Ends all that serves a principal, at once. */
+  #kill(owner: string): void {
+    for (const [child, of] of this.#children) if (of === owner) child.kill();
+  }
+
+  async #start(owner: string, identity: AgentIdentity | undefined): Promise<AgentProcess> {
     const { name, command, args = [], env, limits, log } = this.#options;
     const said = (line: string): void => log.info("agent.said", { agent: name, line });
     const base = { ...usualVariables(), ...env };
@@ -94,7 +101,7 @@ export class ExternalAgent implements Agent, AsyncDisposable {
         stderr: said,
       });
       started = child;
-      this.#children.add(child);
+      this.#children.set(child, owner);
       void child.exit.then(() => this.#children.delete(child));
       const sessions = new ExternalSessions();
       const channel = childChannel(child, { stray: said });

@@ -66,7 +66,7 @@ export class ExternalSession implements AgentSession {
 
   /** Begins at the agent, or takes up what was begun there. */
   async begin(): Promise<AgentProcess> {
-    const process = await this.#agent.process(this.#options.identity);
+    const process = await this.#agent.process(this.#options.owner, this.#options.identity);
     if (process === this.#process) return process;
     // Who prompts and who chooses may both find that the agent has died: it is begun once.
     if (this.#beginning !== undefined) {

@@ -1,5 +1,4 @@
-import type { Log } from "../base/log.ts";
-import type { McpServer } from "../session/agent.ts";
+import type { AgentOpenOptions, McpServer } from "../session/agent.ts";
 import type { Toolbox } from "../tool/toolbox.ts";
 
 /** The MCP servers that a session brings along, and their tools. */
@@ -19,5 +18,5 @@ export interface ServerStatus {
 
 export type OpenServers = (
   servers: readonly McpServer[],
-  options: { readonly sessionId: string; readonly cwd: string; readonly log: Log },
+  options: Pick<AgentOpenOptions, "sessionId" | "cwd" | "log" | "revoked">,
 ) => Promise<SessionServers>;

@@ -1,9 +1,11 @@
 import { join } from "node:path";
 
 import type { OpenServers } from "../agent/session-servers.ts";
+import type { Stop } from "../base/stop.ts";
 import type { McpServer } from "../session/agent.ts";
 import { Offer } from "../tool/offer.ts";
 import type { ToolboxOptions } from "../tool/toolbox.ts";
+import { openLink, type OpenLink } from "../upstream/link.ts";
 import type { UpstreamSettings } from "../upstream/settings.ts";
 import { type UpstreamTable, Upstreams } from "../upstream/upstreams.ts";
 import type { ChannelLimits } from "../wire/channel.ts";
@@ -18,12 +20,13 @@ export interface SessionServersOptions {
 /** The MCP servers that sessions bring along, as upstreams of each session alone. */
 export function sessionServers(options: SessionServersOptions): OpenServers {
   const { data, toolbox, channelLimits } = options;
-  return async (servers, { cwd, log }) => {
-    const offer = new Offer(toolbox);
+  return async (servers, { cwd, log, revoked }) => {
+    const offer = new Offer({ ...toolbox, isPrivate: true });
     const upstreams = new Upstreams({
       offer,
       folder: join(data, "session-servers"),
       log,
+      open: openUntil(revoked),
       ...(channelLimits === undefined ? {} : { channelLimits }),
     });
     await upstreams.configure(tableOf(servers, cwd));
@@ -38,6 +41,17 @@ export function sessionServers(options: SessionServersOptions): OpenServers {
         })),
       [Symbol.asyncDispose]: () => upstreams[Symbol.asyncDispose](),
     };
+  };
+}
+
+/** Has what is started end at once where the session's owner is no longer let in. */
+function openUntil(revoked: Stop): OpenLink {
+  return async (settings, events, limits) => {
+    const link = await openLink(settings, events, limits);
+    const listener = { stopped: () => link.kill?.() };
+    revoked.add(listener);
+    void link.ended?.then(() => revoked.remove(listener));
+    return link;
   };
 }
 

@@ -13,7 +13,7 @@ describe("SessionDesk", () => {
     const config = { data: folder.path } as House["config"];
     await using desk = await SessionDesk.open({ config });
     const rule = { workspace: "/w", subject: "execute npm install", decision: "allow" } as const;
-    await desk.rules.add({ ...rule, session: "s", by: "editor" });
+    await desk.rules.add({ ...rule, session: "s", by: "editor", principal: "" });
     const [kept] = await desk.rules.list();
     assert.equal(await desk.revoke(kept?.id ?? 0), true);
     assert.deepEqual(await desk.rules.list(), []);

@@ -18,6 +18,11 @@ export class LateSessions implements AsyncDisposable {
     return (await this.#opening).sessions;
   };
 
+  /** The sessions, if any was asked for. */
+  get opened(): Promise<Sessions> | undefined {
+    return this.#opening?.then(({ sessions }) => sessions);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     const opened = await this.#opening?.catch(() => undefined);
     await opened?.[Symbol.asyncDispose]();

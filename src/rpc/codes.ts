@@ -43,7 +43,11 @@ export const ACP = {
   toolDisabled: code(-31801, "Tool disabled", "The tool is switched off or held for review"),
   toolTimeout: code(-31802, "Tool timeout", "The tool took longer than its limit"),
   fileNotFound: code(-31700, "File not found", "No file is at this path"),
-  permissionDenied: code(-31701, "Permission denied", "The path may not be read or written"),
+  permissionDenied: code(
+    -31701,
+    "Permission denied",
+    "The path may not be read or written, or the token does not allow it",
+  ),
   fileTooLarge: code(-31702, "File too large", "The file is over the size limit"),
   mcpError: code(-31600, "MCP server error", "An MCP server answered with a failure"),
   mcpUnavailable: code(-31601, "MCP server unavailable", "An MCP server does not answer"),

@@ -23,6 +23,10 @@ export interface AgentOpenOptions {
   readonly cwd: string;
   /** Further folders that belong to the workspace, absolute. */
   readonly additionalDirectories: readonly string[];
+  /** The id of the principal whose session it is. Nobody else's work is done in the same process. */
+  readonly owner: string;
+  /** The owner is no longer let in: what was started for the session ends at once. */
+  readonly revoked: Stop;
   /** In today's form: stdio servers have no `type`, others `http` or `sse`. */
   readonly mcpServers: readonly McpServer[];
   /** What was said before, oldest first; undefined in a new session. */
@@ -95,9 +99,9 @@ export interface SessionModels {
 export interface Turn {
   readonly id: string;
   readonly prompt: readonly ContentBlock[];
+  /** Who prompted: what is done for it may reach no more than that principal may. */
+  readonly principal: Principal;
   readonly _meta?: Meta;
-  /** Who gave the prompt; the owner of the data folder where it is left out. */
-  readonly principal?: Principal | undefined;
   /** Somebody cancelled the turn, or the house shuts down. */
   readonly stop: Stop;
   /** What is said; resolves when it is stored and there is room for more. */

@@ -6,6 +6,8 @@ import type { PermissionKind, PermissionOutcome, PermissionRequest } from "./per
 export interface Answered {
   readonly outcome: PermissionOutcome;
   readonly by: string;
+  /** The id of who said it; undefined where nobody did. */
+  readonly principal?: string;
 }
 
 /**
@@ -61,8 +63,12 @@ export class PendingPermission {
 
   #answer(client: SessionClient, answer: unknown): void {
     const outcome = readOutcome(answer, this.request);
-    if (outcome === undefined) this.#failed(client);
-    else this.#end({ outcome, by: client.name }, "Another client has answered", client);
+    if (outcome === undefined) {
+      this.#failed(client);
+    } else {
+      const answered = { outcome, by: client.name, principal: client.principal.id };
+      this.#end(answered, "Another client has answered", client);
+    }
   }
 
   /** One that cannot answer leaves it to the others; where it was the only one, that is a no. */

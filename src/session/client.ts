@@ -5,8 +5,8 @@ import type { Stop } from "../base/stop.ts";
 export interface SessionClient {
   /** Its name for people. */
   readonly name: string;
-  /** Whom it works for; the owner of the data folder where it is left out. */
-  readonly principal?: Principal | undefined;
+  /** Who is behind it. */
+  readonly principal: Principal;
   readonly capabilities: ClientCapabilities;
   /** It is shown its own prompts like those of others, and how its turns begin and end. */
   readonly isEchoed?: boolean;

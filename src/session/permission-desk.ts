@@ -1,3 +1,5 @@
+import type { Principal } from "../base/principal.ts";
+import type { Turn } from "./agent.ts";
 import { type Answered, outcomeOf, PendingPermission } from "./ask-permission.ts";
 import type { Attendance } from "./attendance.ts";
 import type { PermissionKind, PermissionOutcome, PermissionRequest } from "./permission.ts";
@@ -26,10 +28,13 @@ export class PermissionDesk {
     this.#options = options;
   }
 
-  async ask(turnId: string, request: PermissionRequest): Promise<PermissionOutcome> {
+  async ask(
+    { id: turnId, principal }: Pick<Turn, "id" | "principal">,
+    request: PermissionRequest,
+  ): Promise<PermissionOutcome> {
     const { sessionId, attendance, transcript } = this.#options;
     const requestId = crypto.randomUUID();
-    const ruled = await this.#rule(request);
+    const ruled = await this.#rule(request, principal);
     await transcript.record({ kind: "permission", turnId, requestId, request });
     const pending = new PendingPermission(sessionId, request);
     const answered = ruled ?? (await attendance.ask(pending, () => pending.answered));
@@ -40,21 +45,29 @@ export class PermissionDesk {
     return outcome;
   }
 
-  async #rule(request: PermissionRequest): Promise<Answered | undefined> {
+  /** What the principal said once and for all whose turn it is. What others said is not theirs. */
+  async #rule(
+    request: PermissionRequest,
+    { id: principal }: Principal,
+  ): Promise<Answered | undefined> {
     const { rules, workspace } = this.#options;
     if (request.subject === undefined) return undefined;
-    const rule = await rules?.find(workspace, request.subject);
+    const rule = await rules?.find(workspace, request.subject, principal);
     if (rule === undefined) return undefined;
     const outcome = outcomeOf(request, rule.decision === "allow" ? ALLOW : REJECT);
     return outcome && { outcome, by: `rule ${rule.id}` };
   }
 
-  async #learn({ subject }: PermissionRequest, { outcome, by }: Answered): Promise<void> {
+  async #learn(
+    { subject }: PermissionRequest,
+    { outcome, by, principal }: Answered,
+  ): Promise<void> {
     const { rules, workspace, sessionId: session } = this.#options;
-    if (subject === undefined || outcome.outcome !== "selected") return;
+    if (subject === undefined || principal === undefined) return;
+    if (outcome.outcome !== "selected") return;
     if (!outcome.kind.endsWith("_always")) return;
     const decision = outcome.kind === "allow_always" ? "allow" : "reject";
-    await rules?.add({ workspace, subject, decision, session, by });
+    await rules?.add({ workspace, subject, decision, session, by, principal });
   }
 
   #audit({ subject, toolCall }: PermissionRequest, { outcome, by }: Answered): void {

@@ -1,5 +1,5 @@
 import { TrunklineError } from "../base/errors.ts";
-import type { Principal } from "../base/principal.ts";
+import { OWNER, type Principal } from "../base/principal.ts";
 import { Stopper } from "../base/stop.ts";
 import type { ContentBlock, Meta, SessionUpdate, Turn, TurnClient, TurnEnd } from "./agent.ts";
 import type { SessionClient } from "./client.ts";
@@ -60,8 +60,8 @@ export class RunningTurn implements Turn {
     if (options.timeout !== undefined) this.#watch(options.timeout);
   }
 
-  get principal(): Principal | undefined {
-    return this.prompter?.principal;
+  get principal(): Principal {
+    return this.prompter?.principal ?? OWNER;
   }
 
   get client(): TurnClient {

@@ -1,5 +1,6 @@
 import { TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
+import { type Stop, Stopper } from "../base/stop.ts";
 import type { AgentSession, SessionSettings, SessionUpdate, TurnClient, TurnEnd } from "./agent.ts";
 import { Audience } from "./audience.ts";
 import { clientServices } from "./client-services.ts";
@@ -41,6 +42,8 @@ export class Session implements TurnHost {
   readonly #permissions: PermissionDesk;
   readonly #notes: SessionNotes;
   readonly #turns: Turns;
+  /** Its owner is no longer let in. */
+  readonly #revoked = new Stopper();
   #agent: AgentSession | undefined;
   #lane: Promise<unknown> = Promise.resolve();
   #closing: Promise<void> | undefined;
@@ -79,6 +82,15 @@ export class Session implements TurnHost {
   /** For the registry: who works here from now on. */
   begin(agent: AgentSession): void {
     this.#agent = agent;
+  }
+
+  get revoked(): Stop {
+    return this.#revoked;
+  }
+
+  /** The id of the principal whose session it is. */
+  get owner(): string {
+    return this.notes.owner ?? "";
   }
 
   get notes(): Notes {
@@ -145,6 +157,11 @@ export class Session implements TurnHost {
     }
   }
 
+  /** Calls off what somebody prompted who is no longer let in. */
+  cancelFor(principal: string): void {
+    if (this.#turns.principal?.id === principal) this.cancel(NO_LONGER_LET_IN);
+  }
+
   /** Calls the running turn off, if there is one. */
   cancel(reason = "The turn was cancelled"): void {
     this.#turns.cancel(new TrunklineError("cancelled", reason));
@@ -181,10 +198,12 @@ export class Session implements TurnHost {
 
   /**
    * Ends what runs, lets go of the agent, and lets others open it. A turn that runs is cancelled
-   * where somebody wants it so, and interrupted where the house stops.
+   * where somebody wants it so, and interrupted where the house stops. Where its owner is no longer
+   * let in, what was started for it is not given time to end by itself.
    */
-  close(how: "wanted" | "stopping" = "wanted"): Promise<void> {
+  close(how: "wanted" | "stopping" | "revoked" = "wanted"): Promise<void> {
     if (how === "stopping") this.#turns.stop();
+    if (how === "revoked") this.#revoked.stop(new TrunklineError("closed", NO_LONGER_LET_IN));
     this.#closing ??= this.#close();
     return this.#closing;
   }
@@ -205,7 +224,7 @@ export class Session implements TurnHost {
   }
 
   askPermission(turn: RunningTurn, request: PermissionRequest): Promise<PermissionOutcome> {
-    return this.#permissions.ask(turn.id, request);
+    return this.#permissions.ask(turn, request);
   }
 
   /** What an update says of the session itself. */
@@ -230,6 +249,8 @@ export class Session implements TurnHost {
     await store.release(this.#key);
   }
 }
+
+const NO_LONGER_LET_IN = "Whoever began this is no longer let in";
 
 export function expired(id: string): SessionError {
   const next = "Open it with session/load or session/resume.";

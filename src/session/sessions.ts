@@ -1,6 +1,8 @@
 import { TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
-import type { Agent, McpServer, Meta } from "./agent.ts";
+import { limitRefusal, OWNER, type Principal } from "../base/principal.ts";
+import { mayUseAgent } from "../base/principal-limits.ts";
+import type { Agent, AgentOpenOptions, AgentSession, McpServer, Meta } from "./agent.ts";
 import type { SessionClient } from "./client.ts";
 import type { SessionLimits } from "./limits.ts";
 import { recoverTurn } from "./recover.ts";
@@ -41,6 +43,8 @@ const PAGE = 100;
 export class Sessions implements AsyncDisposable {
   readonly #options: SessionsOptions;
   readonly #open = new Map<string, Session>();
+  /** Those whose agent is not there yet. */
+  readonly #beginning = new Set<Session>();
   readonly #opening = new Map<string, Promise<Session>>();
   /** Those that are being put away: they cannot be opened before that is done. */
   readonly #closing = new Map<string, Promise<unknown>>();
@@ -57,14 +61,14 @@ export class Sessions implements AsyncDisposable {
     return this.#open.size;
   }
 
-  async create(place: Place, agentName?: string, owner = ""): Promise<Session> {
-    const agent = await this.#options.agent(agentName);
+  async create(place: Place, agentName?: string, principal = OWNER): Promise<Session> {
+    const agent = await this.#agentFor(agentName, principal);
     const id = crypto.randomUUID();
     const held = await this.#options.store.create({
       id,
       cwd: place.cwd,
       agent: agent.name,
-      notes: { directories: place.additionalDirectories, ...ownedBy(owner) },
+      notes: { directories: place.additionalDirectories, ...ownedBy(principal) },
     });
     try {
       return await this.#begin(held, agent, place, false);
@@ -99,10 +103,10 @@ export class Sessions implements AsyncDisposable {
   }
 
   /** Opens a session again, or gives the one that is open. */
-  async open(id: string, place: Place): Promise<Session> {
+  async open(id: string, place: Place, principal = OWNER): Promise<Session> {
     const session = this.#open.get(id);
     if (session !== undefined) return session;
-    const opening = this.#opening.get(id) ?? this.#reopen(id, place);
+    const opening = this.#opening.get(id) ?? this.#reopen(id, place, principal);
     this.#opening.set(id, opening);
     try {
       return await opening;
@@ -112,10 +116,10 @@ export class Sessions implements AsyncDisposable {
   }
 
   /** Begins a session with all that was said in another, up to an event. */
-  async fork(from: string, place: Place, upTo?: number, owner = ""): Promise<Session> {
+  async fork(from: string, place: Place, upTo?: number, principal = OWNER): Promise<Session> {
     const record = await this.#options.store.find(from);
     if (record === undefined || record.isDeleted) throw unknownSession(from);
-    const agent = await this.#options.agent(record.agent);
+    const agent = await this.#agentFor(record.agent, principal);
     const { chosen } = record.notes;
     const forked = {
       id: crypto.randomUUID(),
@@ -126,7 +130,7 @@ export class Sessions implements AsyncDisposable {
       notes: {
         directories: place.additionalDirectories,
         ...(chosen ? { chosen } : {}),
-        ...ownedBy(owner),
+        ...ownedBy(principal),
       },
     };
     const held = await this.#options.store.fork(from, forked, upTo);
@@ -173,6 +177,22 @@ export class Sessions implements AsyncDisposable {
     for (const session of this.#open.values()) session.detach(client);
   }
 
+  /**
+   * Ends what somebody began who is no longer let in: sessions, turns, and whatever processes were
+   * started for them. What was said stays.
+   */
+  async endOf(owner: string): Promise<void> {
+    const ends: Promise<void>[] = [];
+    for (const session of this.#beginning) {
+      if (session.owner === owner) ends.push(session.close("revoked"));
+    }
+    for (const [id, session] of this.#open) {
+      if (session.owner === owner) ends.push(this.#putAway(id, session, "revoked"));
+      else session.cancelFor(owner);
+    }
+    await Promise.allSettled(ends);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     clearInterval(this.#sweeper);
@@ -181,8 +201,12 @@ export class Sessions implements AsyncDisposable {
     this.#open.clear();
   }
 
-  async #putAway(id: string, session: Session): Promise<void> {
-    const closing = session.close();
+  async #putAway(
+    id: string,
+    session: Session,
+    how: "wanted" | "revoked" = "wanted",
+  ): Promise<void> {
+    const closing = session.close(how);
     this.#open.delete(id);
     this.#closing.set(id, closing);
     try {
@@ -192,11 +216,19 @@ export class Sessions implements AsyncDisposable {
     }
   }
 
-  async #reopen(id: string, place: Place): Promise<Session> {
+  /** Throws where the principal may not use that agent. */
+  async #agentFor(name: string | undefined, principal: Principal): Promise<Agent> {
+    const agent = await this.#options.agent(name);
+    if (mayUseAgent(principal, agent.name)) return agent;
+    const why = limitRefusal(principal, `the agent '${agent.name}'`, `--agent ${agent.name}`);
+    throw new SessionError("permission-denied", why);
+  }
+
+  async #reopen(id: string, place: Place, principal: Principal): Promise<Session> {
     await this.#closing.get(id)?.catch(() => {});
     const held = await this.#hold(id);
     try {
-      const agent = await this.#options.agent(held.record.agent);
+      const agent = await this.#agentFor(held.record.agent, principal);
       return await this.#begin(held, agent, place, true);
     } catch (error) {
       await this.#options.store.release(held.key);
@@ -223,9 +255,11 @@ export class Sessions implements AsyncDisposable {
     const session = new Session({ store, rules, limits, log, held, cwd, audit });
     const { notes } = held.record;
     if (typeof notes.turn === "string") await recoverTurn(store, session, notes.turn);
-    const worker = await agent.open({
+    const worker = await this.#openAgent(session, agent, {
       sessionId: session.id,
       cwd,
+      owner: session.owner,
+      revoked: session.revoked,
       additionalDirectories,
       mcpServers,
       history: isOld ? historyOf(store.read(session.id), session.last) : undefined,
@@ -239,6 +273,23 @@ export class Sessions implements AsyncDisposable {
     session.begin(worker);
     this.#open.set(session.id, session);
     return session;
+  }
+
+  /** Its owner may be shut out while the agent starts, which then has nobody to work for. */
+  async #openAgent(
+    session: Session,
+    agent: Agent,
+    options: AgentOpenOptions,
+  ): Promise<AgentSession> {
+    this.#beginning.add(session);
+    try {
+      const worker = await agent.open(options);
+      if (!session.revoked.signal.aborted) return worker;
+      await worker[Symbol.asyncDispose]();
+      throw expired(session.id);
+    } finally {
+      this.#beginning.delete(session);
+    }
   }
 
   #sweep(idle: number): void {
@@ -259,8 +310,8 @@ function readCursor(cursor: string): ListedSession {
   throw new TrunklineError("usage", `'params.cursor' is not one that was given: '${given}'`);
 }
 
-function ownedBy(owner: string): { owner?: string } {
-  return owner === "" ? {} : { owner };
+function ownedBy({ id }: Principal): { owner?: string } {
+  return id === OWNER.id ? {} : { owner: id };
 }
 
 export function unknownSession(id: string): SessionError {

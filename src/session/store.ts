@@ -60,6 +60,7 @@ export interface RuleStore {
   find(
     workspace: string,
     subject: string,
+    principal: string,
   ): Promise<{ readonly id: number; readonly decision: "allow" | "reject" } | undefined>;
   add(rule: {
     readonly workspace: string;
@@ -67,5 +68,7 @@ export interface RuleStore {
     readonly decision: "allow" | "reject";
     readonly session: string;
     readonly by: string;
+    /** The id of who said it: it holds for that principal alone. */
+    readonly principal: string;
   }): Promise<void>;
 }

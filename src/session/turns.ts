@@ -1,5 +1,6 @@
 import { TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
+import type { Principal } from "../base/principal.ts";
 import type { AgentSession, ContentBlock, Meta, TurnEnd } from "./agent.ts";
 import type { Audience } from "./audience.ts";
 import type { SessionClient } from "./client.ts";
@@ -52,6 +53,11 @@ export class Turns {
 
   get isRunning(): boolean {
     return this.#running !== undefined;
+  }
+
+  /** Who prompted the turn that runs. */
+  get principal(): Principal | undefined {
+    return this.#running?.principal;
   }
 
   /** Has the agent work on a prompt, until its turn is over. */

@@ -162,21 +162,26 @@ describe("SessionLog", () => {
 });
 
 describe("SessionRules", () => {
-  it("has the last word for each subject in each workspace, until it is revoked", async () => {
+  it("has the last word of each principal for each subject in each workspace, until it is revoked", async () => {
     await using folder = await SampleFolder.create();
     await using log = await SessionLog.open(folder.path);
     const rules = new SessionRules(log.database);
-    const rule = { workspace: "/a", subject: "run ls", session: "s1", by: "me" } as const;
-    await rules.add({ ...rule, decision: "allow" });
-    await rules.add({ ...rule, decision: "reject" });
-    await rules.add({ ...rule, workspace: "/b", decision: "allow" });
-    assert.equal((await rules.find("/a", "run ls"))?.decision, "reject");
-    assert.equal(await rules.find("/a", "run rm"), undefined);
-    const [mine] = await rules.list("/a");
-    assert.deepEqual([mine?.by, (await rules.list()).length], ["me", 2]);
+    const rule = { workspace: "/a", subject: "run ls", session: "s1" } as const;
+    const me = { by: "me", principal: "" };
+    await rules.add({ ...rule, ...me, decision: "allow" });
+    await rules.add({ ...rule, ...me, decision: "reject" });
+    await rules.add({ ...rule, ...me, workspace: "/b", decision: "allow" });
+    await rules.add({ ...rule, by: "ann", principal: "token ann", decision: "allow" });
+    assert.equal((await rules.find("/a", "run ls", ""))?.decision, "reject");
+    assert.equal((await rules.find("/a", "run ls", "token ann"))?.decision, "allow");
+    assert.equal(await rules.find("/b", "run ls", "token ann"), undefined);
+    assert.equal(await rules.find("/a", "run rm", ""), undefined);
+    const mine = (await rules.list("/a")).find(({ principal }) => principal === "");
+    assert.deepEqual([mine?.by, (await rules.list()).length], ["me", 3]);
     assert.equal(await rules.revoke(mine?.id ?? 0), true);
     assert.equal(await rules.revoke(mine?.id ?? 0), false);
-    assert.equal(await rules.find("/a", "run ls"), undefined);
+    assert.equal(await rules.find("/a", "run ls", ""), undefined);
+    assert.notEqual(await rules.find("/a", "run ls", "token ann"), undefined);
   });
 });
 

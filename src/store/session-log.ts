@@ -14,7 +14,7 @@ import {
   PAGES,
   readPages,
 } from "./session-pages.ts";
-import { RULES } from "./session-rules.ts";
+import { RULES, RULES_OF_PRINCIPALS } from "./session-rules.ts";
 
 /** What is known of a session beside what was said in it. */
 export interface SessionRecord {
@@ -68,6 +68,7 @@ const SESSION_MIGRATIONS = [
    CREATE INDEX session_updated ON session (updated DESC) WHERE deleted IS NULL;
    ${PAGES}
    ${RULES}`,
+  RULES_OF_PRINCIPALS,
 ];
 
 /** Characters that are read from the log at a time. */

@@ -10,6 +10,8 @@ export interface PermissionRule {
   /** Where it was said. */
   readonly session: string;
   readonly by: string;
+  /** The id of who said it, and for whom alone it holds; empty for the owner. */
+  readonly principal: string;
 }
 
 export const RULES = `CREATE TABLE permission_rule (
@@ -26,7 +28,20 @@ export const RULES = `CREATE TABLE permission_rule (
    CREATE UNIQUE INDEX permission_rule_in_force ON permission_rule (workspace, subject)
    WHERE revoked IS NULL;`;
 
-const COLUMNS = "id, workspace, subject, decision, created, session, said_by AS by";
+/** Rules of before belong to whoever the session did in which they were said. */
+export const RULES_OF_PRINCIPALS = `
+   ALTER TABLE permission_rule ADD COLUMN principal TEXT NOT NULL DEFAULT '';
+
+   UPDATE permission_rule SET principal = coalesce(
+     (SELECT json_extract(session.notes, '$.owner') FROM session
+      WHERE session.uuid = permission_rule.session), '');
+
+   DROP INDEX permission_rule_in_force;
+
+   CREATE UNIQUE INDEX permission_rule_in_force ON permission_rule (principal, workspace, subject)
+   WHERE revoked IS NULL;`;
+
+const COLUMNS = "id, workspace, subject, decision, created, session, said_by AS by, principal";
 
 /** The permissions that are remembered. One that is revoked stays on record. */
 export class SessionRules {
@@ -36,14 +51,14 @@ export class SessionRules {
     this.#database = database;
   }
 
-  find(workspace: string, subject: string): Promise<PermissionRule | undefined> {
+  find(workspace: string, subject: string, principal: string): Promise<PermissionRule | undefined> {
     return this.#database.read((database) => {
       const row = database
         .prepare(
           `SELECT ${COLUMNS} FROM permission_rule
-           WHERE workspace = ? AND subject = ? AND revoked IS NULL`,
+           WHERE principal = ? AND workspace = ? AND subject = ? AND revoked IS NULL`,
         )
-        .get(workspace, subject);
+        .get(principal, workspace, subject);
       return row as PermissionRule | undefined;
     });
   }
@@ -62,21 +77,22 @@ export class SessionRules {
 
   /** The last word counts. */
   async add(rule: Omit<PermissionRule, "id" | "created">): Promise<void> {
-    const { workspace, subject, decision, session, by } = rule;
+    const { workspace, subject, decision, session, by, principal } = rule;
     await this.#database.change((database) => {
       const now = Date.now();
       database
         .prepare(
           `UPDATE permission_rule SET revoked = ?
-           WHERE workspace = ? AND subject = ? AND revoked IS NULL`,
+           WHERE principal = ? AND workspace = ? AND subject = ? AND revoked IS NULL`,
         )
-        .run(now, workspace, subject);
+        .run(now, principal, workspace, subject);
       database
         .prepare(
-          `INSERT INTO permission_rule (workspace, subject, decision, created, session, said_by)
-           VALUES (?, ?, ?, ?, ?, ?)`,
+          `INSERT INTO permission_rule
+             (workspace, subject, decision, created, session, said_by, principal)
+           VALUES (?, ?, ?, ?, ?, ?, ?)`,
         )
-        .run(workspace, subject, decision, now, session, by);
+        .run(workspace, subject, decision, now, session, by, principal);
     });
   }
 

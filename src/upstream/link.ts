@@ -17,6 +17,8 @@ export interface Link {
   readonly ended?: Promise<string>;
   /** Ends what is at the other end, if that belongs to us. */
   end(): Promise<void>;
+  /** The same without giving it time. */
+  kill?(): void;
 }
 
 export interface LinkEvents {
@@ -54,6 +56,7 @@ async function startProgram(
       typeof exit === "number" ? `exited with code ${exit}` : `was ended by ${exit}`,
     ),
     end: () => child.end(),
+    kill: () => child.kill(),
   };
 }
 

@@ -1,4 +1,4 @@
-import type { Principal } from "../../base/principal.ts";
+import { mayUseAll, OWNER, type Principal } from "../../base/principal.ts";
 import { STANDARD } from "../../rpc/codes.ts";
 import type { Peer } from "../../rpc/peer.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
@@ -22,7 +22,7 @@ export type SendText = (text: string, sessionId: string) => Promise<void>;
 
 /** One client, from its connection to its end. */
 export class AcpConnection implements SessionClient {
-  readonly #principal: Principal | undefined;
+  readonly principal: Principal;
   #name = "client";
   #codec: Codec = V1;
   #isIntroduced = false;
@@ -32,26 +32,22 @@ export class AcpConnection implements SessionClient {
   #peer: Peer<AcpConnection> | undefined;
   #send: SendText = () => ROOM;
 
-  /** Without a principal it is whoever runs the program, and may use every session. */
-  constructor(principal?: Principal) {
-    this.#principal = principal;
+  constructor(principal: Principal = OWNER) {
+    this.principal = principal;
   }
 
   get name(): string {
-    return this.#principal?.name ?? this.#name;
-  }
-
-  get principal(): Principal | undefined {
-    return this.#principal;
+    return this.principal.name ?? this.#name;
   }
 
   /** Whose sessions it may use; undefined where that is everybody's. */
-  get owner(): string | undefined {
-    return this.#principal?.id;
+  get onlyOwner(): string | undefined {
+    return mayUseAll(this.principal) ? undefined : this.principal.id;
   }
 
   mayUse(owner = ""): boolean {
-    return this.#principal === undefined || this.#principal.id === owner;
+    const { onlyOwner } = this;
+    return onlyOwner === undefined || onlyOwner === owner;
   }
 
   get capabilities(): ClientCapabilities {

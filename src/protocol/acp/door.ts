@@ -27,6 +27,8 @@ export interface AcpDoorOptions {
   readonly info?: { readonly name: string; readonly version: string };
   /** Where a session works, when that is not simply where the client says. */
   readonly placeSession?: (params: NewSessionParams) => Promise<Place | undefined>;
+  /** The addresses of the repository that a folder is in, for clients that are limited to some. */
+  readonly addressesOf?: (folder: string) => Promise<readonly string[]>;
 }
 
 interface ServeOptions {
@@ -91,8 +93,8 @@ export class AcpDoor {
   /** The sessions, for a request about one of them. Those of others are not there for a client. */
   async about(id: string, client: AcpConnection): Promise<Sessions> {
     const sessions = await this.sessions();
-    const { owner } = client;
-    if (owner !== undefined && !(await sessions.isOf(id, owner))) throw unknownSession(id);
+    const { onlyOwner } = client;
+    if (onlyOwner !== undefined && !(await sessions.isOf(id, onlyOwner))) throw unknownSession(id);
     return sessions;
   }
 

@@ -1,4 +1,5 @@
 import { isAbsolutePath } from "../../base/check-parts.ts";
+import type { Principal } from "../../base/principal.ts";
 import { STANDARD } from "../../rpc/codes.ts";
 import type { Route } from "../../rpc/route.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
@@ -10,19 +11,17 @@ import { ours } from "./json-object.ts";
 import type { AcpDoor } from "./door.ts";
 import { normaliseServers } from "./mcp-servers.ts";
 import { type JsonObject, METHODS } from "./methods.ts";
+import { refuseFolders, refusePrograms } from "./refuse-place.ts";
 import type { NewSessionParams } from "./schema.gen.ts";
 
 /** Beginning, taking up and putting away conversations. */
 export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
   return [
     door.serve(METHODS.newSession, async (params, { state }) => {
-      const place = await placeOf(door, params);
+      const place = await placeOf(door, params, state.principal);
       const sessions = await door.sessions();
-      const session = await sessions.create(
-        place,
-        agentOf(params) ?? door.options.agent,
-        state.owner,
-      );
+      const agent = agentOf(params) ?? door.options.agent;
+      const session = await sessions.create(place, agent, state.principal);
       state.countEvents(params._meta);
       attachLater(session, state);
       return { sessionId: session.id, ...settingsOf(session) };
@@ -45,11 +44,11 @@ export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
       return { ...settingsOf(session), ...stateOf(session) };
     }),
     door.serve(METHODS.forkSession, async (params, { state }) => {
-      const place = await placeOf(door, params);
+      const place = await placeOf(door, params, state.principal);
       const { upTo } = ours(params._meta);
       const sessions = await door.about(params.sessionId, state);
       const last = typeof upTo === "number" ? upTo : undefined;
-      const session = await sessions.fork(params.sessionId, place, last, state.owner);
+      const session = await sessions.fork(params.sessionId, place, last, state.principal);
       attachLater(session, state);
       return { sessionId: session.id, ...settingsOf(session) };
     }),
@@ -58,7 +57,7 @@ export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
       const page = await sessions.list(
         cwd ? clean(cwd) : undefined,
         cursor ?? undefined,
-        state.owner,
+        state.onlyOwner,
       );
       return { ...page, sessions: page.sessions.map(infoOf) };
     }),
@@ -85,26 +84,34 @@ async function reopen(
   client: AcpConnection,
 ): Promise<Session> {
   const sessions = await door.about(params.sessionId, client);
-  return (
-    sessions.get(params.sessionId) ??
-    (await sessions.open(params.sessionId, await placeOf(door, params)))
-  );
+  const open = sessions.get(params.sessionId);
+  if (open !== undefined) return open;
+  const { principal } = client;
+  return sessions.open(params.sessionId, await placeOf(door, params, principal), principal);
 }
 
-async function placeOf(door: AcpDoor, params: NewSessionParams): Promise<Place> {
+async function placeOf(
+  door: AcpDoor,
+  params: NewSessionParams,
+  principal: Principal,
+): Promise<Place> {
   const { cwd, additionalDirectories, mcpServers, _meta } = params;
+  const servers = normaliseServers(mcpServers);
+  refusePrograms(servers, principal);
   const placed = await door.options.placeSession?.(params);
   if (placed !== undefined) return placed;
   // ACP message specification, "File Paths": absolute paths only.
   if (!isAbsolutePath(cwd)) {
     throw RpcError.of(STANDARD.invalidParams, "'params.cwd' must be an absolute path");
   }
-  return {
+  const place = {
     cwd: clean(cwd),
     additionalDirectories: additionalDirectories ?? [],
-    mcpServers: normaliseServers(mcpServers),
+    mcpServers: servers,
     meta: _meta ?? undefined,
   };
+  await refuseFolders(door, place, principal);
+  return place;
 }
 
 /** Two spellings of a folder are one workspace. */

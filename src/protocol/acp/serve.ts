@@ -9,7 +9,7 @@ import { SessionTrace } from "./session-trace.ts";
 export interface ConversationOptions {
   /** The door's, furnished. */
   readonly peer: PeerOptions<AcpConnection>;
-  /** Who is there; where the transport does not know, whoever runs the program. */
+  /** Who is there; the owner where the transport does not tell. */
   readonly principal?: Principal | undefined;
   /** How updates leave, where that is a way of their own for each session. */
   readonly send?: SendText;

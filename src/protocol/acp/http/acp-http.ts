@@ -58,6 +58,13 @@ export class AcpHttp {
     return say(response, 405, "/acp does not take this method");
   }
 
+  /** Ends the connections of somebody who is no longer let in. */
+  endOf(principal: string): void {
+    for (const [connection, conversation] of this.#connections.values()) {
+      if (connection.owner === principal) void conversation.close(0);
+    }
+  }
+
   async close(grace: number): Promise<void> {
     clearInterval(this.#timer);
     const open = [...this.#connections.values()];
