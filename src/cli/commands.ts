@@ -17,8 +17,10 @@ const serve: Command = {
   description:
     "Listens for MCP over HTTP on /mcp and for ACP over WebSocket on /acp. It shows its state to " +
     "people on /, to monitors on /healthz and /metrics. Stop it with Ctrl-C or SIGTERM.\n\n" +
-    "On an address that others can reach, such as 0.0.0.0, all who come have to show a token: make " +
-    "one with `trunkline token create`, or name an authorization server in `serve.oauth`.",
+    "All who come have to show a token, on this machine too: being here is not being you. Yours is " +
+    "in a file of the data folder that only you can read; `trunkline token create` makes others, " +
+    "and `serve.oauth` takes those of an authorization server. A browser comes in by a link that " +
+    "works once, which is shown at the start and by `trunkline open`.",
   options: {
     // No defaults here: the configuration has them, and may say otherwise.
     host: {
@@ -32,12 +34,16 @@ const serve: Command = {
       describe: "Port to listen on, instead of the configured one (4180); 0 picks a free one",
     },
     json: { type: "boolean", describe: "Print one JSON line with the addresses once it is ready" },
+    "no-auth": {
+      type: "boolean",
+      describe: "For development, on loopback alone: ask nobody on this machine for a token",
+    },
   },
   examples: [
     { run: "trunkline serve", explains: "Serve programs on this machine." },
     {
       run: "trunkline serve --host 0.0.0.0",
-      explains: "Serve other machines too, once there is a token.",
+      explains: "Serve other machines too.",
     },
     {
       run: "trunkline serve --port 0 --json",
@@ -45,6 +51,23 @@ const serve: Command = {
     },
   ],
   load: () => import("./serve.ts"),
+};
+
+const open: Command = {
+  name: "open",
+  summary: "Let a browser into the gateway that is running",
+  description:
+    "Prints a link that works once, within 15 minutes, and opens it where there is a screen. The " +
+    "browser is let in for 12 hours, or until `trunkline token rotate`.",
+  options: {
+    print: { type: "boolean", describe: "Only print the link" },
+    json: { type: "boolean", describe: "Only print the link, as JSON" },
+  },
+  examples: [
+    { run: "trunkline open", explains: "Open the gateway's page." },
+    { run: "trunkline open --print", explains: "For a browser on another screen." },
+  ],
+  load: () => import("./open.ts"),
 };
 
 const mcp: Command = {
@@ -165,6 +188,7 @@ export const PROGRAM: Command = {
   ],
   commands: [
     serve,
+    open,
     mcp,
     acp,
     session,

@@ -1,53 +1,62 @@
+import { announceGateway } from "../gateway/announce-gateway.ts";
 import { openBusBeside } from "../gateway/bus.ts";
 import { HttpServer } from "../gateway/http-server.ts";
 import { repairIdentities } from "../gateway/identities-repair.ts";
 import { openData } from "../gateway/open-data.ts";
 import { openTools } from "../gateway/open-tools.ts";
 import { untilSignal } from "../gateway/signals.ts";
-import { VERSION } from "../base/version.ts";
 import type { Invocation } from "./command.ts";
 import { openHouse } from "./open-house.ts";
+import { NO_AUTH_WARNING, serveWelcome } from "./serve-welcome.ts";
 
 /** Whoever pressed Ctrl-C is waiting. */
 const STOP_GRACE = 500;
 
+interface ServeValues {
+  readonly [name: string]: string | boolean | readonly string[] | undefined;
+  readonly json?: boolean;
+  readonly "no-auth"?: boolean;
+}
+
 /** `trunkline serve` */
-export async function run(invocation: Invocation): Promise<number> {
+export async function run(invocation: Invocation<ServeValues>): Promise<number> {
+  const { values, err } = invocation;
   const signalled = untilSignal();
   const house = await openHouse(invocation);
   openData(house.config.data);
   await using _repair = repairIdentities(house);
   await using tools = await openTools(house, { isLasting: true, hasOwnBus: true, isShared: true });
   await using _bus = await openBusBeside(house, tools.offer);
-  const server = await HttpServer.open(house, { offer: tools.offer });
-  const url = server.origin;
-  if (server.warning !== undefined) invocation.err(`trunkline: warning: ${server.warning}\n`);
-  const mcp = `${url}/mcp`;
-  const acp = `${url.replace("http", "ws")}/acp`;
-  if (invocation.values.json === true) {
-    const { pid } = process;
-    invocation.out(`${JSON.stringify({ ready: true, url, mcp, acp, pid })}\n`);
-  } else {
-    invocation.out(welcome(server.publicUrl ?? url, server.needsToken, invocation.color));
+  const noAuth = values["no-auth"] === true;
+  const server = await HttpServer.open(house, { offer: tools.offer, noAuth });
+  try {
+    using _announced = await announceGateway(house.config.data, server);
+    if (server.warning !== undefined) err(`trunkline: warning: ${server.warning}\n`);
+    if (noAuth) err(`trunkline: warning: ${NO_AUTH_WARNING}\n`);
+    await greet(server, invocation);
+    await signalled;
+  } finally {
+    await server.close(STOP_GRACE);
   }
-  await signalled;
-  await server.close(STOP_GRACE);
   return 0;
 }
 
-function welcome(url: string, needsToken: boolean, color: boolean): string {
-  const mcp = `${url}/mcp`;
-  const acp = `${url.replace("http", "ws")}/acp`;
-  const header = needsToken ? ` \\\n    --header "Authorization: Bearer TOKEN"` : "";
-  const bold = (text: string): string => (color ? `\x1b[1m${text}\x1b[22m` : text);
-  return `${bold(`Trunkline ${VERSION} is running.`)}
+async function greet(server: HttpServer, invocation: Invocation<ServeValues>): Promise<void> {
+  const { values, out, color, isTerminal } = invocation;
+  const { origin: url, tokenFile } = server;
+  if (values.json === true) {
+    const mcp = `${url}/mcp`;
+    const acp = `${url.replace("http", "ws")}/acp`;
+    const login = await server.loginLink();
+    const { pid } = process;
+    out(`${JSON.stringify({ ready: true, url, mcp, acp, pid, tokenFile, login })}\n`);
+    return;
+  }
+  // What is not read by a person may be kept for long: there is no link in it that lets anybody in.
+  const login = isTerminal ? await server.loginLink() : undefined;
+  out(serveWelcome({ ...addressesOf(server), tokenFile, login, color, noAuth: values["no-auth"] }));
+}
 
-  MCP      ${mcp}   for assistants
-  ACP      ${acp}     for editors
-  Status   ${url}/
-
-Next: connect an assistant, for example
-  claude mcp add --transport http trunkline ${mcp}${header}
-Stop with Ctrl-C.
-`;
+function addressesOf({ localUrl, publicUrl }: HttpServer): { url: string; publicUrl?: string } {
+  return { url: localUrl, ...(publicUrl === undefined ? {} : { publicUrl }) };
 }

@@ -1,6 +1,7 @@
 import { createInterface } from "node:readline";
 
 import { TrunklineError } from "../base/errors.ts";
+import { ownerTokenFor } from "../gateway/local-gateway.ts";
 import { type Attached, attachTo } from "../gateway/sessions-attach.ts";
 import { SessionDesk } from "../gateway/sessions-desk.ts";
 import type { Invocation } from "./command.ts";
@@ -18,14 +19,14 @@ export async function attach(invocation: Invocation<AttachValues>): Promise<numb
   const { values, positionals, env, cwd, out, err, color } = invocation;
   const house = await quietHouse(invocation);
   const place = await placeOf(house, positionals[0] ?? "", values.url !== undefined, cwd);
+  const way = await wayTo(house.config.data, values.url, env.TRUNKLINE_TOKEN);
   const text = new SessionText(color);
   const input = createInterface({ input: process.stdin });
   const lines = input[Symbol.asyncIterator]();
   const questions = new Questions(out);
   await using session = await attachTo(house, {
     ...place,
-    url: values.url,
-    token: env.TRUNKLINE_TOKEN,
+    ...way,
     update: (update) => out(text.update(update)),
     permit: async ({ toolCall, options }, signal) => {
       const { title = "May it go on?" } = toolCall as { title?: string };
@@ -54,6 +55,17 @@ export async function attach(invocation: Invocation<AttachValues>): Promise<numb
   if (code !== 0) complain("trunkline: The input ended while the agent waits for an answer.\n");
   isLeaving = true;
   return code;
+}
+
+/** A gateway of ours on this machine is sent our token; another, the one that was given. */
+async function wayTo(
+  data: string,
+  url: string | undefined,
+  token: string | undefined,
+): Promise<{ url?: string; token?: string }> {
+  if (url === undefined) return {};
+  if (token !== undefined) return { url, token };
+  return (await ownerTokenFor(data, url)) ?? { url };
 }
 
 async function say(

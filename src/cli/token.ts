@@ -1,5 +1,7 @@
 import { TrunklineError } from "../base/errors.ts";
-import { accessTokens } from "../gateway/access/open-access.ts";
+import type { Scope } from "../base/principal.ts";
+import { accessTokens, ownerTokenIn } from "../gateway/access/open-access.ts";
+import { expandPath } from "../gateway/config/locations.ts";
 import type { Invocation } from "./command.ts";
 import { printable } from "./printable.ts";
 import { quietHouse } from "./quiet-house.ts";
@@ -7,6 +9,9 @@ import { quietHouse } from "./quiet-house.ts";
 type Tokens = ReturnType<typeof accessTokens>;
 type Kept = ReturnType<Tokens["list"]>[number];
 type Printing = { readonly json?: boolean };
+
+/** What a token is good for when nobody says. */
+const LEAST: readonly Scope[] = ["tools"];
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
@@ -18,13 +23,23 @@ const UNITS: Readonly<Record<string, number>> = {
   y: 365 * DAY,
 };
 
+interface CreateValues {
+  readonly [name: string]: string | boolean | readonly string[] | undefined;
+  readonly json?: boolean;
+  readonly expires?: string;
+  readonly scope?: readonly Scope[];
+  readonly agent?: readonly string[];
+  readonly tool?: readonly string[];
+  readonly folder?: readonly string[];
+  readonly repo?: readonly string[];
+}
+
 /** `trunkline token create [NAME]` */
-export async function create(
-  invocation: Invocation<Printing & { readonly expires?: string }>,
-): Promise<number> {
+export async function create(invocation: Invocation<CreateValues>): Promise<number> {
   const { values, positionals, out, err } = invocation;
   const expires = values.expires === undefined ? undefined : expiryOf(values.expires);
-  const { token, kept } = await (await open(invocation)).create(positionals[0], expires);
+  const grant = { scopes: [...new Set(values.scope ?? LEAST)], ...limitsOf(invocation) };
+  const { token, kept } = await (await open(invocation)).create(positionals[0], grant, expires);
   if (values.json) {
     out(`${JSON.stringify({ token, ...shownOf(kept) }, null, 2)}\n`);
     return 0;
@@ -32,6 +47,7 @@ export async function create(
   out(`${token}\n`);
   const end = kept.expires === undefined ? "" : `, valid until ${timeOf(kept.expires)}`;
   err(`This is token '${kept.name}' (${kept.id})${end}. It is not shown again.\n`);
+  err(`It is good for ${grantWords(kept)}.\n`);
   err("Send it with every request: Authorization: Bearer TOKEN\n");
   return 0;
 }
@@ -56,8 +72,34 @@ export async function revoke(invocation: Invocation<Printing>): Promise<number> 
   return 0;
 }
 
+/** `trunkline token rotate` */
+export async function rotate(invocation: Invocation<Printing>): Promise<number> {
+  const { values, out } = invocation;
+  const owner = ownerTokenIn((await quietHouse(invocation)).config.data);
+  await owner.rotate();
+  const { path: tokenFile } = owner;
+  if (values.json) out(`${JSON.stringify({ tokenFile }, null, 2)}\n`);
+  else out(`The owner's token in '${printable(tokenFile)}' is a new one. The old opens nothing.\n`);
+  return 0;
+}
+
 async function open(invocation: Invocation): Promise<Tokens> {
   return accessTokens(await quietHouse(invocation));
+}
+
+/** What a token may reach, as far as that is limited. */
+function limitsOf({ values, cwd, env }: Invocation<CreateValues>): { limits?: object } {
+  const { agent: agents, tool: tools, repo: repositories } = values;
+  const folders = values.folder?.map((folder) => expandPath(folder, cwd, env));
+  const given = Object.entries({ agents, tools, folders, repositories });
+  const limits = Object.fromEntries(given.filter(([, list]) => list !== undefined));
+  return Object.keys(limits).length === 0 ? {} : { limits };
+}
+
+/** What a token is good for: "tools, review; agents: a". */
+function grantWords({ scopes, limits = {} }: Kept): string {
+  const lists = Object.entries(limits).map(([name, list]) => `${name}: ${list.join(", ")}`);
+  return printable([scopes.join(", "), ...lists].join("; "));
 }
 
 /** When a token expires that is to be valid for so long. */
@@ -72,20 +114,21 @@ function expiryOf(text: string): Date {
 }
 
 /** The hash would let nobody in, but nobody needs it either. */
-function shownOf({ id, name, created, expires, lastUsed }: Kept): object {
+function shownOf({ id, name, created, expires, lastUsed, scopes, limits }: Kept): object {
   const isExpired = expires !== undefined && !(Date.parse(expires) > Date.now());
-  return { id, name, created, expires, lastUsed, isExpired };
+  return { id, name, scopes, limits, created, expires, lastUsed, isExpired };
 }
 
 function table(tokens: readonly Kept[]): string {
   const rows = [
-    ["NAME", "ID", "CREATED", "EXPIRES", "LAST USED"],
+    ["NAME", "ID", "CREATED", "EXPIRES", "LAST USED", "GOOD FOR"],
     ...tokens.map((kept) => [
       kept.name,
       kept.id,
       timeOf(kept.created),
       expiryWords(kept),
       kept.lastUsed === undefined ? "never" : timeOf(kept.lastUsed),
+      grantWords(kept),
     ]),
   ];
   const widths = rows[0]?.map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));

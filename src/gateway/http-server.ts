@@ -16,19 +16,23 @@ import type { PeerOptions } from "../rpc/peer-options.ts";
 import { Offer } from "../tool/offer.ts";
 import type { Channel } from "../wire/channel.ts";
 import { WebSocketAcceptor } from "../wire/channel/websocket-acceptor.ts";
-import type { Admitted } from "./access/access.ts";
-import { Admission } from "./access/admission.ts";
+import type { Refused } from "./access/access.ts";
+import { Admission, type Entry } from "./access/admission.ts";
 import { allowOrigin, answerPreflight } from "./access/cors.ts";
-import { refuseForeign } from "./access/refuse-foreign.ts";
+import { Login, WELCOME } from "./access/login.ts";
+import { type Own, refuseForeign } from "./access/refuse-foreign.ts";
 import { clearTextWarning, resolveServing, type Serving } from "./access/serving.ts";
 import type { House } from "./house.ts";
 import { fail, refuseUpgrade, send } from "./http-answers.ts";
 import { createListener, listen } from "./listener.ts";
 import { Metrics } from "./metrics.ts";
+import { repositoryAddresses } from "./repository-addresses.ts";
 import { LateSessions } from "./sessions-late.ts";
 import { statusPage } from "./status-page.ts";
 
 export interface HttpServerOptions {
+  /** Nobody on this machine is asked who they are. */
+  readonly noAuth?: boolean;
   /** What is offered on /mcp. */
   readonly offer?: Offer;
   /** How /mcp is served. */
@@ -41,9 +45,11 @@ export interface HttpServerOptions {
 /** The gateway on HTTP: every door, and how it is. */
 export class HttpServer {
   readonly #server: Server;
-  readonly #scheme: string;
+  readonly #scheme: "http" | "https";
+  readonly #house: House;
   readonly #serving: Serving;
   readonly #admission: Admission;
+  readonly #login: Login;
   readonly #sockets: WebSocketAcceptor;
   readonly #clients = new Set<AcpConversation>();
   readonly #metrics = new Metrics();
@@ -55,8 +61,14 @@ export class HttpServer {
 
   private constructor(house: House, serving: Serving, options: HttpServerOptions) {
     const { limits } = house.config;
+    this.#house = house;
     this.#serving = serving;
-    this.#admission = new Admission(house, serving);
+    this.#admission = new Admission(house, {
+      serving,
+      own: () => this.#own,
+      ended: (principal) => this.#end(principal),
+    });
+    this.#login = new Login(this.#admission);
     const { resourceMetadata } = this.#admission;
     const offer = options.offer ?? new Offer();
     this.#mcp = new McpHttp({
@@ -64,7 +76,7 @@ export class HttpServer {
       door: new McpDoor({ offer }),
       channelLimits: limits,
       furnish: (door) => house.furnish(door),
-      authorize: (request, response) => this.#admission.admit(request, response),
+      authorize: (request, response) => this.#admission.admit(request, response, TOOLS),
       ...(resourceMetadata === undefined ? {} : { resourceMetadata }),
       onSession: (change) => {
         if (change === "opened") this.#metrics.connectionOpened("mcp");
@@ -72,7 +84,11 @@ export class HttpServer {
       },
     });
     this.#sessions = new LateSessions(house, { offer: async () => offer });
-    this.#acp = new AcpDoor({ sessions: this.#sessions.open, limits: limits.messages });
+    this.#acp = new AcpDoor({
+      sessions: this.#sessions.open,
+      limits: limits.messages,
+      addressesOf: repositoryAddresses,
+    });
     this.#acpOptions = house.furnish(this.#acp.peerOptions);
     this.#acpHttp = new AcpHttp({
       door: this.#acp,
@@ -96,8 +112,11 @@ export class HttpServer {
 
   /** Listens where the configuration says. */
   static async open(house: House, options: HttpServerOptions = {}): Promise<HttpServer> {
-    const server = new HttpServer(house, resolveServing(house.config), options);
+    const { noAuth = false } = options;
+    const server = new HttpServer(house, resolveServing(house.config, { noAuth }), options);
     try {
+      const replaced = await server.#admission.prepare();
+      if (replaced !== undefined) house.log.warn("access.owner-token", { says: replaced });
       await listen(server.#server, server.#serving);
     } catch (error) {
       await server.close(0);
@@ -122,9 +141,27 @@ export class HttpServer {
     return clearTextWarning(this.#serving);
   }
 
-  /** Whether all who come have to show a token. */
-  get needsToken(): boolean {
-    return this.#serving.isOpen;
+  /** The file that has the owner's token, and nothing else. */
+  get tokenFile(): string {
+    return this.#admission.tokenFile;
+  }
+
+  /** Where a browser on this machine, or wherever others are, reaches it. */
+  get browserUrl(): string {
+    return this.#serving.publicUrl ?? this.localUrl;
+  }
+
+  /** Where programs on this machine reach it, without a path. */
+  get localUrl(): string {
+    const { address } = this.#server.address() as AddressInfo;
+    const { scheme, port } = this.#own;
+    if (address === "0.0.0.0") return `${scheme}://127.0.0.1:${port}`;
+    return address === "::" ? `${scheme}://[::1]:${port}` : this.origin;
+  }
+
+  /** A link that lets a browser in, once. */
+  async loginLink(): Promise<string> {
+    return `${this.browserUrl}/login#${await this.#admission.codes.create()}`;
   }
 
   /** Takes no more, answers what is in flight for at most `grace` milliseconds, and ends. */
@@ -139,23 +176,44 @@ export class HttpServer {
     await this.#admission[Symbol.asyncDispose]();
   }
 
+  get #own(): Own {
+    const { port } = this.#server.address() as AddressInfo;
+    return { scheme: this.#scheme, port };
+  }
+
+  /** Ends what somebody has started who is no longer let in. */
+  #end(principal: string): void {
+    this.#mcp.endOf(principal);
+    this.#acpHttp.endOf(principal);
+    const ended = this.#sessions.opened?.then((sessions) => sessions.endOf(principal));
+    ended?.catch((error: unknown) => this.#house.log.error("access.not-ended", { error }));
+  }
+
   #handle(request: IncomingMessage, response: ServerResponse): void {
     const path = pathOf(request);
     const isMcp = this.#mcp.has(path);
     response.on("finish", () => this.#metrics.httpRequest(knownPath(path), response.statusCode));
-    const refusal = refuseForeign(request.headers, this.#serving);
+    const refusal = refuseForeign(request, this.#serving, this.#own);
     if (refusal !== undefined) {
-      return isMcp ? refuse(response, 403, transportError(refusal)) : fail(response, 403, refusal);
+      const { status, message } = refusal;
+      if (!isMcp) return fail(response, status, message);
+      return refuse(response, status, transportError(message));
     }
     allowOrigin(request, response);
     if (answerPreflight(request, response)) return undefined;
     // This door asks for itself who comes.
     if (isMcp) return this.#mcp.handle(path, request, response);
+    if (this.#login.has(path)) return this.#login.handle(path, request, response);
     if (isForAll(path)) return this.#route(path, request, response, OWNER);
-    return this.#admission.ask(request, response, {
-      admitted: (found) => this.#route(path, request, response, principalOf(found)),
-      refused: ({ status, message, headers }) => fail(response, status, message, headers),
-    });
+    const then = {
+      admitted: (principal: Principal) => this.#route(path, request, response, principal),
+      refused: ({ status, message, headers }: Refused) => {
+        const isWelcome = status === 401 && path === "/" && request.method === "GET";
+        if (isWelcome) WELCOME.send(response, status, headers);
+        else fail(response, status, message, headers);
+      },
+    };
+    return this.#admission.ask(request, response, then, ENTRIES[path]);
   }
 
   #route(
@@ -171,8 +229,7 @@ export class HttpServer {
       case "GET /metrics":
         return send(response, 200, "text/plain; version=0.0.4", this.#metrics.render());
       case "GET /": {
-        const page = statusPage(this.#serving.publicUrl ?? this.origin, this.#health());
-        return send(response, 200, "text/html; charset=utf-8", page);
+        return statusPage(this.browserUrl, this.#health()).send(response, 200);
       }
       default:
         return this.#unknown(path, response);
@@ -187,18 +244,21 @@ export class HttpServer {
 
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     socket.on("error", () => socket.destroy());
-    const refusal = refuseForeign(request.headers, this.#serving);
-    if (refusal !== undefined) return refuseUpgrade(socket, 403, refusal);
-    return this.#admission.ask(request, socket, {
-      admitted: (found) => {
-        if (pathOf(request) !== "/acp") return refuseUpgrade(socket, 404, "Connect to /acp");
+    const refusal = refuseForeign(request, this.#serving, this.#own);
+    if (refusal !== undefined) return refuseUpgrade(socket, refusal.status, refusal.message);
+    const path = pathOf(request);
+    const then = {
+      admitted: (principal: Principal) => {
+        if (path !== "/acp") return refuseUpgrade(socket, 404, "Connect to /acp");
         const headers = { "Acp-Connection-Id": crypto.randomUUID() };
         const accepted = this.#sockets.accept(request, socket, head, headers);
-        void accepted.then((channel) => this.#converse(channel, principalOf(found)));
+        void accepted.then((channel) => this.#converse(channel, principal));
         return undefined;
       },
-      refused: ({ status, message, headers }) => refuseUpgrade(socket, status, message, headers),
-    });
+      refused: ({ status, message, headers }: Refused) =>
+        refuseUpgrade(socket, status, message, headers),
+    };
+    return this.#admission.ask(request, socket, then, ENTRIES[path]);
   }
 
   async #converse(channel: Channel<string>, principal: Principal): Promise<void> {
@@ -224,7 +284,20 @@ export class HttpServer {
   }
 }
 
-const PATHS = new Set(["/mcp", "/sse", "/messages", "/acp", "/healthz", "/metrics", "/"]);
+const PATHS = new Set([
+  ...["/mcp", "/sse", "/messages", "/acp"],
+  ...["/healthz", "/metrics", "/", "/login", "/logout"],
+]);
+
+/** Whoever may do anything with tools finds at this door what that is. */
+const TOOLS: Entry = { scopes: ["tools", "review"], what: "MCP" };
+
+/** What a token has to be good for, by path. */
+const ENTRIES: Readonly<Record<string, Entry>> = {
+  "/acp": { scopes: ["sessions"], what: "ACP", takesRaw: true },
+  "/metrics": { scopes: ["dashboard"], what: "/metrics" },
+  "/": { scopes: ["dashboard"], what: "This page" },
+};
 
 /** A label for a counter: what strangers make up must not become one each. */
 function knownPath(path: string): string {
@@ -234,10 +307,6 @@ function knownPath(path: string): string {
 /** What monitors look at, and where clients look for who could let them in. */
 function isForAll(path: string): boolean {
   return path === "/healthz" || path.startsWith("/.well-known/");
-}
-
-function principalOf({ principal, name }: Admitted): Principal {
-  return { id: principal, name };
 }
 
 function pathOf(request: IncomingMessage): string {

@@ -104,7 +104,9 @@ async function there({ url = "", token }: AttachOptions): Promise<Channel<string
     return webSocketChannel(socket);
   } catch (error) {
     const { message } = error as Error;
-    const next = "Is `trunkline serve` running there?";
+    const next = / 40[13]$/.test(message)
+      ? "It asks for a token: set TRUNKLINE_TOKEN."
+      : "Is `trunkline serve` running there?";
     throw new TrunklineError("unavailable", `Cannot connect to '${url}': ${message}. ${next}`, {
       cause: error,
     });

@@ -7,13 +7,14 @@ import { promisify } from "node:util";
 import { AccessTokens } from "./access-tokens.ts";
 import { SampleFolder } from "./sample-folder.ts";
 
+const TOOLS = { scopes: ["tools"] } as const;
 const MODULE = JSON.stringify(new URL("access-tokens.ts", import.meta.url).href);
 
 describe("AccessTokens", { timeout: 30_000 }, () => {
   it("knows a token again, and keeps nothing that could be used", async () => {
     await using folder = await SampleFolder.create();
     await using tokens = new AccessTokens(folder.path);
-    const { token, kept } = await tokens.create("laptop");
+    const { token, kept } = await tokens.create("laptop", TOOLS);
     assert.match(token, /^tlk_[\w-]{43}$/);
     assert.equal(tokens.use(token)?.id, kept.id);
     assert.equal(tokens.use(`${token}x`), undefined);
@@ -29,12 +30,11 @@ describe("AccessTokens", { timeout: 30_000 }, () => {
     await using folder = await SampleFolder.create();
     let now = Date.parse("2030-01-01T00:00:00Z");
     await using tokens = new AccessTokens(folder.path, { now: () => now });
-    const { token, kept } = await tokens.create("short", new Date(now + 1000));
+    const { token, kept } = await tokens.create("short", TOOLS, new Date(now + 1000));
     assert.equal(tokens.use(token)?.name, "short");
     now += 1000;
     assert.equal(tokens.use(token), undefined);
     assert.equal(tokens.isLive(kept.id), false);
-    assert.equal(tokens.hasLive, false);
     assert.equal(tokens.list().length, 1);
     const wrong = { tokens: [{ ...kept, expires: "soon" }] };
     await writeFile(tokens.path, JSON.stringify(wrong));
@@ -44,9 +44,9 @@ describe("AccessTokens", { timeout: 30_000 }, () => {
   it("forgets a token by its name, its id or its text, never by its hash", async () => {
     await using folder = await SampleFolder.create();
     await using tokens = new AccessTokens(folder.path);
-    const a = await tokens.create("a");
-    const b = await tokens.create("b");
-    const c = await tokens.create("c");
+    const a = await tokens.create("a", TOOLS);
+    const b = await tokens.create("b", TOOLS);
+    const c = await tokens.create("c", TOOLS);
     await assert.rejects(tokens.revoke(a.kept.sha256), { code: "not-found" });
     await tokens.revoke("a");
     await tokens.revoke(b.kept.id);
@@ -58,8 +58,8 @@ describe("AccessTokens", { timeout: 30_000 }, () => {
   it("does not repeat a secret that was put in the wrong place", async () => {
     await using folder = await SampleFolder.create();
     await using tokens = new AccessTokens(folder.path);
-    const { token } = await tokens.create("a");
-    for (const attempt of [() => tokens.revoke(`${token}x`), () => tokens.create(token)]) {
+    const { token } = await tokens.create("a", TOOLS);
+    for (const attempt of [() => tokens.revoke(`${token}x`), () => tokens.create(token, TOOLS)]) {
       const error = await attempt().then(
         () => assert.fail("it was accepted"),
         (caught: Error) => caught,
@@ -71,26 +71,25 @@ describe("AccessTokens", { timeout: 30_000 }, () => {
   it("refuses names that are taken, or could be mistaken for something else", async () => {
     await using folder = await SampleFolder.create();
     await using tokens = new AccessTokens(folder.path);
-    await tokens.create("a");
-    await assert.rejects(tokens.create("a"), /There is a token 'a' already.*token revoke a/);
+    await tokens.create("a", TOOLS);
+    await assert.rejects(tokens.create("a", TOOLS), /There is a token 'a' already.*token revoke a/);
     for (const name of ["", "a b", "-x", "0123abcd", "tlk_x", "x".repeat(65), "a@b", "é"]) {
-      await assert.rejects(tokens.create(name), { code: "usage" }, name);
+      await assert.rejects(tokens.create(name, TOOLS), { code: "usage" }, name);
     }
-    assert.equal((await tokens.create()).kept.name, "token-1");
-    assert.equal((await tokens.create()).kept.name, "token-2");
+    assert.equal((await tokens.create(undefined, TOOLS)).kept.name, "token-1");
+    assert.equal((await tokens.create(undefined, TOOLS)).kept.name, "token-2");
   });
 
   it("goes by what another process has written, at once", async () => {
     await using folder = await SampleFolder.create();
     await using running = new AccessTokens(folder.path);
-    assert.equal(running.hasLive, false);
     await using other = new AccessTokens(folder.path);
-    const { token, kept } = await other.create("a");
+    const { token, kept } = await other.create("a", TOOLS);
     assert.equal(running.use(token)?.name, "a");
     await other.revoke("a");
     assert.equal(running.use(token), undefined);
     assert.equal(running.isLive(kept.id), false);
-    const again = await other.create("a");
+    const again = await other.create("a", TOOLS);
     assert.equal(running.use(token), undefined);
     assert.equal(running.use(again.token)?.name, "a");
     await rm(running.path);
@@ -102,7 +101,7 @@ describe("AccessTokens", { timeout: 30_000 }, () => {
     const script = `
       const { AccessTokens } = await import(${MODULE});
       const tokens = new AccessTokens(${JSON.stringify(folder.path)});
-      for (let n = 0; n < 10; n++) await tokens.create(process.argv[1] + n);
+      for (let n = 0; n < 10; n++) await tokens.create(process.argv[1] + n, { scopes: ["tools"] });
       await tokens.revoke(process.argv[1] + "0");`;
     const run = (name: string) =>
       promisify(execFile)(process.execPath, ["--input-type=module", "-e", script, name]);
@@ -115,11 +114,35 @@ describe("AccessTokens", { timeout: 30_000 }, () => {
     assert.deepEqual(await readdir(folder.path), ["access-tokens.json", "access-tokens.json.lock"]);
   });
 
+  it("keeps what a token is good for, and gives those of before what they could do then", async () => {
+    await using folder = await SampleFolder.create();
+    await using tokens = new AccessTokens(folder.path);
+    const limits = { agents: ["a"], folders: ["/srv"] };
+    const { token } = await tokens.create("a", { scopes: ["sessions"], limits });
+    assert.deepEqual(tokens.use(token)?.scopes, ["sessions"]);
+    assert.deepEqual(tokens.use(token)?.limits, limits);
+    const file = JSON.parse(await readFile(tokens.path, "utf8")) as { tokens: object[] };
+    const { scopes: _, limits: __, ...old } = file.tokens[0] as Record<string, unknown>;
+    await writeFile(tokens.path, JSON.stringify({ tokens: [old] }));
+    const all = ["tools", "sessions", "programs", "review", "dashboard"];
+    assert.deepEqual(tokens.use(token)?.scopes, all);
+    for (const wrong of [
+      { scopes: ["root"] },
+      { scopes: "tools" },
+      { limits: { hosts: [] } },
+      { limits: { tools: "x" } },
+    ]) {
+      await writeFile(tokens.path, JSON.stringify({ tokens: [{ ...old, ...wrong }] }));
+      assert.throws(() => tokens.use(token), { code: "config" }, JSON.stringify(wrong));
+    }
+    await writeFile(tokens.path, `{"tokens":[]}`);
+  });
+
   it("writes when a token was used, later and all at once", async () => {
     await using folder = await SampleFolder.create();
     const tokens = new AccessTokens(folder.path);
-    const { token } = await tokens.create("a");
-    const gone = await tokens.create("gone");
+    const { token } = await tokens.create("a", TOOLS);
+    const gone = await tokens.create("gone", TOOLS);
     const { mtimeNs } = await stat(tokens.path, { bigint: true });
     for (let n = 0; n < 100; n++) tokens.use(token);
     tokens.use(gone.token);
@@ -135,7 +158,7 @@ describe("AccessTokens", { timeout: 30_000 }, () => {
   it("writes it by itself after a while", async () => {
     await using folder = await SampleFolder.create();
     await using tokens = new AccessTokens(folder.path, { noteAfter: 1 });
-    const { token } = await tokens.create("a");
+    const { token } = await tokens.create("a", TOOLS);
     tokens.use(token);
     const isNoted = () => tokens.list()[0]?.lastUsed !== undefined;
     while (!isNoted()) await new Promise((resolve) => setTimeout(resolve, 5));
@@ -144,14 +167,14 @@ describe("AccessTokens", { timeout: 30_000 }, () => {
   it("lets nobody in while its file cannot be read", async () => {
     await using folder = await SampleFolder.create();
     await using tokens = new AccessTokens(folder.path);
-    const { token } = await tokens.create("a");
+    const { token } = await tokens.create("a", TOOLS);
     const good = await readFile(tokens.path, "utf8");
     for (const text of ["", "{", "null", "[]", `{"tokens":{}}`, `{"tokens":[{"id":"x"}]}`]) {
       await writeFile(tokens.path, text);
       for (let times = 0; times < 2; times++) {
         assert.throws(() => tokens.use(token), { code: "config" }, text);
       }
-      await assert.rejects(tokens.create("b"), { code: "config" });
+      await assert.rejects(tokens.create("b", TOOLS), { code: "config" });
       assert.equal(await readFile(tokens.path, "utf8"), text);
     }
     await writeFile(tokens.path, good);
@@ -166,7 +189,6 @@ describe("AccessTokens", { timeout: 30_000 }, () => {
     await using folder = await SampleFolder.create();
     await writeFile(folder.path, "");
     const tokens = new AccessTokens(folder.path);
-    assert.equal(tokens.hasLive, false);
-    await assert.rejects(tokens.create("a"), /Cannot write '.*access-tokens\.json'/);
+    await assert.rejects(tokens.create("a", TOOLS), /Cannot write '.*access-tokens\.json'/);
   });
 });

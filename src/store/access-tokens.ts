@@ -5,12 +5,13 @@ import { join } from "node:path";
 import { TrunklineError } from "../base/errors.ts";
 import {
   type AccessToken,
+  type Grant,
   hashToken,
-  isAccessToken,
   isExpired,
   nameProblem,
   newToken,
   newTokenId,
+  readAccessToken,
   TOKEN_PREFIX,
 } from "./access-token.ts";
 import { replaceFile } from "./replace-file.ts";
@@ -60,11 +61,6 @@ export class AccessTokens implements AsyncDisposable {
     return this.#tokens;
   }
 
-  /** Whether any token would let somebody in now. */
-  get hasLive(): boolean {
-    return this.list().some((token) => !isExpired(token, this.#now()));
-  }
-
   isLive(id: string): boolean {
     const token = this.list().find((each) => each.id === id);
     return token !== undefined && !isExpired(token, this.#now());
@@ -83,7 +79,8 @@ export class AccessTokens implements AsyncDisposable {
 
   /** Makes a token. Its text is nowhere but in what this resolves to. */
   async create(
-    name?: string,
+    name: string | undefined,
+    { scopes, limits }: Grant,
     expires?: Date,
   ): Promise<{ readonly token: string; readonly kept: AccessToken }> {
     const problem = name === undefined ? undefined : nameProblem(name);
@@ -106,6 +103,8 @@ export class AccessTokens implements AsyncDisposable {
         sha256: hashToken(token),
         created: new Date(this.#now()).toISOString(),
         ...(expires === undefined ? {} : { expires: expires.toISOString() }),
+        scopes,
+        ...(limits === undefined ? {} : { limits }),
       };
       return { tokens: [...tokens, made], result: made };
     });
@@ -200,10 +199,11 @@ export class AccessTokens implements AsyncDisposable {
       throw this.#broken("it is not JSON", error);
     }
     const tokens = value?.tokens;
-    if (!Array.isArray(tokens) || !tokens.every(isAccessToken)) {
+    const read = Array.isArray(tokens) ? tokens.map(readAccessToken) : [undefined];
+    if (!read.every((token) => token !== undefined)) {
       throw this.#broken("it has no list of tokens");
     }
-    return tokens;
+    return read;
   }
 
   #broken(why: string, cause?: unknown): TrunklineError {

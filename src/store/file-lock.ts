@@ -38,6 +38,16 @@ export class FileLock implements Disposable {
     }
   }
 
+  /** Whether another process, or another holder in this one, has the lock now. */
+  static isTaken(path: string): boolean {
+    try {
+      lock(path).close();
+      return false;
+    } catch (error) {
+      return (error as { errcode?: number }).errcode === BUSY;
+    }
+  }
+
   [Symbol.dispose](): void {
     this.#database.close();
   }

@@ -95,7 +95,10 @@ export class StdioShim implements AsyncDisposable {
   }
 
   async #fromClient(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const refusal = refuseForeign(request.headers, SERVING);
+    const refusal = refuseForeign(request, SERVING, {
+      scheme: "http",
+      port: (this.#server.address() as AddressInfo).port,
+    });
     if (refusal !== undefined) return void response.writeHead(403).end();
     if (request.method !== "POST") return void response.writeHead(405).end();
     const message = JSON.parse(await text(request)) as Message;

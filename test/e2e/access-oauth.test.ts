@@ -260,7 +260,7 @@ describe("trunkline serve with a certificate", { timeout: 60_000 }, () => {
 describe("tasks of 2026-07-28", { timeout: 30_000 }, () => {
   it("are there for whoever began them", async () => {
     await using server = await McpHttpServer.start({
-      authorize: ({ headers }) => ({ principal: String(headers.authorization) }),
+      authorize: ({ headers }) => ({ principal: { id: String(headers.authorization) } }),
     });
     const ask = async (who: string, method: string, params: object, name: string) => {
       const _meta = {

@@ -199,7 +199,7 @@ describe("MCP on HTTP with authorization", { timeout: 30_000 }, () => {
       authorize: ({ headers: { authorization } }) =>
         authorization === undefined
           ? { status: 401, message: "Who are you?", headers: { "www-authenticate": "Bearer" } }
-          : { principal: authorization },
+          : { principal: { id: authorization } },
     });
 
   it("lets nobody in whom it does not know, but tells where to sign in", async () => {

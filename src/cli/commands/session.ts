@@ -51,8 +51,8 @@ export const session: Command = {
         "Shows what was said and what is being said. Each line that you type is a prompt; where " +
         "the agent asks, the number of an option answers; /cancel calls the turn off. The end of " +
         "input ends it; the session stays.\n\n" +
-        "A session that a gateway has open is joined there with --url. For one that asks for a " +
-        "token, set TRUNKLINE_TOKEN.",
+        "A session that a gateway has open is joined there with --url. A gateway of the same data " +
+        "folder lets you in by itself; for another, set TRUNKLINE_TOKEN.",
       args: [SESSION],
       options: {
         url: {

@@ -4,11 +4,17 @@ import type { IncomingMessage, OutgoingHttpHeaders } from "node:http";
 import { describe, it } from "node:test";
 
 import { Log } from "../../base/log.ts";
+import { OWNER } from "../../base/principal.ts";
 import { AccessTokens } from "../../store/access-tokens.ts";
+import { OwnerToken } from "../../store/owner-token.ts";
 import { SampleFolder } from "../../store/sample-folder.ts";
 import { Access, type AccessOptions } from "./access.ts";
+import { BrowserLogins } from "./browser-logins.ts";
 import type { Verdict } from "./jwt-verifier.ts";
 import { sampleServing } from "./sample-serving.ts";
+import { Verifications } from "./verifications.ts";
+
+const TOOLS = { scopes: ["tools"] } as const;
 
 const OAUTH = {
   publicUrl: "https://tools.example.com",
@@ -17,6 +23,8 @@ const OAUTH = {
 
 class Setup implements AsyncDisposable {
   readonly tokens: AccessTokens;
+  readonly owner: OwnerToken;
+  readonly logins: BrowserLogins;
   readonly access: Access;
   readonly log: string[] = [];
   readonly verified: string[] = [];
@@ -27,6 +35,9 @@ class Setup implements AsyncDisposable {
   private constructor(folder: SampleFolder, options: Partial<AccessOptions>) {
     this.#folder = folder;
     this.tokens = new AccessTokens(folder.path);
+    this.owner = new OwnerToken(folder.path);
+    const own = () => ({ scheme: "http", port: 4180 }) as const;
+    this.logins = new BrowserLogins({ owner: this.owner, own, publicOrigin: undefined });
     const verify = async (token: string): Promise<Verdict> => {
       this.verified.push(token);
       if (this.verdict instanceof Error) throw this.verdict;
@@ -35,8 +46,10 @@ class Setup implements AsyncDisposable {
     this.access = new Access({
       serving: sampleServing("0.0.0.0", OAUTH),
       tokens: this.tokens,
+      owner: this.owner,
+      logins: this.logins,
       log: new Log("info", (line) => void this.log.push(line)),
-      loadVerifier: async () => ({ verify }),
+      verifications: new Verifications({ load: async () => ({ verify }) }),
       ...options,
     });
   }
@@ -47,9 +60,8 @@ class Setup implements AsyncDisposable {
 
   async ask(authorization?: string, more: Record<string, string> = {}, address = "192.0.2.9") {
     const headers = { host: "127.0.0.1", authorization, ...more };
-    const rawHeaders = authorization === undefined ? [] : ["Authorization", authorization];
     const socket = { remoteAddress: address };
-    const request = { headers, rawHeaders, socket, url: "/mcp" } as unknown as IncomingMessage;
+    const request = { headers, socket, url: "/mcp", method: "GET" } as unknown as IncomingMessage;
     const found = await this.access.admit(request);
     return "principal" in found
       ? { ...found, status: 200, headers: {} as OutgoingHttpHeaders }
@@ -65,15 +77,15 @@ class Setup implements AsyncDisposable {
 describe("Access", () => {
   it("tells apart who came with which token, also with one of the same name", async () => {
     await using setup = await Setup.create();
-    const first = await setup.tokens.create("laptop");
+    const first = await setup.tokens.create("laptop", TOOLS);
     const one = await setup.ask(`Bearer ${first.token}`);
-    assert.ok("principal" in one && one.name === "laptop");
+    assert.ok("principal" in one && one.principal.name === "laptop");
     await setup.tokens.revoke("laptop");
-    assert.equal(one.isLive?.(), false);
-    const second = await setup.tokens.create("laptop");
+    assert.equal(one.proof?.isLive(), false);
+    const second = await setup.tokens.create("laptop", TOOLS);
     const other = await setup.ask(`Bearer ${second.token}`);
-    assert.ok("principal" in other && other.name === "laptop");
-    assert.notEqual(one.principal, other.principal);
+    assert.ok("principal" in other && other.principal.name === "laptop");
+    assert.notEqual(one.principal.id, other.principal.id);
   });
 
   it("gives a signed token's bearer a name that no token of ours can have", async () => {
@@ -86,10 +98,10 @@ describe("Access", () => {
       until,
     };
     const found = await setup.ask("Bearer a.b.c");
-    assert.ok("principal" in found && found.isLive?.() === true);
-    assert.equal(found.name, "laptop@login.example.com");
-    assert.equal(found.principal, "oauth https://login.example.com laptop");
-    await assert.rejects(setup.tokens.create(found.name), { code: "usage" });
+    assert.ok("principal" in found && found.proof?.isLive() === true);
+    assert.equal(found.principal.name, "laptop@login.example.com");
+    assert.equal(found.principal.id, "oauth https://login.example.com laptop");
+    await assert.rejects(setup.tokens.create(found.principal.name, TOOLS), { code: "usage" });
   });
 
   it("verifies the same token once in a while, not each time", async () => {
@@ -104,21 +116,26 @@ describe("Access", () => {
     assert.equal(setup.verified.length, 4);
   });
 
-  it("answers wrong tokens of one address with less and less work", async () => {
+  it("tires of wrong tokens of one address, and of no good one that comes from there", async () => {
     await using setup = await Setup.create();
-    const { token } = await setup.tokens.create("a");
+    const { token } = await setup.tokens.create("a", TOOLS);
     for (let times = 0; times < 20; times++) {
-      assert.equal((await setup.ask("Bearer a.b.c")).status, 401);
+      assert.equal((await setup.ask(`Bearer a.b.${times}`)).status, 401);
     }
     const refused = await setup.ask("Bearer a.b.c");
     assert.equal(refused.status, 429);
     assert.ok(Number(refused.headers?.["retry-after"]) > 0);
     assert.equal((await setup.ask("Bearer tlk_wrong")).status, 429);
-    assert.equal(setup.verified.length, 20);
+    // The same wrong token again and again is looked at once.
+    await setup.ask("Bearer a.b.c");
+    assert.equal(setup.verified.length, 21);
     // Others may be behind the same proxy: a good token is let in, and no token is no attempt.
     assert.equal((await setup.ask(`Bearer ${token}`)).status, 200);
     assert.equal((await setup.ask()).status, 401);
     assert.equal((await setup.ask("Bearer a.b.c", {}, "192.0.2.10")).status, 401);
+    const until = Date.now() + 60_000;
+    setup.verdict = { kind: "valid", issuer: "https://login.example.com", subject: "a", until };
+    assert.equal((await setup.ask("Bearer g.o.od")).status, 200);
     assert.equal(setup.log.length, 2, setup.log.join(""));
   });
 
@@ -131,7 +148,7 @@ describe("Access", () => {
     const wrong = await setup.ask("Bearer a.b.c");
     assert.match(String(wrong.headers?.["www-authenticate"]), /error="invalid_token"/);
     setup.verdict = { kind: "insufficient" };
-    const poor = await setup.ask("Bearer a.b.c");
+    const poor = await setup.ask("Bearer d.e.f");
     assert.equal(poor.status, 403);
     const told = String(poor.headers?.["www-authenticate"]);
     assert.ok(told.includes(`error="insufficient_scope", scope="use", ${metadata}`), told);
@@ -140,7 +157,7 @@ describe("Access", () => {
   it("lets nobody in while it cannot find out who they are, and says so once", async () => {
     await using setup = await Setup.create();
     setup.verdict = new Error("The issuer is down");
-    const { token } = await setup.tokens.create("a");
+    const { token } = await setup.tokens.create("a", TOOLS);
     await writeFile(setup.tokens.path, "{");
     for (const authorization of ["Bearer a.b.c", `Bearer ${token}`, "Bearer a.b.c"]) {
       const refused = await setup.ask(authorization);
@@ -151,12 +168,50 @@ describe("Access", () => {
     await writeFile(setup.tokens.path, `{"tokens":[]}`);
   });
 
-  it("asks nothing of this machine, unless it shows a wrong token or speaks for others", async () => {
+  it("asks everybody who they are, on this machine too", async () => {
     const serving = sampleServing("127.0.0.1");
     await using setup = await Setup.create({ serving });
-    assert.equal((await setup.ask()).status, 200);
+    await setup.owner.ensure();
+    assert.equal((await setup.ask()).status, 401);
     assert.equal((await setup.ask("Bearer tlk_wrong")).status, 401);
-    assert.equal((await setup.ask("Basic eDp5")).status, 401);
+    const owner = await setup.ask(`Bearer ${setup.owner.read()}`);
+    assert.ok("principal" in owner && owner.principal === OWNER);
+    await setup.owner.rotate();
+    assert.equal(owner.proof?.isLive(), false);
+    assert.equal(owner.standing?.isLive(), false);
+  });
+
+  it("knows the owner's browser by its cookie, from its own page and until it is over", async () => {
+    await using setup = await Setup.create({ serving: sampleServing("127.0.0.1") });
+    await setup.owner.ensure();
+    const login = { headers: { host: "127.0.0.1:4180" } } as IncomingMessage;
+    const header = setup.logins.begin(login);
+    assert.match(header, /; Path=\/; HttpOnly; SameSite=Strict; Max-Age=43200$/);
+    const cookie = `other=1; ${header.split(";")[0]}; more=2`;
+    const host = "127.0.0.1:4180";
+    const found = await setup.ask(undefined, { host, cookie });
+    assert.ok("principal" in found && found.principal === OWNER);
+    for (const wrong of [
+      { host, cookie: `${cookie}x`.replace("; more=2x", "x") },
+      { host: "localhost", cookie: cookie.replace("4180", "4181") },
+      { host, cookie, origin: "http://127.0.0.1:5173" },
+      // It was made for a name of this machine, and counts under no other.
+      { host: "tools.example.com", cookie },
+    ]) {
+      assert.equal((await setup.ask(undefined, wrong)).status, 401, JSON.stringify(wrong));
+    }
+    await setup.owner.rotate();
+    assert.equal(found.proof?.isLive(), false);
+    assert.equal((await setup.ask(undefined, { host, cookie })).status, 401);
+  });
+
+  it("lets anybody of this machine in where it was told to, with less than the owner may", async () => {
+    const serving = sampleServing("127.0.0.1", {}, { noAuth: true });
+    await using setup = await Setup.create({ serving });
+    const anyone = await setup.ask();
+    assert.ok("principal" in anyone);
+    assert.deepEqual(anyone.principal.scopes, ["tools", "sessions", "review", "dashboard"]);
+    assert.equal((await setup.ask("Bearer tlk_wrong")).status, 401);
     assert.equal((await setup.ask(undefined, { "x-forwarded-for": "203.0.113.1" })).status, 401);
     assert.equal((await setup.ask(undefined, { host: "tools.example.com" })).status, 401);
   });

@@ -1,63 +1,67 @@
 import type { IncomingMessage } from "node:http";
 
 import type { Log } from "../../base/log.ts";
+import { ANYONE, OAUTH_PREFIX, OWNER, type Principal } from "../../base/principal.ts";
 import type { Authorization } from "../../protocol/mcp/http/options.ts";
-import { hashToken, TOKEN_PREFIX } from "../../store/access-token.ts";
+import { TOKEN_PREFIX } from "../../store/access-token.ts";
 import type { AccessTokens } from "../../store/access-tokens.ts";
+import type { OwnerToken } from "../../store/owner-token.ts";
 import { challenge, readBearer } from "./bearer.ts";
+import type { BrowserLogins } from "./browser-logins.ts";
 import { FailedAttempts } from "./failed-attempts.ts";
-import type { JwtVerifier } from "./jwt-verifier.ts";
+import type { Verdict } from "./jwt-verifier.ts";
+import type { Proof } from "./lasting.ts";
 import { isLocal } from "./refuse-foreign.ts";
 import type { Serving } from "./serving.ts";
+import type { Verifications } from "./verifications.ts";
 
 /** Somebody who may come in, and whether that is still so later. */
-export type Admitted = Extract<Authorization, { principal: string }> & {
-  readonly isLive?: () => boolean;
-};
-export type Refused = Exclude<Authorization, { principal: string }>;
-
-/** Tokens of others that were found good lately, and need not be verified for each request. */
-const MOST_VERIFIED = 1000;
-const VERIFIED_FOR = 60_000;
+export interface Admitted {
+  readonly principal: Principal;
+  /** What it came with: what it has open lasts no longer than that is good. */
+  readonly proof?: Proof;
+  /** What it starts ends with this. */
+  readonly standing?: Proof;
+}
+export type Refused = Exclude<Authorization, { principal: Principal }>;
 
 /** How often it is logged that it cannot be found out who somebody is. */
 const TELL_EVERY = 60_000;
-
-const ANYONE: Admitted = { principal: "" };
+/**
+ * Milliseconds for which the work of somebody goes on whose signed token has expired. Such tokens
+ * live for minutes, and clients get new ones when they come back.
+ */
+const RENEWAL = 60_000;
 
 export interface AccessOptions {
   readonly serving: Serving;
+  readonly owner: OwnerToken;
   readonly tokens: AccessTokens;
+  readonly logins: BrowserLogins;
   readonly log: Log;
-  /** Loaded when the first token comes that is not one of ours. */
-  readonly loadVerifier?: () => Promise<Pick<JwtVerifier, "verify">>;
+  /** For tokens that are not ours. */
+  readonly verifications?: Verifications | undefined;
   readonly attempts?: FailedAttempts;
 }
 
-/** Who may come in. On this machine that is everybody, unless they show a token that is not good. */
+/** Who may come in: whoever proves who they are, wherever they come from. */
 export class Access {
-  readonly #serving: Serving;
-  readonly #tokens: AccessTokens;
-  readonly #log: Log;
+  readonly #options: AccessOptions;
   readonly #attempts: FailedAttempts;
-  readonly #loadVerifier: AccessOptions["loadVerifier"];
-  #verifier: Promise<Pick<JwtVerifier, "verify">> | undefined;
   #toldAt = -Infinity;
-  /** By the hash of the token, in the order in which they were verified. */
-  readonly #verified = new Map<string, { readonly admitted: Admitted; readonly until: number }>();
 
   constructor(options: AccessOptions) {
-    this.#serving = options.serving;
-    this.#tokens = options.tokens;
-    this.#log = options.log;
+    this.#options = options;
     this.#attempts = options.attempts ?? new FailedAttempts();
-    this.#loadVerifier = options.loadVerifier;
   }
 
-  /** Known at once but for tokens of others. */
-  admit(request: IncomingMessage): Admitted | Refused | Promise<Admitted | Refused> {
+  /** Known at once but for tokens of others. `takesRaw` where a token may come without a scheme. */
+  admit(
+    request: IncomingMessage,
+    takesRaw = false,
+  ): Admitted | Refused | Promise<Admitted | Refused> {
     try {
-      const found = this.#admit(request);
+      const found = this.#admit(request, takesRaw);
       return found instanceof Promise
         ? found.catch((error: unknown) => this.#unsure(error))
         : found;
@@ -66,58 +70,76 @@ export class Access {
     }
   }
 
-  #admit(request: IncomingMessage): Admitted | Refused | Promise<Admitted | Refused> {
-    const bearer = readBearer(request);
-    if (bearer === undefined) {
-      const isFree = !this.#serving.isOpen && isLocal(request.headers);
-      return isFree ? ANYONE : this.#challenge(missing(request));
-    }
+  #admit(
+    request: IncomingMessage,
+    takesRaw: boolean,
+  ): Admitted | Refused | Promise<Admitted | Refused> {
+    const bearer = readBearer(request, takesRaw);
+    if (bearer === undefined) return this.#admitWithout(request);
     if (bearer === "unreadable") return this.#challenge("Send one token: Authorization: Bearer …");
     const { token } = bearer;
     if (token.startsWith(TOKEN_PREFIX)) return this.#useOwn(token, request);
-    return this.#loadVerifier === undefined
-      ? this.#fail(request, "it is not one of this server")
-      : this.#useOther(token, request);
+    return this.#useOther(token, request);
+  }
+
+  /** A browser has a cookie instead of a token. */
+  #admitWithout(request: IncomingMessage): Admitted | Refused {
+    const { logins, serving } = this.#options;
+    const login = logins.find(request);
+    if (login !== undefined) {
+      return this.#owner({ key: `login ${login}`, isLive: () => logins.isLive(login) });
+    }
+    const isFree = serving.noAuth && isLocal(request.headers);
+    return isFree ? { principal: ANYONE } : this.#challenge(missing(request));
   }
 
   #useOwn(token: string, request: IncomingMessage): Admitted | Refused {
-    const found = this.#tokens.use(token);
+    const { owner, tokens } = this.#options;
+    if (owner.is(token)) return this.#owner();
+    const found = tokens.use(token);
     if (found === undefined) return this.#fail(request, "it was never valid, or no longer is");
-    const { id, name } = found;
-    return { principal: `token ${id}`, name, isLive: () => this.#tokens.isLive(id) };
+    const { id, name, scopes, limits } = found;
+    const proof = { key: `token ${id}`, isLive: () => tokens.isLive(id) };
+    const limited = limits === undefined ? {} : { limits };
+    return { principal: { id: proof.key, name, scopes, ...limited }, proof, standing: proof };
   }
 
+  /** The owner, until there is another token of the owner's. */
+  #owner(login?: Proof): Admitted {
+    const { owner } = this.#options;
+    const { mark = "" } = owner;
+    const standing = { key: `owner ${mark}`, isLive: () => owner.mark === mark };
+    return { principal: OWNER, proof: login ?? standing, standing };
+  }
+
+  /**
+   * Every token is looked at, however many wrong ones have come from the same address: that may be
+   * a proxy, and this token a good one.
+   */
   #useOther(
     token: string,
     request: IncomingMessage,
   ): Admitted | Refused | Promise<Admitted | Refused> {
-    const hash = hashToken(token);
-    const known = this.#verified.get(hash);
-    if (known !== undefined && known.until > Date.now()) return known.admitted;
-    // To verify is dear, so whoever fails again and again is not given the chance.
-    const wait = this.#attempts.wait(addressOf(request));
-    if (wait > 0) return tooMany(wait);
-    return this.#verify(token, hash, request);
+    const verdict = this.#options.verifications?.verify(token);
+    if (!(verdict instanceof Promise)) return this.#judged(verdict, request);
+    return verdict.then((late) => this.#judged(late, request));
   }
 
-  async #verify(
-    token: string,
-    hash: string,
-    request: IncomingMessage,
-  ): Promise<Admitted | Refused> {
-    const verifier = await (this.#verifier ??= this.#loadVerifier?.());
-    const verdict = await verifier?.verify(token);
+  #judged(verdict: Verdict | undefined, request: IncomingMessage): Admitted | Refused {
     switch (verdict?.kind) {
       case "valid": {
         const { issuer, subject, until } = verdict;
-        const admitted: Admitted = {
-          principal: `oauth ${issuer} ${subject}`,
-          // No token of our own can have this name.
-          name: `${subject}@${new URL(issuer).host}`,
-          isLive: () => until > Date.now(),
+        const key = `${OAUTH_PREFIX}${issuer} ${subject}`;
+        return {
+          principal: {
+            id: key,
+            // No token of our own can have this name.
+            name: `${subject}@${new URL(issuer).host}`,
+            scopes: this.#options.serving.oauth?.grants ?? [],
+          },
+          proof: { key: `${key} ${until}`, isLive: () => until > Date.now() },
+          standing: { key, isLive: () => until + RENEWAL > Date.now(), until },
         };
-        this.#remember(hash, admitted, until);
-        return admitted;
       }
       case "insufficient":
         return this.#insufficient();
@@ -127,21 +149,13 @@ export class Access {
     }
   }
 
-  #remember(hash: string, admitted: Admitted, until: number): void {
-    for (const [key, { until: end }] of this.#verified) {
-      if (end > Date.now() && this.#verified.size < MOST_VERIFIED) break;
-      this.#verified.delete(key);
-    }
-    this.#verified.set(hash, { admitted, until: Math.min(until, Date.now() + VERIFIED_FOR) });
-  }
-
   #fail(request: IncomingMessage, why: string): Refused {
     const address = addressOf(request);
     const wait = this.#attempts.wait(address);
     if (wait > 0) return tooMany(wait);
     const count = this.#attempts.add(address);
     // Once in a window: whoever sends thousands is not to fill the log with them.
-    if (count === 1) this.#log.warn("access.refused", { address, why });
+    if (count === 1) this.#options.log.warn("access.refused", { address, why });
     const description = `The token is not accepted: ${why}`;
     return this.#challenge(description, { error: "invalid_token", description });
   }
@@ -150,20 +164,20 @@ export class Access {
   #unsure(error: unknown): Refused {
     if (performance.now() - this.#toldAt > TELL_EVERY) {
       this.#toldAt = performance.now();
-      this.#log.error("access.unknown", { error });
+      this.#options.log.error("access.unknown", { error });
     }
     const message = "Cannot tell who you are: try again later";
     return { status: 503, message, headers: { "retry-after": "5" } };
   }
 
   #insufficient(): Refused {
-    const scopes = this.#serving.oauth?.scopes ?? [];
+    const scopes = this.#options.serving.oauth?.scopes ?? [];
     const message = `The token is not good for this: it needs ${scopes.join(" ")}`;
     return { ...this.#challenge(message, { error: "insufficient_scope" }), status: 403 };
   }
 
   #challenge(message: string, more: Parameters<typeof challenge>[0] = {}): Refused {
-    const { oauth } = this.#serving;
+    const { oauth } = this.#options.serving;
     const header = challenge({
       ...more,
       scopes: oauth?.scopes ?? [],
@@ -187,5 +201,9 @@ function missing({ url = "" }: IncomingMessage): string {
   if (/[?&](?:access_)?token=/i.test(url)) {
     return "A token in the address is not looked at: send it as Authorization: Bearer …";
   }
-  return "An access token is needed: Authorization: Bearer …. `trunkline token create` makes one.";
+  return (
+    "An access token is needed, on this machine too: Authorization: Bearer …. The owner's is in " +
+    "the file that `trunkline serve` names; `trunkline token create` makes others. For a browser, " +
+    "run `trunkline open`."
+  );
 }

@@ -1,45 +1,104 @@
 import type { IncomingMessage } from "node:http";
 
-import type { AccessTokens } from "../../store/access-tokens.ts";
+import type { Principal, Scope } from "../../base/principal.ts";
+import { scopeRefusal } from "../../base/principal.ts";
+import { AccessTokens } from "../../store/access-tokens.ts";
+import { LoginCodes } from "../../store/login-codes.ts";
+import { OwnerToken } from "../../store/owner-token.ts";
 import type { House } from "../house.ts";
-import type { Access, Admitted, Refused } from "./access.ts";
+import { Access, type Admitted, type Refused } from "./access.ts";
+import { challenge } from "./bearer.ts";
+import { BrowserLogins } from "./browser-logins.ts";
 import { Lasting, type Open } from "./lasting.ts";
-import { accessTokens, openAccess } from "./open-access.ts";
+import type { Own } from "./refuse-foreign.ts";
 import type { Serving } from "./serving.ts";
+import { Verifications } from "./verifications.ts";
 
-/** Lets requests in, and has what they opened end with the tokens that they showed. */
+export interface AdmissionOptions {
+  readonly serving: Serving;
+  /** The server as it is reached; known once it listens. */
+  readonly own: () => Own;
+  /** Somebody is no longer let in: what the principal of that id has started is to end. */
+  readonly ended: (principal: string) => void;
+}
+
+/** Who a request is for, and what it needs. */
+export interface Entry {
+  /** Any of these is enough. */
+  readonly scopes?: readonly [Scope, ...Scope[]];
+  /** What it is that needs them, to begin a sentence with. */
+  readonly what?: string;
+  /** A token may come without a scheme. */
+  readonly takesRaw?: boolean;
+}
+
+/** Lets requests in, and has what they opened and started end with the tokens that they showed. */
 export class Admission implements AsyncDisposable {
   /** RFC 9728: who gives out tokens for this server. */
   readonly resourceMetadata: Readonly<Record<string, unknown>> | undefined;
+  readonly logins: BrowserLogins;
+  readonly codes: LoginCodes;
+  /** The file that has the owner's token. */
+  readonly tokenFile: string;
+  readonly #owner: OwnerToken;
   readonly #tokens: AccessTokens;
   readonly #access: Access;
   readonly #lasting = new Lasting();
+  readonly #ended: (principal: string) => void;
 
-  /** Throws "usage" where nobody could come in who should. */
-  constructor(house: House, serving: Serving) {
-    this.#tokens = accessTokens(house);
-    this.#access = openAccess(house, serving, this.#tokens);
+  constructor(house: House, { serving, own, ended }: AdmissionOptions) {
+    const { data } = house.config;
+    const { oauth, publicOrigin } = serving;
+    this.#owner = new OwnerToken(data);
+    this.tokenFile = this.#owner.path;
+    this.#tokens = new AccessTokens(data, { report: house.report });
+    this.codes = new LoginCodes(data);
+    this.logins = new BrowserLogins({ owner: this.#owner, own, publicOrigin });
+    this.#ended = ended;
+    const load = async () => {
+      const { JwtVerifier } = await import("./jwt-verifier.ts");
+      return new JwtVerifier(oauth as NonNullable<typeof oauth>);
+    };
+    this.#access = new Access({
+      serving,
+      owner: this.#owner,
+      tokens: this.#tokens,
+      logins: this.logins,
+      log: house.log,
+      verifications: oauth === undefined ? undefined : new Verifications({ load }),
+    });
     this.resourceMetadata = metadataOf(serving);
   }
 
+  /** Makes the owner's token where there is none. Says so where it had to replace one. */
+  async prepare(): Promise<string | undefined> {
+    if ((await this.#owner.ensure()) !== "replaced") return undefined;
+    return `'${this.tokenFile}' could be read by others, or held no token: it has a new one.`;
+  }
+
   /** Whose request it is. `open` is what it is answered on. */
-  admit(request: IncomingMessage, open: Open): Admitted | Refused | Promise<Admitted | Refused> {
-    const found = this.#access.admit(request);
-    if (found instanceof Promise) return found.then((late) => this.#keep(late, open));
-    return this.#keep(found, open);
+  admit(
+    request: IncomingMessage,
+    open: Open,
+    entry: Entry = {},
+  ): Admitted | Refused | Promise<Admitted | Refused> {
+    const found = this.#access.admit(request, entry.takesRaw);
+    if (found instanceof Promise) return found.then((late) => this.#keep(late, open, entry));
+    return this.#keep(found, open, entry);
   }
 
   /** The same, for those who go one of two ways with it. At once, where it is known at once. */
   ask(
     request: IncomingMessage,
     open: Open,
-    then: { admitted: (found: Admitted) => void; refused: (refused: Refused) => void },
+    then: { admitted: (principal: Principal) => void; refused: (refused: Refused) => void },
+    entry: Entry = {},
   ): void {
     const go = (found: Admitted | Refused): void => {
-      if ("principal" in found) then.admitted(found);
+      if ("principal" in found) then.admitted(found.principal);
       else then.refused(found);
     };
-    const found = this.admit(request, open);
+    const found = this.admit(request, open, entry);
     if (found instanceof Promise) void found.then(go);
     else go(found);
   }
@@ -50,10 +109,23 @@ export class Admission implements AsyncDisposable {
     await this.#tokens[Symbol.asyncDispose]();
   }
 
-  #keep(found: Admitted | Refused, open: Open): Admitted | Refused {
-    if ("principal" in found && found.isLive !== undefined) this.#lasting.add(open, found.isLive);
+  #keep(found: Admitted | Refused, open: Open, { scopes, what }: Entry): Admitted | Refused {
+    if (!("principal" in found)) return found;
+    const { principal, proof, standing } = found;
+    const refusals = scopes?.map((scope) => scopeRefusal(principal, scope, what ?? "This"));
+    if (scopes !== undefined && refusals?.every((refusal) => refusal !== undefined) === true) {
+      return insufficient(refusals[0] ?? "", scopes[0]);
+    }
+    if (proof !== undefined) this.#lasting.add(open, proof);
+    if (standing !== undefined) this.#lasting.stand(standing, () => this.#ended(principal.id));
     return found;
   }
+}
+
+/** RFC 6750, section 3.1. */
+function insufficient(message: string, scope: Scope): Refused {
+  const header = challenge({ error: "insufficient_scope", scopes: [scope] });
+  return { status: 403, message, headers: { "www-authenticate": header } };
 }
 
 function metadataOf({ oauth }: Serving): Readonly<Record<string, unknown>> | undefined {

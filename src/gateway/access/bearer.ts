@@ -3,18 +3,21 @@ import type { IncomingMessage } from "node:http";
 /** `b64token` of RFC 6750, section 2.1. */
 const BEARER = /^bearer +([A-Za-z0-9\-._~+/]+=*) *$/i;
 
-/** The token of a request: undefined where it has none, "unreadable" where that is not one token. */
-export function readBearer(request: IncomingMessage): { token: string } | "unreadable" | undefined {
-  const { authorization } = request.headers;
-  if (authorization === undefined) return undefined;
-  // Node goes by the first of several, and another program on the way may go by the last.
-  const isOnly = request.rawHeaders.filter(isAuthorization).length === 1;
-  const token = isOnly ? BEARER.exec(authorization)?.[1] : undefined;
-  return token === undefined ? "unreadable" : { token };
-}
+/** The token alone, as clients of the remote run server guide send it. */
+const RAW = /^ *([A-Za-z0-9\-._~+/]+=*) *$/;
 
-function isAuthorization(text: string, index: number): boolean {
-  return index % 2 === 0 && text.toLowerCase() === "authorization";
+/**
+ * The token of a request: undefined where it has none, "unreadable" where that is not a token.
+ * `takesRaw` where it may come without a scheme.
+ */
+export function readBearer(
+  { headers: { authorization } }: Pick<IncomingMessage, "headers">,
+  takesRaw = false,
+): { token: string } | "unreadable" | undefined {
+  if (authorization === undefined) return undefined;
+  const match = BEARER.exec(authorization) ?? (takesRaw ? RAW.exec(authorization) : null);
+  const token = match?.[1];
+  return token === undefined ? "unreadable" : { token };
 }
 
 export interface Challenge {

@@ -10,12 +10,13 @@ describe("Lasting", { timeout: 10_000 }, () => {
     using lasting = new Lasting();
     const [kept, revoked, unsure] = [new PassThrough(), new PassThrough(), new PassThrough()];
     let isLive = true;
-    lasting.add(kept, () => true);
-    lasting.add(revoked, () => isLive);
-    lasting.add(unsure, () => {
+    lasting.add(kept, { key: "kept", isLive: () => true });
+    lasting.add(revoked, { key: "revoked", isLive: () => isLive });
+    const isSure = () => {
       if (!isLive) throw new Error("The file cannot be read");
       return true;
-    });
+    };
+    lasting.add(unsure, { key: "unsure", isLive: isSure });
     isLive = false;
     // Looking keeps no process alive.
     const alive = setInterval(() => {}, 1000);
@@ -23,5 +24,36 @@ describe("Lasting", { timeout: 10_000 }, () => {
     clearInterval(alive);
     assert.equal(kept.destroyed, false);
     kept.destroy();
+  });
+
+  it("looks once at what many came with", async () => {
+    using lasting = new Lasting();
+    let looks = 0;
+    const looked = Promise.withResolvers<void>();
+    const isLive = () => {
+      looks++;
+      setImmediate(looked.resolve);
+      return true;
+    };
+    const streams = Array.from({ length: 10 }, () => new PassThrough());
+    for (const stream of streams) lasting.add(stream, { key: "same", isLive });
+    const alive = setInterval(() => {}, 1000);
+    await looked.promise;
+    clearInterval(alive);
+    assert.equal(looks, 1);
+    for (const stream of streams) stream.destroy();
+  });
+
+  it("says that somebody's last token has ended, not that the first has", async () => {
+    using lasting = new Lasting();
+    const [first, last] = [{ isLive: true }, { isLive: true }];
+    const over = Promise.withResolvers<boolean>();
+    const end = () => over.resolve(last.isLive);
+    lasting.stand({ key: "ann", isLive: () => last.isLive, until: 2 }, end);
+    lasting.stand({ key: "ann", isLive: () => first.isLive, until: 1 }, end);
+    first.isLive = false;
+    const alive = setTimeout(() => (last.isLive = false), 600);
+    assert.equal(await over.promise, false);
+    clearTimeout(alive);
   });
 });

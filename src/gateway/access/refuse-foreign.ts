@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 
 import { hostOf, isLoopbackAddress, isLoopbackAuthority } from "../loopback.ts";
@@ -9,19 +9,69 @@ export interface Reach {
   readonly isLoopback: boolean;
   /** What `Host` may say besides this machine's names. */
   readonly hosts: ReadonlySet<string>;
-  /** Where pages may come from. */
+  /** Where pages may come from besides the server itself. */
   readonly origins: ReadonlySet<string>;
 }
+
+/** How a server is reached itself: what makes up its own origin, beside its name. */
+export interface Own {
+  readonly scheme: "http" | "https";
+  readonly port: number;
+}
+
+export interface ForeignRefusal {
+  readonly status: 400 | 403;
+  readonly message: string;
+}
+
+/** What says who asks, and from where. Two programs may each go by another of two. */
+const ONLY_ONCE: ReadonlySet<string> = new Set([
+  "host",
+  "origin",
+  "authorization",
+  "sec-fetch-site",
+]);
 
 /**
  * Why a request may not come in, whoever sends it, or nothing. A page in a browser can have any
  * name point at any address, but it cannot say another name than its own.
  */
-export function refuseForeign(headers: IncomingHttpHeaders, reach: Reach): string | undefined {
+export function refuseForeign(
+  { headers, rawHeaders }: Pick<IncomingMessage, "headers" | "rawHeaders">,
+  reach: Reach,
+  own: Own,
+): ForeignRefusal | undefined {
+  const twice = headerTwice(rawHeaders);
+  if (twice !== undefined) return { status: 400, message: `Send one ${twice} header, not several` };
   const { host = "", origin } = headers;
-  if (!isOurs(host, reach)) return `Host '${host}' is not this machine`;
-  if (origin === undefined || mayCome(origin, host, reach)) return undefined;
-  return `Origin '${origin}' is not allowed`;
+  if (!isOurs(host, reach)) return refuse(`Host '${host}' is not this machine`);
+  if (origin !== undefined && !reach.origins.has(origin) && !isOwnOrigin(origin, host, own)) {
+    return refuse(
+      `Origin '${origin}' is not allowed. Pages of other origins, also of other ports, have to be named in \`serve.allowedOrigins\``,
+    );
+  }
+  const site = headers["sec-fetch-site"];
+  if (site === undefined || site === "same-origin" || site === "none") return undefined;
+  // A page that was named in the configuration is foreign by nature; its browser says which it is.
+  if (origin !== undefined && reach.origins.has(origin)) return undefined;
+  return refuse(
+    `A page of another origin (Sec-Fetch-Site: ${String(site)}) may not use this server. To open it, type its address or run \`trunkline open\``,
+  );
+}
+
+function refuse(message: string): ForeignRefusal {
+  return { status: 403, message };
+}
+
+function headerTwice(rawHeaders: readonly string[]): string | undefined {
+  const seen = new Set<string>();
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]?.toLowerCase() ?? "";
+    if (!ONLY_ONCE.has(name)) continue;
+    if (seen.has(name)) return name;
+    seen.add(name);
+  }
+  return undefined;
 }
 
 /** Whether a `Host` header may stand for this server. */
@@ -33,12 +83,17 @@ function isOurs(authority: string, { isLoopback, hosts }: Reach): boolean {
   return !isLoopback && isIP(host) !== 0;
 }
 
-function mayCome(origin: string, host: string, { isLoopback, origins }: Reach): boolean {
+/**
+ * Whether an origin is that of this server, by the name that the request says: scheme, name and
+ * port. Whoever listens on another port of the same machine may be anybody.
+ */
+export function isOwnOrigin(origin: string, host: string, { scheme, port }: Own): boolean {
   const url = URL.parse(origin);
   // A browser sends an origin as it is written shortest; anything else was made up.
-  if (url === null || url.origin !== origin) return false;
-  if (origins.has(origin) || url.host === host.toLowerCase()) return true;
-  return isLoopback && isLoopbackAuthority(url.host);
+  if (url === null || url.origin !== origin || url.protocol !== `${scheme}:`) return false;
+  const own = URL.parse(`${scheme}://${host}`);
+  const usual = scheme === "https" ? 443 : 80;
+  return url.host === own?.host && Number(url.port || usual) === port;
 }
 
 const FORWARDED = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via"] as const;

@@ -3,7 +3,14 @@ import type { Config } from "../config/config.ts";
 import { resolveServing, type Serving } from "./serving.ts";
 
 /** How a gateway is served, for tests: as configured, on an address. */
-export function sampleServing(host: string, serve: Partial<Config["serve"]> = {}): Serving {
+export function sampleServing(
+  host: string,
+  serve: Partial<Config["serve"]> = {},
+  options: { readonly noAuth?: boolean } = {},
+): Serving {
   const defaults = defaultConfig("/data").serve;
-  return resolveServing({ server: { host, port: 4180 }, serve: { ...defaults, ...serve } });
+  return resolveServing(
+    { server: { host, port: 4180 }, serve: { ...defaults, ...serve } },
+    options,
+  );
 }

@@ -20,11 +20,23 @@ describe("resolveServing()", () => {
     }
   });
 
+  it("asks nobody who they are only where nobody else can reach it", () => {
+    assert.equal(sampleServing("127.0.0.1", {}, { noAuth: true }).noAuth, true);
+    for (const [host, serve] of [
+      ["0.0.0.0", {}],
+      ["192.0.2.7", {}],
+      ["127.0.0.1", HTTPS],
+    ] as const) {
+      assert.throws(() => sampleServing(host, serve, { noAuth: true }), { code: "usage" }, host);
+    }
+  });
+
   it("says what tokens are made out to, and where that is described", () => {
     const oauth = { authorizationServers: [ISSUER], audience: "api" };
     assert.deepEqual(sampleServing("::", { ...HTTPS, oauth }).oauth, {
       authorizationServers: [ISSUER],
       scopes: [],
+      grants: ["tools", "sessions", "review", "dashboard"],
       audiences: ["https://tools.example.com/mcp", "api"],
       resource: "https://tools.example.com/mcp",
       metadataUrl: "https://tools.example.com/.well-known/oauth-protected-resource/mcp",

@@ -1,4 +1,5 @@
 import { TrunklineError } from "../../base/errors.ts";
+import type { Scope } from "../../base/principal.ts";
 import type { Config } from "../config/config.ts";
 import { hostOf, isLoopbackAddress, isLoopbackAuthority } from "../loopback.ts";
 import type { Reach } from "./refuse-foreign.ts";
@@ -11,6 +12,9 @@ export interface Serving extends Reach {
   readonly isOpen: boolean;
   /** Without a slash at its end. */
   readonly publicUrl: string | undefined;
+  readonly publicOrigin: string | undefined;
+  /** Nobody on this machine is asked who they are. */
+  readonly noAuth: boolean;
   readonly tls: Config["serve"]["tls"];
   readonly oauth: OAuth | undefined;
 }
@@ -20,34 +24,53 @@ export interface OAuth {
   readonly authorizationServers: readonly string[];
   readonly scopes: readonly string[];
   readonly audiences: readonly string[];
+  /** What its tokens let their bearers do here. */
+  readonly grants: readonly Scope[];
   /** What it is that tokens open, as RFC 8707 names it. */
   readonly resource: string;
   /** Where RFC 9728 has that described. */
   readonly metadataUrl: string;
 }
 
+/** What an authorization server's tokens are good for, unless the configuration says. */
+const USUAL_GRANTS: readonly Scope[] = ["tools", "sessions", "review", "dashboard"];
+
 export const METADATA_PATH = "/.well-known/oauth-protected-resource";
 
-/** Throws "config" at what cannot be meant. */
-export function resolveServing({ server, serve }: Pick<Config, "server" | "serve">): Serving {
+/** Throws "config" at what cannot be meant, "usage" where nobody is to be asked and all could come. */
+export function resolveServing(
+  { server, serve }: Pick<Config, "server" | "serve">,
+  { noAuth = false }: { readonly noAuth?: boolean } = {},
+): Serving {
   const { host, port } = server;
   const publicUrl = readPublicUrl(serve.publicUrl);
   const isLoopback = isLoopbackAddress(host);
   const isPublic = publicUrl !== undefined && !isLoopbackAuthority(new URL(publicUrl).host);
   const named = publicUrl === undefined ? [] : [hostOf(new URL(publicUrl).host) ?? ""];
+  const publicOrigin = publicUrl === undefined ? undefined : new URL(publicUrl).origin;
   const origins = [...serve.allowedOrigins.map(readOrigin)];
-  if (publicUrl !== undefined) origins.push(new URL(publicUrl).origin);
+  if (publicOrigin !== undefined) origins.push(publicOrigin);
+  if (noAuth) refuseOpen(isLoopback ? undefined : host, isPublic ? publicUrl : undefined);
   return {
     host,
     port,
     isLoopback,
     isOpen: !isLoopback || isPublic,
     publicUrl,
+    publicOrigin,
+    noAuth,
     hosts: new Set([host, ...named, ...serve.allowedHosts].map((name) => name.toLowerCase())),
     origins: new Set(origins),
     tls: serve.tls,
     oauth: serve.oauth === undefined ? undefined : readOAuth(serve.oauth, publicUrl),
   };
+}
+
+function refuseOpen(...reaches: (string | undefined)[]): void {
+  const reach = reaches.find((each) => each !== undefined);
+  if (reach === undefined) return;
+  const why = "others could reach it, and use it as you. It is for development on loopback alone";
+  throw new TrunklineError("usage", `Cannot serve '${reach}' with --no-auth: ${why}.`);
 }
 
 /** What becomes known to whoever listens on the way, or nothing. */
@@ -82,7 +105,7 @@ function readOAuth(
   oauth: NonNullable<Config["serve"]["oauth"]>,
   publicUrl: string | undefined,
 ): OAuth {
-  const { authorizationServers, scopes = [], audience } = oauth;
+  const { authorizationServers, scopes = [], audience, grants } = oauth;
   if (publicUrl === undefined) {
     const why = "`serve.oauth` needs `serve.publicUrl`: tokens are made out to that address";
     throw new TrunklineError("config", `${why}. Set it to where others reach this gateway.`);
@@ -92,6 +115,7 @@ function readOAuth(
   return {
     authorizationServers,
     scopes,
+    grants: grants ?? USUAL_GRANTS,
     audiences: audience === undefined ? [resource] : [resource, audience],
     resource,
     metadataUrl: `${publicUrl}${METADATA_PATH}/mcp`,

@@ -326,8 +326,8 @@ export interface MatchRule {
 /** Who may reach `trunkline serve`, and how. */
 export interface ServeSettings {
   /**
-   * Address that others reach the gateway by, without `/mcp`. With one that is not this machine's,
-   * every request needs a token.
+   * Address that others reach the gateway by, without `/mcp`. Pages of it are ours, and the first
+   * link for a browser leads there.
    */
   readonly publicUrl?: string;
   /** Names that requests may have in `Host`, besides that of `publicUrl` and this machine's. */
@@ -345,6 +345,12 @@ export interface ServeSettings {
     readonly authorizationServers: readonly string[];
     /** What a token has to be good for, all of it. */
     readonly scopes?: readonly string[];
+    /**
+     * What their bearers may do here: `tools`, `sessions`, `programs` (to name commands that are
+     * started), `review`, `dashboard`, `admin`. Without it, all but `programs` and `admin`.
+     */
+    readonly grants?: 
+      | readonly ("tools" | "sessions" | "programs" | "review" | "dashboard" | "admin")[];
     /** Whom a token may be meant for, besides `publicUrl` with `/mcp`. */
     readonly audience?: string;
   };
@@ -653,10 +659,11 @@ export const checkServeSettings: Check = (value) => {
       switch (key3) {
         case "authorizationServers":
         case "scopes":
+        case "grants":
         case "audience":
           continue;
         default:
-          return { path: ["oauth", key3], says: unknownKey(key3, ["authorizationServers", "scopes", "audience"]) };
+          return { path: ["oauth", key3], says: unknownKey(key3, ["authorizationServers", "scopes", "grants", "audience"]) };
       }
     }
     const authorizationServers: unknown = oauth.authorizationServers;
@@ -697,6 +704,16 @@ export const checkServeSettings: Check = (value) => {
         }
         if (!pattern3.test(item4)) {
           return { path: ["oauth", "scopes", i4], says: "must match the pattern ^[!#-[\\]-~]+$" };
+        }
+      }
+    }
+    const grants: unknown = oauth.grants;
+    if (grants !== undefined) {
+      if (!Array.isArray(grants)) return { path: ["oauth", "grants"], says: "must be a list" };
+      for (let i5 = 0; i5 < grants.length; i5++) {
+        const item5: unknown = grants[i5];
+        if (item5 !== "tools" && item5 !== "sessions" && item5 !== "programs" && item5 !== "review" && item5 !== "dashboard" && item5 !== "admin") {
+          return { path: ["oauth", "grants", i5], says: "must be one of: tools, sessions, programs, review, dashboard, admin" };
         }
       }
     }

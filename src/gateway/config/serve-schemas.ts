@@ -1,3 +1,5 @@
+import { SCOPES } from "../../base/principal.ts";
+
 /** Who may reach the gateway, as it is written in a configuration file. */
 export const SERVE_SCHEMAS = {
   ServeSettings: {
@@ -10,8 +12,8 @@ export const SERVE_SCHEMAS = {
         format: "uri",
         pattern: "^https?://",
         description:
-          "Address that others reach the gateway by, without `/mcp`. With one that is not this " +
-          "machine's, every request needs a token.",
+          "Address that others reach the gateway by, without `/mcp`. Pages of it are ours, and the " +
+          "first link for a browser leads there.",
       },
       allowedHosts: {
         type: "array",
@@ -62,6 +64,14 @@ export const SERVE_SCHEMAS = {
             maxItems: 64,
             items: { type: "string", pattern: "^[!#-[\\]-~]+$" },
             description: "What a token has to be good for, all of it.",
+          },
+          grants: {
+            type: "array",
+            items: { type: "string", enum: [...SCOPES] },
+            description:
+              "What their bearers may do here: `tools`, `sessions`, `programs` (to name commands " +
+              "that are started), `review`, `dashboard`, `admin`. Without it, all but `programs` " +
+              "and `admin`.",
           },
           audience: {
             type: "string",

@@ -1,0 +1,115 @@
+import { randomBytes } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+
+import { hashToken } from "../../store/access-token.ts";
+import type { OwnerToken } from "../../store/owner-token.ts";
+import { isLoopbackAuthority } from "../loopback.ts";
+import { isFromOtherUser } from "./peer-user.ts";
+import { isOwnOrigin, type Own } from "./refuse-foreign.ts";
+
+/** Milliseconds after which a browser has to come in anew. */
+const GOOD_FOR = 12 * 60 * 60_000;
+/** Browsers that can be in at once; beyond that, the first that came has to come in anew. */
+const MOST = 100;
+
+interface Login {
+  readonly until: number;
+  /** The owner's token when it was made: with another, everybody has to come in anew. */
+  readonly mark: string | undefined;
+  /** It was made under a name of this machine, where other users may have servers, too. */
+  readonly isLocal: boolean;
+}
+
+export interface BrowserLoginsOptions {
+  readonly owner: OwnerToken;
+  /** The server as it is reached; known once it listens. */
+  readonly own: () => Own;
+  /** The origin that others reach the server by, where that is another. */
+  readonly publicOrigin: string | undefined;
+  readonly now?: () => number;
+}
+
+/** The browsers that the owner has let in. They are known by a cookie, and only here. */
+export class BrowserLogins {
+  readonly #options: BrowserLoginsOptions;
+  readonly #now: () => number;
+  /** By the hash of the cookie, in the order in which they came. */
+  readonly #logins = new Map<string, Login>();
+
+  constructor(options: BrowserLoginsOptions) {
+    this.#options = options;
+    this.#now = options.now ?? Date.now;
+  }
+
+  /** Lets the browser in that sent the request. Returns the header that it remembers that by. */
+  begin(request: IncomingMessage): string {
+    for (const key of this.#logins.keys()) {
+      if (this.#logins.size < MOST) break;
+      this.#logins.delete(key);
+    }
+    const secret = randomBytes(32).toString("base64url");
+    const { owner, own } = this.#options;
+    const isLocal = isOfThisMachine(request);
+    const until = this.#now() + GOOD_FOR;
+    this.#logins.set(hashToken(secret), { until, mark: owner.mark, isLocal });
+    // Behind a proxy that speaks TLS, only the browser knows that it was spoken.
+    const isSecure = own().scheme === "https" || request.headers.origin?.startsWith("https:");
+    const parts = [`${this.#name}=${secret}`, "Path=/", "HttpOnly", "SameSite=Strict"];
+    parts.push(`Max-Age=${GOOD_FOR / 1000}`, ...(isSecure === true ? ["Secure"] : []));
+    return parts.join("; ");
+  }
+
+  /** The key of the browser's login that sent a request, where that lets it in. */
+  find(request: IncomingMessage): string | undefined {
+    const secret = this.#cookieOf(request);
+    if (secret === undefined || !this.#isOfOwnPage(request)) return undefined;
+    const key = hashToken(secret);
+    if (!this.isLive(key)) return undefined;
+    const isLocal = this.#logins.get(key)?.isLocal;
+    if (isLocal !== isOfThisMachine(request)) return undefined;
+    return isFromOtherUser(request) ? undefined : key;
+  }
+
+  isLive(key: string): boolean {
+    const login = this.#logins.get(key);
+    if (login === undefined) return false;
+    const { owner } = this.#options;
+    if (login.until > this.#now() && login.mark === owner.mark) return true;
+    this.#logins.delete(key);
+    return false;
+  }
+
+  /** Forgets the browser that sent a request. Returns the header that has it forget too. */
+  end(request: IncomingMessage): string {
+    const secret = this.#cookieOf(request);
+    if (secret !== undefined) this.#logins.delete(hashToken(secret));
+    return `${this.#name}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0`;
+  }
+
+  /** Cookies are the same for all ports, so the name says which is ours. */
+  get #name(): string {
+    return `trunkline_${this.#options.own().port}`;
+  }
+
+  #cookieOf({ headers: { cookie = "" } }: IncomingMessage): string | undefined {
+    const start = `${this.#name}=`;
+    const parts = cookie.split(";").map((part) => part.trim());
+    return parts.find((part) => part.startsWith(start))?.slice(start.length);
+  }
+
+  /**
+   * Whether a page of ours made the request, or a person did. Others have been refused before; here
+   * a browser that does not say so is only let look.
+   */
+  #isOfOwnPage({ headers, method }: IncomingMessage): boolean {
+    const { origin, host = "", upgrade } = headers;
+    const { own, publicOrigin } = this.#options;
+    if (headers["sec-fetch-site"] === "same-origin") return true;
+    if (origin !== undefined) return origin === publicOrigin || isOwnOrigin(origin, host, own());
+    return (method === "GET" || method === "HEAD") && upgrade === undefined;
+  }
+}
+
+function isOfThisMachine({ headers: { host = "" } }: IncomingMessage): boolean {
+  return isLoopbackAuthority(host);
+}

@@ -1,0 +1,100 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+
+import { readHttpBody } from "../../wire/channel/http-body.ts";
+import { fail, send } from "../http-answers.ts";
+import { Page } from "../page.ts";
+import type { Admission } from "./admission.ts";
+import { isFromOtherUser } from "./peer-user.ts";
+
+/** Far more than a code is. */
+const LARGEST = 1024;
+
+/** What a browser sees that has not been let in. */
+export const WELCOME = new Page(`<h1>Trunkline</h1>
+<p>This gateway asks everybody who they are. To let this browser in, run this on the machine that
+the gateway runs on:</p>
+<pre>trunkline open</pre>
+<p>It prints a link that works once, and opens it. Programs send a token with each request
+(<code>Authorization: Bearer …</code>): the owner's is in the file that <code>trunkline serve</code>
+names, and <code>trunkline token create</code> makes others.</p>`);
+
+/** The code is behind the `#`, which browsers send to nobody: this hands it over. */
+const SCRIPT = `
+const says = document.getElementById("says");
+const code = location.hash.slice(1);
+history.replaceState(null, "", location.pathname);
+const show = (text) => { says.textContent = text; };
+if (code === "") show("This link has no code. Get one with: trunkline open");
+else fetch("login", {
+  method: "POST",
+  headers: { "content-type": "application/json" },
+  body: JSON.stringify({ code }),
+}).then(async (answer) => {
+  if (answer.ok) location.replace("./");
+  else show((await answer.json()).error);
+}).catch(() => show("The gateway does not answer. Is it still running?"));
+`;
+
+const LOGIN = new Page(
+  `<h1>Trunkline</h1>\n<p id="says">Letting this browser in …</p>\n<noscript>This page needs JavaScript, to hand over the code in its address.</noscript>`,
+  SCRIPT,
+);
+
+/** `/login` and `/logout`: how a browser comes in, by a link that works once, and goes. */
+export class Login {
+  readonly #admission: Admission;
+
+  constructor(admission: Admission) {
+    this.#admission = admission;
+  }
+
+  /** Whether the path is one of these. */
+  has(path: string): boolean {
+    return path === "/login" || path === "/logout";
+  }
+
+  handle(path: string, request: IncomingMessage, response: ServerResponse): void {
+    if (path === "/login" && request.method === "GET") return LOGIN.send(response, 200);
+    if (request.method !== "POST") {
+      response.setHeader("allow", path === "/login" ? "GET, POST" : "POST");
+      return fail(response, 405, `${path} does not take this method`);
+    }
+    if (path === "/logout") {
+      const cookie = this.#admission.logins.end(request);
+      return send(response, 200, "application/json", `{"ok":true}`, { "set-cookie": cookie });
+    }
+    return readHttpBody(request, LARGEST, (body) => {
+      const code = typeof body === "string" ? readCode(body) : undefined;
+      if (code === undefined) return fail(response, 400, `Send {"code": "…"}`);
+      // Other users of the machine see the addresses that browsers are started with.
+      if (isFromOtherUser(request)) {
+        return fail(response, 403, "This link is for the user who runs the gateway");
+      }
+      void this.#take(code, request, response);
+      return undefined;
+    });
+  }
+
+  async #take(code: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { codes, logins } = this.#admission;
+    try {
+      if (await codes.take(code)) {
+        const cookie = logins.begin(request);
+        return send(response, 200, "application/json", `{"ok":true}`, { "set-cookie": cookie });
+      }
+      const why = "This link has been used, or is too old. Get another with: trunkline open";
+      return fail(response, 401, why);
+    } catch {
+      return fail(response, 503, "Cannot look at the code: try again later");
+    }
+  }
+}
+
+function readCode(body: string): string | undefined {
+  try {
+    const { code } = JSON.parse(body) as { readonly code?: unknown };
+    return typeof code === "string" && code !== "" ? code : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,97 @@
+import { hashToken } from "../../store/access-token.ts";
+import type { JwtVerifier, Verdict } from "./jwt-verifier.ts";
+
+/** Tokens that were looked at lately, and need not be for each request. */
+const MOST_KNOWN = 1000;
+const GOOD_FOR = 60_000;
+/** A token that is not good may become so: it is early, or its key is not known yet. */
+const BAD_FOR = 5_000;
+/** Tokens that are looked at at the same time; others wait for their turn. */
+const AT_ONCE = 8;
+
+export interface VerificationsOptions {
+  /** Loaded when the first token comes that is not one of ours. */
+  readonly load: () => Promise<Pick<JwtVerifier, "verify">>;
+  readonly now?: () => number;
+}
+
+/**
+ * Verifies the tokens of others at a bounded cost, and refuses none: a good token among any number
+ * of wrong ones waits for its turn, and is remembered then.
+ */
+export class Verifications {
+  readonly #load: VerificationsOptions["load"];
+  readonly #now: () => number;
+  #verifier: Promise<Pick<JwtVerifier, "verify">> | undefined;
+  /** By the hash of the token, in the order in which they were verified. */
+  readonly #good = new Map<string, { readonly verdict: Verdict; readonly until: number }>();
+  /** Apart, so that wrong ones do not have good ones forgotten. */
+  readonly #bad = new Map<string, { readonly verdict: Verdict; readonly until: number }>();
+  /** One that comes several times while it is looked at is looked at once. */
+  readonly #running = new Map<string, Promise<Verdict>>();
+  #free = AT_ONCE;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor({ load, now = Date.now }: VerificationsOptions) {
+    this.#load = load;
+    this.#now = now;
+  }
+
+  /** Throws where it cannot be found out. */
+  verify(token: string): Verdict | Promise<Verdict> {
+    const key = hashToken(token);
+    for (const known of [this.#good.get(key), this.#bad.get(key)]) {
+      if (known !== undefined && known.until > this.#now()) return known.verdict;
+    }
+    const running = this.#running.get(key) ?? this.#verify(token, key);
+    this.#running.set(key, running);
+    return running;
+  }
+
+  async #verify(token: string, key: string): Promise<Verdict> {
+    try {
+      await this.#turn();
+      const verdict = await this.#judge(token);
+      const now = this.#now();
+      if (verdict.kind === "valid") {
+        remember(this.#good, key, verdict, Math.min(verdict.until, now + GOOD_FOR), now);
+      } else {
+        remember(this.#bad, key, verdict, now + BAD_FOR, now);
+      }
+      return verdict;
+    } finally {
+      this.#running.delete(key);
+      // Handed on: whoever waits longest is next, however many come meanwhile.
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#free++;
+      else next();
+    }
+  }
+
+  async #judge(token: string): Promise<Verdict> {
+    this.#verifier ??= this.#load().catch((error: unknown) => {
+      this.#verifier = undefined;
+      throw error;
+    });
+    return (await this.#verifier).verify(token);
+  }
+
+  async #turn(): Promise<void> {
+    if (this.#free > 0) this.#free--;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+}
+
+function remember(
+  known: Map<string, { readonly verdict: Verdict; readonly until: number }>,
+  key: string,
+  verdict: Verdict,
+  until: number,
+  now: number,
+): void {
+  for (const [each, { until: end }] of known) {
+    if (end > now && known.size < MOST_KNOWN) break;
+    known.delete(each);
+  }
+  known.set(key, { verdict, until });
+}

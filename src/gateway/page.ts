@@ -1,0 +1,58 @@
+import { hash } from "node:crypto";
+import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
+
+import { send } from "./http-answers.ts";
+
+const STYLE = `
+  :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
+  body { max-width: 46rem; margin: 4rem auto; padding: 0 1rem; }
+  table { border-collapse: collapse; width: 100%; }
+  th, td { text-align: left; padding: .4rem .8rem .4rem 0; vertical-align: top; }
+  td:last-child { opacity: .7; }
+  code, pre { font-size: .95em; }
+`;
+
+/** A page for people. Only what is written in it runs in it, and nothing can put it in a frame. */
+export class Page {
+  readonly #html: string;
+  readonly #policy: string;
+
+  /** `body` is HTML, `script` is a program; neither has text of others in it. */
+  constructor(body: string, script?: string) {
+    const program = script === undefined ? "" : `\n<script>${script}</script>`;
+    this.#html = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>Trunkline</title>
+<style>${STYLE}</style>
+${body}${program}
+</html>
+`;
+    this.#policy = [
+      "default-src 'none'",
+      `style-src ${sourceOf(STYLE)}`,
+      `script-src ${script === undefined ? "'none'" : sourceOf(script)}`,
+      "connect-src 'self'",
+      "base-uri 'none'",
+      "form-action 'none'",
+      "frame-ancestors 'none'",
+    ].join("; ");
+  }
+
+  send(response: ServerResponse, status: number, headers: OutgoingHttpHeaders = {}): void {
+    send(response, status, "text/html; charset=utf-8", this.#html, {
+      "content-security-policy": this.#policy,
+      "referrer-policy": "no-referrer",
+      "cross-origin-opener-policy": "same-origin",
+      "cross-origin-resource-policy": "same-origin",
+      "x-frame-options": "DENY",
+      ...headers,
+    });
+  }
+}
+
+/** Content Security Policy Level 3, section 2.3.1: what is inside a page is allowed by its hash. */
+function sourceOf(text: string): string {
+  return `'sha256-${hash("sha256", text, "base64")}'`;
+}
