@@ -13,6 +13,7 @@ const PROGRAMS = [
   { command: "fish", package: "fish", why: "the tests press Tab in it", optional: true },
   { command: "sshd", package: "openssh-server", why: "the tests push to it", optional: true },
   { command: "gpg", package: "gnupg", why: "the tests sign with it", optional: true },
+  { command: "nginx", package: "nginx-light", why: "the tests come through it", optional: true },
 ];
 
 /** Where Debian keeps servers, though not on everybody's PATH. */

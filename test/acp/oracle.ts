@@ -2,6 +2,7 @@ import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { Writable } from "node:stream";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
+import { WebSocket } from "ws";
 
 import type { Json } from "../support/acp-house.ts";
 import { Packages } from "../support/packages.ts";
@@ -58,18 +59,24 @@ export async function stdioStream({ stdin, stdout }: StandardStreams): Promise<S
   return ndJsonStream(out, input);
 }
 
-export async function webSocketStream(url: string): Promise<Stream> {
-  const { createWebSocketStream } = await packages.import<{
-    createWebSocketStream: (url: string) => Stream;
-  }>(...SDK, "dist/transports/ws-stream.js");
-  return createWebSocketStream(url);
+/** What a gateway says of itself, and what its owner sends with every request. */
+export interface AcpAddress {
+  readonly acp: string;
+  readonly headers: Readonly<Record<string, string>>;
 }
 
-export async function httpStream(url: string): Promise<Stream> {
+export async function webSocketStream({ acp, headers }: AcpAddress): Promise<Stream> {
+  const { createWebSocketStream } = await packages.import<{
+    createWebSocketStream: (url: string, options: object) => Stream;
+  }>(...SDK, "dist/transports/ws-stream.js");
+  return createWebSocketStream(acp, { headers, WebSocket });
+}
+
+export async function httpStream({ acp, headers }: AcpAddress): Promise<Stream> {
   const { createHttpStream } = await packages.import<{
-    createHttpStream: (url: string) => Stream;
+    createHttpStream: (url: string, options: object) => Stream;
   }>(...SDK, "dist/transports/http-stream.js");
-  return createHttpStream(url);
+  return createHttpStream(acp.replace("ws", "http"), { headers });
 }
 
 interface Message {

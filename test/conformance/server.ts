@@ -1,6 +1,8 @@
 // The gateway with the fixture in its toolbox: `server.ts http` says where it listens in its first
 // line and runs until a signal; `server.ts stdio` serves one conversation.
+import { mkdtempDisposableSync } from "node:fs";
 import { tmpdir } from "node:os";
+import { join } from "node:path";
 
 import { defaultConfig } from "../../src/gateway/config/defaults.ts";
 import { House } from "../../src/gateway/house.ts";
@@ -11,7 +13,8 @@ import { Connection } from "../../src/protocol/mcp/connection.ts";
 import { McpDoor } from "../../src/protocol/mcp/door.ts";
 import { fixtureOffer } from "./fixture/offer.ts";
 
-const config = defaultConfig(tmpdir());
+using data = mkdtempDisposableSync(join(tmpdir(), "trunkline-fixture-"));
+const config = defaultConfig(data.path);
 const house = new House({ ...config, server: { ...config.server, port: 0 } });
 
 if (process.argv[2] === "stdio") {
@@ -20,9 +23,9 @@ if (process.argv[2] === "stdio") {
   await serveStdio(house, connection, door.optionsFor(connection));
 } else {
   const signalled = untilSignal();
-  // Connections that end before their answers, as the suite wants to see them.
+  // The suite has no tokens to show, and is not about access. Connections that end before their answers, as the suite wants to see them.
   const mcp = { limits: { keepAlive: 100, longestConnection: 250 } };
-  const server = await HttpServer.open(house, { offer: fixtureOffer(), mcp });
+  const server = await HttpServer.open(house, { offer: fixtureOffer(), mcp, noAuth: true });
   process.stdout.write(`${JSON.stringify({ url: server.origin })}\n`);
   await signalled;
   await server.close(500);

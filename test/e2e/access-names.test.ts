@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { describe, it } from "node:test";
 import { WebSocket } from "ws";
 
-import { bearer, GuardedHome, INITIALIZE, PING } from "../support/guarded-gateway.ts";
+import { bearer, GuardedHome, INITIALIZE } from "../support/guarded-gateway.ts";
 
 const OPEN = ["--host", "0.0.0.0"];
 
@@ -11,7 +11,9 @@ describe("trunkline serve, by the name that it is called", { timeout: 60_000 }, 
   it("refuses other names and origins, whatever token comes with them", async () => {
     const serve = { allowedHosts: ["tools.lan"], allowedOrigins: ["https://app.example.com"] };
     using home = new GuardedHome({ serve });
-    const known = bearer(await home.createToken("laptop"));
+    const known = bearer(
+      await home.createToken("laptop", "--scope", "tools", "--scope", "dashboard"),
+    );
     await using gateway = await home.serve(...OPEN);
     const statusOf = async (headers: object) =>
       (await gateway.get("/metrics", { ...known, ...headers })).status;
@@ -34,7 +36,9 @@ describe("trunkline serve, by the name that it is called", { timeout: 60_000 }, 
 
   it("lets pages of named origins read its answers, and no others", async () => {
     using home = new GuardedHome({ serve: { allowedOrigins: ["https://app.example.com"] } });
-    const known = bearer(await home.createToken("laptop"));
+    const known = bearer(
+      await home.createToken("laptop", "--scope", "tools", "--scope", "dashboard"),
+    );
     await using gateway = await home.serve(...OPEN);
     const origin = "https://app.example.com";
     const asked = {
@@ -73,38 +77,17 @@ describe("trunkline serve, by the name that it is called", { timeout: 60_000 }, 
   });
 });
 
-describe("trunkline serve on loopback", { timeout: 60_000 }, () => {
-  it("needs no token, but refuses a wrong one and what a proxy passes on", async () => {
-    using home = new GuardedHome();
-    const known = bearer(await home.createToken("laptop"));
-    await using gateway = await home.serve();
-    assert.equal(gateway.program.stderr, "");
-    assert.equal((await gateway.get("/metrics")).status, 200);
-    assert.equal((await gateway.get("/metrics", known)).status, 200);
-    assert.equal((await gateway.get("/metrics", bearer("tlk_wrong"))).status, 401);
-    assert.equal((await gateway.get("/metrics", { authorization: "Basic eDp5" })).status, 401);
-    const passedOn = { "x-forwarded-for": "203.0.113.5" };
-    assert.equal((await gateway.get("/metrics", passedOn)).status, 401);
-    assert.equal((await gateway.get("/metrics", { ...passedOn, ...known })).status, 200);
-    assert.match((await gateway.get("/healthz")).body, /version/);
-    const session = await gateway.begin(known);
-    assert.equal((await gateway.post(PING, session)).status, 404);
-    const origin = "http://localhost:5173";
-    const page = await gateway.post(INITIALIZE, { origin });
-    assert.equal(page.headers["access-control-allow-origin"], origin);
-  });
-
-  it("wants a token of everybody behind a public address", async () => {
+describe("trunkline serve behind a public address", { timeout: 60_000 }, () => {
+  it("goes by that name, and leads there", async () => {
     using home = new GuardedHome({ serve: { publicUrl: "https://tools.example.com" } });
-    const known = bearer(await home.createToken("laptop"));
     await using gateway = await home.serve();
-    assert.equal((await gateway.get("/metrics")).status, 401);
     const host = "tools.example.com";
     assert.equal((await gateway.get("/metrics", { host })).status, 401);
-    assert.equal((await gateway.get("/metrics", { host, ...known })).status, 200);
-    assert.match(
-      (await gateway.get("/", { host, ...known })).body,
-      /https:\/\/tools\.example\.com\/mcp/,
-    );
+    assert.equal((await gateway.get("/metrics", { host, ...gateway.owner })).status, 200);
+    const page = await gateway.get("/", { host, ...gateway.owner });
+    assert.match(page.body, /https:\/\/tools\.example\.com\/mcp/);
+    assert.match(gateway.ready.login, /^https:\/\/tools\.example\.com\/login#/);
+    const origin = "https://tools.example.com";
+    assert.equal((await gateway.get("/metrics", { host, origin, ...gateway.owner })).status, 200);
   });
 });

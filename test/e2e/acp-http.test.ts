@@ -8,6 +8,7 @@ import { describe, it } from "node:test";
 import { WebSocket } from "ws";
 
 import { bearer, GuardedHome } from "../support/guarded-gateway.ts";
+import { readyOf } from "../support/owner-access.ts";
 import { Program } from "../support/program.ts";
 
 const AGENT = join(import.meta.dirname, "../support/acp-agent.mjs");
@@ -17,6 +18,7 @@ class Gateway implements AsyncDisposable {
   readonly folder = mkdtempSync(join(tmpdir(), "trunkline-acp-http-"));
   readonly program: Program;
   url = "";
+  owner: Record<string, string> = {};
 
   private constructor() {
     const config = join(this.folder, "config.jsonc");
@@ -28,12 +30,18 @@ class Gateway implements AsyncDisposable {
   static async start(): Promise<Gateway> {
     const gateway = new Gateway();
     const [ready] = await gateway.program.answers(1);
-    gateway.url = String(ready?.acp).replace("ws", "http");
+    const { acp, headers } = readyOf(ready);
+    gateway.url = acp.replace("ws", "http");
+    gateway.owner = headers;
     return gateway;
   }
 
+  fetch(init: RequestInit & { headers?: Record<string, string> } = {}): Promise<Response> {
+    return fetch(this.url, { ...init, headers: { ...this.owner, ...init.headers } });
+  }
+
   post(body: object | string, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
-    return fetch(this.url, {
+    return this.fetch({
       method: "POST",
       headers: { "content-type": "application/json", ...headers },
       body: typeof body === "string" ? body : JSON.stringify(body),
@@ -52,7 +60,7 @@ class Gateway implements AsyncDisposable {
   }
 
   listen(headers: Readonly<Record<string, string>>): Promise<Response> {
-    return fetch(this.url, { headers: { accept: "text/event-stream", ...headers } });
+    return this.fetch({ headers: { accept: "text/event-stream", ...headers } });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -99,7 +107,7 @@ describe("ACP on HTTP", { timeout: 30_000 }, () => {
       messages.at(-1),
       'data: {"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}',
     );
-    const ended = await fetch(gateway.url, { method: "DELETE", headers: connection });
+    const ended = await gateway.fetch({ method: "DELETE", headers: connection });
     assert.equal(ended.status, 202);
     assert.equal((await gateway.listen(connection)).status, 404);
     await events?.cancel();
@@ -121,9 +129,9 @@ describe("ACP on HTTP", { timeout: 30_000 }, () => {
     assert.equal(await status(gateway.post(ping)), 400);
     assert.equal(await status(gateway.post(HELLO, connection)), 400);
     assert.equal(await status(gateway.post(ping, { "acp-connection-id": "none" })), 404);
-    assert.equal(await status(fetch(gateway.url, { headers: connection })), 406);
-    assert.equal(await status(fetch(gateway.url)), 426);
-    assert.equal(await status(fetch(gateway.url, { method: "PUT" })), 405);
+    assert.equal(await status(gateway.fetch({ headers: connection })), 406);
+    assert.equal(await status(gateway.fetch()), 426);
+    assert.equal(await status(gateway.fetch({ method: "PUT" })), 405);
     const other = { jsonrpc: "2.0", id: 3, method: "session/close", params: { sessionId: "a" } };
     assert.equal(await status(gateway.post(other, { ...connection, "acp-session-id": "b" })), 400);
     const first = await gateway.listen(connection);
@@ -164,7 +172,7 @@ describe("ACP on HTTP", { timeout: 30_000 }, () => {
     await using gateway = await Gateway.start();
     const ids = new Set<unknown>();
     for (let at = 0; at < 2; at++) {
-      const socket = new WebSocket(gateway.url.replace("http", "ws"));
+      const socket = new WebSocket(gateway.url.replace("http", "ws"), { headers: gateway.owner });
       const [[response]] = (await Promise.all([once(socket, "upgrade"), once(socket, "open")])) as [
         [IncomingMessage],
         unknown,
@@ -185,14 +193,14 @@ describe("ACP on HTTP", { timeout: 30_000 }, () => {
     using home = new GuardedHome({
       agents: { other: { command: process.execPath, args: [AGENT] } },
     });
-    const ann = bearer(await home.createToken("ann"));
-    const bob = bearer(await home.createToken("bob"));
+    const ann = bearer(await home.createToken("ann", "--scope", "sessions"));
+    const bob = bearer(await home.createToken("bob", "--scope", "sessions"));
     await using gateway = await home.serve();
     const hello = await gateway.post(HELLO, ann, "/acp");
     const connection = { "acp-connection-id": String(hello.headers["acp-connection-id"]) };
     const list = { jsonrpc: "2.0", id: 2, method: "session/list", params: {} };
     assert.equal((await gateway.post(list, { ...ann, ...connection }, "/acp")).status, 202);
-    for (const headers of [bob, {}]) {
+    for (const headers of [bob, gateway.owner]) {
       const foreign = { ...headers, ...connection, accept: "text/event-stream" };
       assert.equal((await gateway.post(list, foreign, "/acp")).status, 404);
       assert.equal((await gateway.get("/acp", foreign)).status, 404);
@@ -210,8 +218,9 @@ describe("ACP on HTTP", { timeout: 30_000 }, () => {
     const { result } = await ask(ann, "session/new", { cwd: home.path });
     const old = { sessionId: result?.sessionId, cwd: home.path };
     assert.equal((await ask(bob, "session/resume", old)).error?.code, -31900);
-    assert.equal((await ask({}, "session/resume", old)).error?.code, -31900);
     assert.equal((await ask(ann, "session/resume", old)).error, undefined);
+    // Everything is the owner's.
+    assert.equal((await ask(gateway.owner, "session/resume", old)).error, undefined);
   });
 });
 

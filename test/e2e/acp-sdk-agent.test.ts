@@ -15,6 +15,7 @@ import {
 import { FakeLlm } from "../agent/fake-llm.ts";
 import { Place } from "../support/acp-editor.ts";
 import type { Json } from "../support/acp-house.ts";
+import { readyOf } from "../support/owner-access.ts";
 import { Program } from "../support/program.ts";
 import { gone } from "../support/running-at.ts";
 
@@ -101,12 +102,12 @@ describe("the official SDK's client with Trunkline's own agent", { timeout: 60_0
 
   for (const [name, open] of [
     ["a WebSocket", webSocketStream],
-    ["Streamable HTTP", (url: string) => httpStream(url.replace("ws", "http"))],
+    ["Streamable HTTP", httpStream],
   ] as const) {
     it(`holds whole conversations on ${name}`, () =>
       run(["serve", "--port", "0", "--json"], async (program, cwd) => {
         const [ready] = await program.answers(1);
-        await drive(await open(String(ready?.acp)), cwd);
+        await drive(await open(readyOf(ready)), cwd);
         program.child.kill("SIGTERM");
       }));
   }

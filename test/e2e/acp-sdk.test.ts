@@ -15,6 +15,7 @@ import {
   webSocketStream,
 } from "../acp/oracle.ts";
 import { covers } from "../requirements/acp.ts";
+import { readyOf } from "../support/owner-access.ts";
 import { Program } from "../support/program.ts";
 
 const AGENT = join(import.meta.dirname, "../support/acp-agent.mjs");
@@ -217,7 +218,7 @@ for (const [version, drive] of [
 
     for (const [name, open] of [
       ["a WebSocket", webSocketStream],
-      ["Streamable HTTP", (url: string) => httpStream(url.replace("ws", "http"))],
+      ["Streamable HTTP", httpStream],
     ] as const) {
       it(`holds whole conversations on ${name}`, async () => {
         using workspace = new Workspace();
@@ -226,7 +227,7 @@ for (const [version, drive] of [
           ...["--config", workspace.config],
         ]);
         const [ready] = await program.answers(1);
-        await drive(await open(String(ready?.acp)), workspace.path);
+        await drive(await open(readyOf(ready)), workspace.path);
         program.child.kill("SIGTERM");
         assert.equal(await program.exit, 0);
       });

@@ -3,7 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { WebSocket } from "ws";
 
+import { readyOf } from "../support/owner-access.ts";
 import { Program } from "../support/program.ts";
 
 const AGENT = join(import.meta.dirname, "../support/acp-agent.mjs");
@@ -117,7 +119,8 @@ describe("trunkline session", { timeout: 60_000 }, () => {
     using home = new Home();
     await using gateway = home.start("serve", "--port", "0", "--json");
     const [ready] = await gateway.answers(1);
-    const socket = new WebSocket(String(ready?.acp));
+    const { acp, headers } = readyOf(ready);
+    const socket = new WebSocket(acp, { headers });
     const inbox: string[] = [];
     const { promise: begun, resolve } = Promise.withResolvers<string>();
     socket.addEventListener("message", ({ data }) => {
@@ -130,7 +133,7 @@ describe("trunkline session", { timeout: 60_000 }, () => {
     socket.send(JSON.stringify({ jsonrpc: "2.0", id: 1, method: "session/new", params }));
     const id = await begun;
     {
-      await using person = home.start("session", "attach", id, "--url", String(ready?.acp));
+      await using person = home.start("session", "attach", id, "--url", acp);
       person.write("say from a terminal");
       await person.until(({ lines }) => lines.includes("from a terminal"));
       person.child.stdin.end();

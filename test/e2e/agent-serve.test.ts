@@ -4,6 +4,7 @@ import { describe, it } from "node:test";
 import { WebSocket } from "ws";
 
 import type { Json } from "../support/acp-house.ts";
+import { readyOf } from "../support/owner-access.ts";
 import { Program } from "../support/program.ts";
 
 /** Whoever speaks ACP to a gateway. */
@@ -17,8 +18,8 @@ class Client implements Disposable {
     socket.on("message", (data: Buffer) => this.messages.push(JSON.parse(data.toString("utf8"))));
   }
 
-  static async connect(url: string): Promise<Client> {
-    const socket = new WebSocket(url);
+  static async connect({ acp, headers }: ReturnType<typeof readyOf>): Promise<Client> {
+    const socket = new WebSocket(acp, { headers });
     await once(socket, "open");
     const client = new Client(socket);
     await client.ask("initialize", { protocolVersion: 1 });
@@ -51,11 +52,11 @@ describe("trunkline serve", { timeout: 60_000 }, () => {
     await using gateway = new Program(["serve", "--port", "0", "--json"], { env });
     const [ready] = await gateway.answers(1);
     try {
-      using editor = await Client.connect(String(ready?.acp));
+      using editor = await Client.connect(readyOf(ready));
       const cwd = gateway.home;
       const { sessionId, models } = await editor.ask("session/new", { cwd, mcpServers: [] });
       assert.equal(models.currentModelId, "offline");
-      using other = await Client.connect(String(ready?.acp));
+      using other = await Client.connect(readyOf(ready));
       await other.ask("session/load", { sessionId, cwd, mcpServers: [] });
       const prompt = [{ type: "text", text: "/help" }];
       const { stopReason } = await editor.ask("session/prompt", { sessionId, prompt });

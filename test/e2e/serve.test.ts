@@ -4,29 +4,31 @@ import { request } from "node:http";
 import { describe, it } from "node:test";
 import { WebSocket } from "ws";
 
+import { readyOf } from "../support/owner-access.ts";
 import { Program } from "../support/program.ts";
-
-interface Ready {
-  readonly url: string;
-  readonly mcp: string;
-  readonly acp: string;
-  readonly pid: number;
-}
 
 /** A gateway on a free port, stopped as Ctrl-C stops it. */
 class Gateway extends Program {
-  ready!: Ready;
+  ready!: ReturnType<typeof readyOf>;
 
   static async start(...args: string[]): Promise<Gateway> {
     const gateway = new Gateway(["serve", "--port", "0", "--json", ...args]);
     const [ready] = await gateway.answers(1);
-    gateway.ready = ready as unknown as Ready;
+    gateway.ready = readyOf(ready);
     return gateway;
   }
 
   post(body: unknown, headers: Record<string, string> = {}): Promise<Response> {
     const init = { "content-type": "application/json", ...headers };
-    return fetch(this.ready.mcp, { method: "POST", headers: init, body: JSON.stringify(body) });
+    return this.fetch("/mcp", { method: "POST", headers: init, body: JSON.stringify(body) });
+  }
+
+  fetch(
+    path: string,
+    init: RequestInit & { readonly headers?: Record<string, string> } = {},
+  ): Promise<Response> {
+    const { url, headers } = this.ready;
+    return fetch(`${url}${path}`, { ...init, headers: { ...headers, ...init.headers } });
   }
 
   override async [Symbol.asyncDispose](): Promise<void> {
@@ -44,9 +46,9 @@ describe("trunkline serve", { timeout: 30_000 }, () => {
       status: string;
     };
     assert.equal(health.status, "ok");
-    const metrics = await (await fetch(`${gateway.ready.url}/metrics`)).text();
+    const metrics = await (await gateway.fetch("/metrics")).text();
     assert.match(metrics, /trunkline_http_requests_total{route="\/healthz",status="200"} 1/);
-    const page = await (await fetch(gateway.ready.url)).text();
+    const page = await (await gateway.fetch("/")).text();
     assert.ok(page.includes(gateway.ready.mcp) && page.includes(gateway.ready.acp));
   });
 
@@ -65,9 +67,9 @@ describe("trunkline serve", { timeout: 30_000 }, () => {
     const answer = await gateway.post({ jsonrpc: "2.0", id: 1, method: "ping" }, session);
     assert.equal(answer.status, 200);
     assert.deepEqual(await answer.json(), { jsonrpc: "2.0", id: 1, result: {} });
-    const metrics = await (await fetch(`${gateway.ready.url}/metrics`)).text();
+    const metrics = await (await gateway.fetch("/metrics")).text();
     assert.match(metrics, /trunkline_connections_open{door="mcp"} 1/);
-    const bad = await fetch(gateway.ready.mcp, {
+    const bad = await gateway.fetch("/mcp", {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: "{oops",
@@ -78,7 +80,7 @@ describe("trunkline serve", { timeout: 30_000 }, () => {
 
   it("answers ACP on /acp, one message a text frame", async () => {
     await using gateway = await Gateway.start();
-    const socket = new WebSocket(gateway.ready.acp);
+    const socket = new WebSocket(gateway.ready.acp, { headers: gateway.ready.headers });
     await once(socket, "open");
     socket.send(
       JSON.stringify({
@@ -100,7 +102,7 @@ describe("trunkline serve", { timeout: 30_000 }, () => {
 
   it("closes open conversations when it is stopped", async () => {
     await using gateway = await Gateway.start();
-    const socket = new WebSocket(gateway.ready.acp);
+    const socket = new WebSocket(gateway.ready.acp, { headers: gateway.ready.headers });
     await once(socket, "open");
     gateway.child.kill("SIGTERM");
     const [code] = (await once(socket, "close")) as [number];
@@ -113,16 +115,17 @@ describe("trunkline serve", { timeout: 30_000 }, () => {
     const { url, mcp, acp } = gateway.ready;
     assert.equal(await statusOf(`${url}/healthz`, { host: "evil.example" }), 403);
     assert.equal(await statusOf(`${url}/healthz`, { origin: "https://evil.example" }), 403);
-    assert.equal(await statusOf(`${url}/healthz`, { origin: "http://localhost:5173" }), 200);
-    assert.equal((await fetch(`${url}/nope`)).status, 404);
+    assert.equal(await statusOf(`${url}/healthz`, { origin: "http://localhost:5173" }), 403);
+    assert.equal(await statusOf(`${url}/healthz`, { origin: url }), 200);
+    assert.equal((await gateway.fetch("/nope")).status, 404);
     assert.equal(await statusOf(mcp, { host: "evil.example" }), 403);
     assert.equal(await statusOf(mcp, { origin: "null" }), 403);
-    const wrongMethod = await fetch(mcp, { method: "PUT" });
+    const wrongMethod = await gateway.fetch("/mcp", { method: "PUT" });
     assert.equal(wrongMethod.status, 405);
     assert.equal(wrongMethod.headers.get("allow"), "POST, GET, DELETE");
-    const wrongType = await fetch(mcp, { method: "POST", body: "{}" });
+    const wrongType = await gateway.fetch("/mcp", { method: "POST", body: "{}" });
     assert.equal(wrongType.status, 415);
-    const noUpgrade = await fetch(acp.replace("ws", "http"));
+    const noUpgrade = await gateway.fetch("/acp");
     assert.equal(noUpgrade.status, 426);
     const foreign = new WebSocket(acp, { origin: "https://evil.example" });
     const [error] = (await once(foreign, "error")) as [Error];
@@ -138,9 +141,9 @@ describe("trunkline serve", { timeout: 30_000 }, () => {
       second.stderr,
       /Cannot listen on 127\.0\.0\.1:\d+: another program listens there.*--port/,
     );
-    await using open = new Program(["serve", "--host", "0.0.0.0", "--port", "0"]);
-    assert.notEqual(await open.exit, 0);
-    assert.match(open.stderr, /Cannot listen on '0\.0\.0\.0': only this machine may connect/);
+    await using elsewhere = new Program(["serve", "--host", "192.0.2.7", "--port", "0"]);
+    assert.equal(await elsewhere.exit, 1);
+    assert.match(elsewhere.stderr, /Cannot listen on 192\.0\.2\.7:0: this machine has no such/);
   });
 
   it("does not begin where it can keep nothing, and says where and why", async () => {

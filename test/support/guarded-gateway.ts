@@ -5,7 +5,10 @@ import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 
+import { bearer, type Ready, readyOf } from "./owner-access.ts";
 import { Program } from "./program.ts";
+
+export { bearer };
 
 export interface Answered {
   readonly status: number;
@@ -41,10 +44,6 @@ export function ownAddress(): string | undefined {
   return all.find(({ internal, family }) => !internal && family === "IPv4")?.address;
 }
 
-export function bearer(token: string): { readonly authorization: string } {
-  return { authorization: `Bearer ${token}` };
-}
-
 /** A folder with a configuration and a state of its own, and the commands that work on it. */
 export class GuardedHome implements Disposable {
   readonly path = mkdtempSync(join(tmpdir(), "trunkline-access-"));
@@ -73,8 +72,8 @@ export class GuardedHome implements Disposable {
     return { code, out: program.lines.join("\n"), err: program.stderr };
   }
 
-  async createToken(name: string): Promise<string> {
-    const { code, out, err } = await this.run("token", "create", name);
+  async createToken(name: string, ...options: string[]): Promise<string> {
+    const { code, out, err } = await this.run("token", "create", name, ...options);
     assert.equal(code, 0, err);
     return out;
   }
@@ -92,16 +91,22 @@ export class GuardedHome implements Disposable {
 export class GuardedGateway implements AsyncDisposable {
   readonly program: Program;
   readonly port: string;
+  readonly ready: Ready;
+  /** What the owner's programs send. */
+  readonly owner: { readonly authorization: string };
 
-  private constructor(program: Program, url: string) {
+  private constructor(program: Program, line: unknown) {
+    const { headers, ...ready } = readyOf(line);
     this.program = program;
-    this.port = new URL(url).port;
+    this.ready = ready;
+    this.owner = headers;
+    this.port = new URL(ready.url).port;
   }
 
   static async start(home: GuardedHome, args: readonly string[]): Promise<GuardedGateway> {
     const program = home.start("serve", "--port", "0", "--json", ...args);
     const [ready] = await program.answers(1);
-    return new GuardedGateway(program, (ready as { url?: string } | undefined)?.url ?? "");
+    return new GuardedGateway(program, ready);
   }
 
   get authority(): string {

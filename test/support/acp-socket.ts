@@ -1,0 +1,67 @@
+import { once } from "node:events";
+import { WebSocket } from "ws";
+
+import type { Json } from "./acp-house.ts";
+
+/** Whoever speaks ACP to a gateway over a WebSocket. */
+export class AcpSocket implements Disposable {
+  readonly socket: WebSocket;
+  readonly messages: Json[] = [];
+  #lastId = 0;
+
+  private constructor(socket: WebSocket) {
+    this.socket = socket;
+    socket.on("message", (data: Buffer) => this.messages.push(JSON.parse(data.toString("utf8"))));
+  }
+
+  /** Rejects where it is not let in. */
+  static async connect(
+    url: string,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<AcpSocket> {
+    const socket = new WebSocket(url, { headers });
+    await once(socket, "open");
+    const client = new AcpSocket(socket);
+    await client.ask("initialize", { protocolVersion: 1 });
+    return client;
+  }
+
+  /** The result; rejects with the words of an error. */
+  async ask(method: string, params: object): Promise<Json> {
+    const answer = await this.answer(method, params);
+    if (answer.error === undefined) return answer.result;
+    throw new Error(`${answer.error.message}: ${answer.error.data?.details ?? ""}`);
+  }
+
+  /** The whole answer. */
+  async answer(method: string, params: object): Promise<Json> {
+    const id = this.send(method, params);
+    return this.until(({ messages }) =>
+      messages.find((each) => each.id === id && each.method === undefined),
+    );
+  }
+
+  send(method: string, params: object): number {
+    const id = ++this.#lastId;
+    this.socket.send(JSON.stringify({ jsonrpc: "2.0", id, method, params }));
+    return id;
+  }
+
+  /** Waits until something is found in what has come. */
+  async until<T>(find: (client: this) => T | undefined): Promise<T> {
+    for (;;) {
+      const found = find(this);
+      if (found !== undefined) return found;
+      if (this.socket.readyState !== WebSocket.OPEN) throw new Error("The connection has ended");
+      await Promise.race([once(this.socket, "message"), once(this.socket, "close")]);
+    }
+  }
+
+  get text(): string {
+    return this.messages.map(({ params }) => params?.update?.content?.text ?? "").join("");
+  }
+
+  [Symbol.dispose](): void {
+    this.socket.terminate();
+  }
+}

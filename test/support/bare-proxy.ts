@@ -1,0 +1,88 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const NGINX = ["nginx", "/usr/sbin/nginx"].find(
+  (command) => spawnSync(command, ["-v"]).error === undefined,
+);
+
+/** Why there is no nginx to put in front of anything; false where there is. */
+export const noNginx: string | false =
+  NGINX === undefined ? "needs nginx: apt-get install nginx-light" : false;
+
+/** A real nginx that passes on all that comes, as its beginners' guide has it: bare `proxy_pass`. */
+export class BareProxy implements AsyncDisposable {
+  readonly port: number;
+  readonly #child: ChildProcess;
+  readonly #folder: string;
+
+  private constructor(port: number, child: ChildProcess, folder: string) {
+    this.port = port;
+    this.#child = child;
+    this.#folder = folder;
+  }
+
+  /** `more` goes into the location, such as what WebSockets need. */
+  static async start(to: string, more = ""): Promise<BareProxy> {
+    const folder = mkdtempSync(join(tmpdir(), "trunkline-nginx-"));
+    const port = await freePort();
+    const file = join(folder, "nginx.conf");
+    writeFileSync(file, configuration(folder, port, to, more));
+    const child = spawn(NGINX ?? "nginx", ["-c", file, "-p", folder, "-e", join(folder, "error")], {
+      stdio: "ignore",
+    });
+    const proxy = new BareProxy(port, child, folder);
+    for (;;) {
+      const isThere = await fetch(`http://127.0.0.1:${port}/healthz`).then(
+        () => true,
+        () => false,
+      );
+      if (isThere) return proxy;
+      if (child.exitCode !== null) throw new Error(`nginx ended with ${child.exitCode}`);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const ended = once(this.#child, "exit");
+    this.#child.kill("SIGTERM");
+    await ended;
+    rmSync(this.#folder, { recursive: true });
+  }
+}
+
+function configuration(folder: string, port: number, to: string, more: string): string {
+  const places = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
+    (name) => `${name}_temp_path ${folder}/${name};`,
+  );
+  return `daemon off;
+master_process off;
+pid ${folder}/pid;
+events {}
+http {
+  access_log off;
+  ${places.join("\n  ")}
+  server {
+    listen 127.0.0.1:${port};
+    location / {
+      proxy_pass ${to};
+      ${more}
+    }
+  }
+}
+`;
+}
+
+/** One that was free a moment ago. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
