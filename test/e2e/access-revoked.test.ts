@@ -1,0 +1,186 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { AcpSocket } from "../support/acp-socket.ts";
+import { bearer, type GuardedGateway, GuardedHome } from "../support/guarded-gateway.ts";
+import { runningAt } from "../support/running-at.ts";
+
+const AGENT = join(import.meta.dirname, "../support/acp-agent.mjs");
+const STUBBORN = join(import.meta.dirname, "../support/stubborn-server.mjs");
+const SCOPES = ["--scope", "tools", "--scope", "sessions", "--scope", "programs"];
+
+/** It is to be a second; on a busy machine, what waits for the processor is not what is tested. */
+const SOON = 3_000;
+
+/** The numbers of processes that have left them in a file. */
+async function pidsIn(file: string, count: number): Promise<number[]> {
+  for (;;) {
+    const lines = existsSync(file) ? readFileSync(file, "utf8").trim().split("\n") : [];
+    if (lines.length >= count) return lines.map(Number);
+    await sleep(20);
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    // A process that was killed may still have to be buried.
+    return !/^State:\s*Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
+
+async function untilGone(pids: readonly number[], since: number): Promise<void> {
+  while (pids.some(isAlive)) {
+    assert.ok(performance.now() - since < SOON, `still running: ${pids.filter(isAlive).join()}`);
+    await sleep(10);
+  }
+}
+
+/** The processes of another agent that a gateway has started. */
+function agentsOf(gateway: GuardedGateway): number[] {
+  const all = runningAt(gateway.program.home);
+  return all.filter(({ command }) => command.includes("acp-agent.mjs")).map(({ pid }) => pid);
+}
+
+async function beginTurn(client: AcpSocket, cwd: string): Promise<string> {
+  const { sessionId } = await client.ask("session/new", { cwd, mcpServers: [] });
+  const prompt = [{ type: "text", text: "forever" }];
+  client.send("session/prompt", { sessionId, prompt });
+  await client.until(({ text }) => (text.includes("3 ") ? true : undefined));
+  return String(sessionId);
+}
+
+describe("a token that is revoked", { timeout: 60_000 }, () => {
+  it("ends the agents and turns that it started, and nobody else's", async () => {
+    const other = { command: process.execPath, args: [AGENT] };
+    using home = new GuardedHome({ agent: "other", agents: { other } });
+    const ann = bearer(await home.createToken("ann", ...SCOPES));
+    const bob = bearer(await home.createToken("bob", ...SCOPES));
+    await using gateway = await home.serve();
+    using first = await AcpSocket.connect(gateway.acp, ann);
+    const sessionId = await beginTurn(first, home.path);
+    const [annsAgent = 0, ...more] = agentsOf(gateway);
+    assert.deepEqual(more, []);
+    // The connection goes, and the work goes on: that is what ends with the token.
+    first.socket.close();
+    await once(first.socket, "close");
+    using second = await AcpSocket.connect(gateway.acp, bob);
+    await beginTurn(second, home.path);
+    const [bobsAgent = 0] = agentsOf(gateway).filter((pid) => pid !== annsAgent);
+    assert.notEqual(bobsAgent, 0, "two principals share a process");
+    assert.ok(isAlive(annsAgent));
+    const { code } = await home.run("token", "revoke", "ann");
+    assert.equal(code, 0);
+    const revoked = performance.now();
+    await untilGone([annsAgent], revoked);
+    assert.ok(isAlive(bobsAgent));
+    const said = second.text.length;
+    await second.until(({ text }) => (text.length > said ? true : undefined));
+    // What was said is still the owner's to read.
+    const { out } = await home.run("session", "show", sessionId);
+    assert.match(out, /last turn +(cancelled|interrupted)/);
+  });
+
+  it("ends MCP servers of its sessions at once, also those that heed nothing", async () => {
+    using home = new GuardedHome();
+    const ann = bearer(await home.createToken("ann", ...SCOPES));
+    await using gateway = await home.serve();
+    using client = await AcpSocket.connect(gateway.acp, ann);
+    const file = join(home.path, "pids");
+    const args = [STUBBORN, file];
+    const mcpServers = [{ name: "stubborn", command: process.execPath, args, env: [] }];
+    await client.ask("session/new", { cwd: home.path, mcpServers });
+    const pids = await pidsIn(file, 2);
+    assert.ok(pids.every(isAlive));
+    const closed = once(client.socket, "close");
+    await home.run("token", "revoke", "ann");
+    const revoked = performance.now();
+    await untilGone(pids, revoked);
+    await closed;
+  });
+
+  it("does so when it expires", async () => {
+    const other = { command: process.execPath, args: [AGENT] };
+    using home = new GuardedHome({ agent: "other", agents: { other } });
+    const ann = bearer(await home.createToken("ann", ...SCOPES));
+    await using gateway = await home.serve();
+    using client = await AcpSocket.connect(gateway.acp, ann);
+    await beginTurn(client, home.path);
+    const pids = agentsOf(gateway);
+    assert.equal(pids.length, 1);
+    // As though its time had come.
+    const file = join(home.data, "access-tokens.json");
+    const { tokens } = JSON.parse(readFileSync(file, "utf8")) as { tokens: object[] };
+    const expires = new Date(Date.now() + 100).toISOString();
+    home.write("data/access-tokens.json", JSON.stringify({ tokens: [{ ...tokens[0], expires }] }));
+    const expired = performance.now() + 100;
+    await untilGone(pids, expired);
+  });
+
+  it("ends what the owner's token started, when that is rotated", async () => {
+    const other = { command: process.execPath, args: [AGENT] };
+    using home = new GuardedHome({ agent: "other", agents: { other } });
+    const ann = bearer(await home.createToken("ann", ...SCOPES));
+    await using gateway = await home.serve();
+    using owner = await AcpSocket.connect(gateway.acp, gateway.owner);
+    await beginTurn(owner, home.path);
+    const owners = agentsOf(gateway);
+    using client = await AcpSocket.connect(gateway.acp, ann);
+    await beginTurn(client, home.path);
+    const others = agentsOf(gateway).filter((pid) => !owners.includes(pid));
+    assert.deepEqual([owners.length, others.length], [1, 1]);
+    await home.run("token", "rotate");
+    await untilGone(owners, performance.now());
+    assert.ok(others.every(isAlive));
+  });
+
+  it("ends a call that runs, in a session whose client is not connected", async () => {
+    const file = "calls";
+    using home = new GuardedHome();
+    const script = `
+      import { appendFileSync } from "node:fs";
+      import { createInterface } from "node:readline";
+      for await (const line of createInterface({ input: process.stdin })) {
+        const { id, method, params } = JSON.parse(line);
+        appendFileSync(process.argv[2], method + "\\n");
+        const send = (result) => console.log(JSON.stringify({ jsonrpc: "2.0", id, result }));
+        if (method === "initialize") {
+          send({ protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "s", version: "1" } });
+        } else if (method === "tools/list") {
+          send({ tools: [{ name: "wait_long", inputSchema: { type: "object" } }] });
+        }
+      }`;
+    const server = home.write("server.mjs", script);
+    const log = join(home.path, file);
+    home.write(
+      "config.jsonc",
+      JSON.stringify({
+        mcpServers: { slow: { command: process.execPath, args: [server, log] } },
+      }),
+    );
+    const ann = bearer(await home.createToken("ann", ...SCOPES));
+    await using gateway = await home.serve();
+    const session = await gateway.begin(ann);
+    const ask = (method: string, params: object) =>
+      gateway.post({ jsonrpc: "2.0", id: method, method, params }, { ...ann, ...session });
+    await ask("tools/list", {});
+    const answer = ask("tools/call", { name: "wait_long", arguments: {} }).catch(() => undefined);
+    const heard = async (method: string): Promise<void> => {
+      const giveUp = performance.now() + 10_000;
+      while (!readFileSync(log, "utf8").includes(method)) {
+        assert.ok(performance.now() < giveUp, `the server did not hear ${method}`);
+        await sleep(10);
+      }
+    };
+    await heard("tools/call");
+    await home.run("token", "revoke", "ann");
+    await heard("notifications/cancelled");
+    await answer;
+  });
+});
