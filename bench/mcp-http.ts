@@ -31,13 +31,13 @@ export const mcpHttp: Bench = {
 
 async function measure(server: string, calls: number): Promise<Sample> {
   await using program = new Program([server], { more: ["ipc"] });
-  const port = (await program.nextMessage()) as number;
+  const { port, token } = reachOf(await program.nextMessage());
   const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE });
   let lastId = 0;
   const run = async (count: number): Promise<void> => {
     const end = lastId + count;
     const one = async (): Promise<void> => {
-      while (lastId < end) await call(port, agent, ++lastId);
+      while (lastId < end) await call({ port, token }, agent, ++lastId);
     };
     await program.until(Promise.all(Array.from({ length: AT_ONCE }, one)));
   };
@@ -61,16 +61,30 @@ const HEADERS = {
   "mcp-name": "echo",
 };
 
+const NO_TOKEN = `tlk_${"x".repeat(43)}`;
+
 const META = {
   "io.modelcontextprotocol/protocolVersion": "2026-07-28",
   "io.modelcontextprotocol/clientCapabilities": {},
 };
 
-function call(port: number, agent: Agent, id: number): Promise<void> {
+/** Where a server listens, and what it wants to be shown. */
+interface Reach {
+  readonly port: number;
+  readonly token?: string;
+}
+
+function reachOf(message: unknown): Reach {
+  return typeof message === "number" ? { port: message } : (message as Reach);
+}
+
+function call({ port, token }: Reach, agent: Agent, id: number): Promise<void> {
   const params = { name: "echo", arguments: { text: `hello ${id}` }, _meta: META };
   const body = JSON.stringify({ jsonrpc: "2.0", id, method: "tools/call", params });
   return new Promise((resolve, reject) => {
-    const headers = { ...HEADERS, "content-length": Buffer.byteLength(body) };
+    // Both are sent the same, though only one looks at it.
+    const authorization = `Bearer ${token ?? NO_TOKEN}`;
+    const headers = { ...HEADERS, authorization, "content-length": Buffer.byteLength(body) };
     const options = { host: "127.0.0.1", port, path: "/mcp", method: "POST", agent, headers };
     const post = request(options, (response) => {
       let text = "";

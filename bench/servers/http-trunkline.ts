@@ -1,10 +1,18 @@
-// The gateway's HTTP server with one tool.
+// The gateway's HTTP server with one tool, and a data folder of its own. It says its port and the
+// token that is to be shown.
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
 import { loadConfig } from "../../src/gateway/config/load.ts";
 import { House } from "../../src/gateway/house.ts";
 import { HttpServer } from "../../src/gateway/http-server.ts";
 import { echoOffer } from "./echo-offer.ts";
 
-const { config } = await loadConfig({ cwd: "/", env: {}, flags: { port: 0 } });
+const data = mkdtempSync(join(tmpdir(), "trunkline-bench-"));
+process.on("exit", () => rmSync(data, { recursive: true, force: true }));
+const { config } = await loadConfig({ cwd: "/", env: {}, flags: { port: 0, data } });
 const server = await HttpServer.open(new House(config), { offer: echoOffer() });
-process.send?.(Number(new URL(server.origin).port));
+const token = readFileSync(server.tokenFile, "utf8");
+process.send?.({ port: Number(new URL(server.origin).port), token });
 process.on("disconnect", () => process.exit());

@@ -1,3 +1,4 @@
+import { BUFFERS } from "../base/byte-budget.ts";
 import { Log } from "../base/log.ts";
 import type { PeerOptions } from "../rpc/peer-options.ts";
 import type { Config } from "./config/config.ts";
@@ -14,6 +15,8 @@ export class House {
   constructor(config: Config, reloading?: Reloading) {
     this.config = config;
     this.reloading = reloading;
+    const { maxBuffered, maxMessage } = config.limits;
+    BUFFERS.limit = Math.max(maxBuffered, 2 * maxMessage);
     this.log = new Log(config.log.verbose ? "debug" : config.log.level);
   }
 

@@ -1,3 +1,4 @@
+import { Holding } from "../base/byte-budget.ts";
 import type { SessionClient, Shown } from "./client.ts";
 
 export interface Backlog {
@@ -15,6 +16,7 @@ export class Attachment {
   readonly #limit: Backlog;
   #waiting: Shown[] = [];
   #characters = 0;
+  readonly #holding = new Holding();
   #isFull = false;
   #isLagging = false;
   #isOver = false;
@@ -41,9 +43,10 @@ export class Attachment {
     this.#waiting.push(shown);
     this.#characters += shown.text.length;
     const { updates, characters } = this.#limit;
-    if (this.#waiting.length <= updates && this.#characters <= characters) return;
+    const isMuch = this.#waiting.length > updates || this.#characters > characters;
+    if (!isMuch && this.#holding.set(this.#characters)) return;
     this.#isLagging = true;
-    this.#waiting = [];
+    this.#forget();
   }
 
   /** Resolves when nothing waits for it any more. */
@@ -56,7 +59,7 @@ export class Attachment {
   /** It is no longer attached. */
   end(): void {
     this.#isOver = true;
-    this.#waiting = [];
+    this.#forget();
     this.#settle();
   }
 
@@ -73,11 +76,16 @@ export class Attachment {
     if (this.#isOver) return;
     if (this.#isLagging) this.client.lagged(this.#sessionId, this.#last);
     const waiting = this.#waiting;
-    this.#waiting = [];
-    this.#characters = 0;
+    this.#forget();
     for (const shown of waiting) this.show(shown);
     if (!this.#isFull) this.#settle();
   };
+
+  #forget(): void {
+    this.#waiting = [];
+    this.#characters = 0;
+    this.#holding.clear();
+  }
 
   #settle(): void {
     this.#caughtUp?.resolve();

@@ -1,6 +1,7 @@
 /** Why one frame could not be delivered. The conversation goes on after it. */
 export interface FrameFault {
-  readonly kind: "oversize" | "encoding";
+  /** `busy`: the process holds too much already, and may have room later. */
+  readonly kind: "oversize" | "encoding" | "busy";
   /** Bytes of the frame in all, including those that were discarded. */
   readonly size: number;
   readonly limit: number;

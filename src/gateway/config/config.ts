@@ -27,7 +27,10 @@ export interface Config {
   readonly data: string;
   readonly log: { readonly level: LogLevel; readonly verbose: boolean };
   readonly limits: ChannelLimits &
-    PeerLimits & { readonly messages: Readonly<Record<string, MessageLimit>> };
+    PeerLimits & {
+      readonly maxBuffered: number;
+      readonly messages: Readonly<Record<string, MessageLimit>>;
+    };
   readonly mcpServers: Readonly<Record<string, McpServer>>;
   /** Who works in sessions where nobody says. */
   readonly agent: string;

@@ -1,3 +1,4 @@
+import { DEFAULT_BUFFERED } from "../../base/byte-budget.ts";
 import { DEFAULT_PEER_LIMITS } from "../../rpc/peer-options.ts";
 import { DEFAULT_CHANNEL_LIMITS } from "../../wire/channel.ts";
 import type { Config } from "./config.ts";
@@ -12,7 +13,12 @@ export function defaultConfig(data: string): Config {
     serve: { allowedHosts: [], allowedOrigins: [] },
     data,
     log: { level: "info", verbose: false },
-    limits: { ...DEFAULT_CHANNEL_LIMITS, ...DEFAULT_PEER_LIMITS, messages: {} },
+    limits: {
+      ...DEFAULT_CHANNEL_LIMITS,
+      ...DEFAULT_PEER_LIMITS,
+      maxBuffered: DEFAULT_BUFFERED,
+      messages: {},
+    },
     mcpServers: {},
     agent: BUILT_IN,
     agents: {},

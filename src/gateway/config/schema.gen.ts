@@ -80,6 +80,11 @@ export interface LimitSettings {
   readonly highWater?: number;
   /** Unsent bytes above which a peer that does not read is given up. */
   readonly maxUnsent?: number;
+  /**
+   * Bytes that all unfinished bodies and messages that wait to be sent or read may take together,
+   * beyond the first 64 KiB of each; never less than two messages.
+   */
+  readonly maxBuffered?: number;
   /** Milliseconds that closing waits for a peer to take what is unsent. */
   readonly closeGrace?: number;
   /** Requests of one peer that may wait for an answer at once. */
@@ -735,6 +740,7 @@ export const checkLimitSettings: Check = (value) => {
       case "maxMessage":
       case "highWater":
       case "maxUnsent":
+      case "maxBuffered":
       case "closeGrace":
       case "maxInFlight":
       case "maxDepth":
@@ -742,7 +748,7 @@ export const checkLimitSettings: Check = (value) => {
       case "messages":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["maxMessage", "highWater", "maxUnsent", "closeGrace", "maxInFlight", "maxDepth", "maxWork", "messages"]) };
+        return { path: [key], says: unknownKey(key, ["maxMessage", "highWater", "maxUnsent", "maxBuffered", "closeGrace", "maxInFlight", "maxDepth", "maxWork", "messages"]) };
     }
   }
   const maxMessage: unknown = value.maxMessage;
@@ -773,6 +779,18 @@ export const checkLimitSettings: Check = (value) => {
     if (maxUnsent < 1024) return { path: ["maxUnsent"], says: "must be at least 1024" };
     if (maxUnsent > 1073741824) {
       return { path: ["maxUnsent"], says: "must be at most 1073741824" };
+    }
+  }
+  const maxBuffered: unknown = value.maxBuffered;
+  if (maxBuffered !== undefined) {
+    if (typeof maxBuffered !== "number" || !Number.isInteger(maxBuffered)) {
+      return { path: ["maxBuffered"], says: "must be an integer" };
+    }
+    if (maxBuffered < 1048576) {
+      return { path: ["maxBuffered"], says: "must be at least 1048576" };
+    }
+    if (maxBuffered > 17179869184) {
+      return { path: ["maxBuffered"], says: "must be at most 17179869184" };
     }
   }
   const closeGrace: unknown = value.closeGrace;

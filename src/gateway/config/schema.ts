@@ -172,6 +172,15 @@ export const schemas = {
         default: 67_108_864,
         description: "Unsent bytes above which a peer that does not read is given up.",
       },
+      maxBuffered: {
+        type: "integer",
+        minimum: 1_048_576,
+        maximum: 17_179_869_184,
+        default: 67_108_864,
+        description:
+          "Bytes that all unfinished bodies and messages that wait to be sent or read may take " +
+          "together, beyond the first 64 KiB of each; never less than two messages.",
+      },
       closeGrace: {
         type: "integer",
         minimum: 0,

@@ -1,5 +1,6 @@
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 
+import { Holding } from "../../base/byte-budget.ts";
 import { type ChannelLimits, ROOM } from "../channel.ts";
 import { Outbox } from "./outbox.ts";
 
@@ -19,7 +20,9 @@ export class EventResponse {
       "x-accel-buffering": "no",
       ...headers,
     });
-    this.#outbox = new Outbox(response, limits, (error) => void response.destroy(error));
+    const fail = (error: Error): void => void response.destroy(error);
+    const write = (text: string): void => void response.write(text);
+    this.#outbox = new Outbox(response, limits, fail, write, new Holding());
     response.on("close", () => this.#outbox.stop());
   }
 

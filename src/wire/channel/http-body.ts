@@ -1,11 +1,13 @@
+import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 
 import type { FrameFault } from "../channel.ts";
-import { wholeBody } from "../framing/whole-body.ts";
+import { ByteQueue, faultOf } from "../framing/byte-queue.ts";
 
 /**
  * Reads a request's body as one text. One that says it is over the limit is not read at all; one
- * that turns out to be is counted, not kept. Nothing comes of a request that is cut off.
+ * that turns out to be is counted, not kept, as is one that the process has no room for, which is
+ * answered at once. Nothing comes of a request that is cut off.
  */
 export function readHttpBody(
   request: IncomingMessage,
@@ -17,14 +19,26 @@ export function readHttpBody(
     done({ kind: "oversize", size, limit, head: "", tail: "" });
     return;
   }
-  let body: string | FrameFault = "";
-  const decoder = wholeBody.decoder(limit, {
-    text: (text) => (body = text),
-    fault: (fault) => (body = fault),
+  const body = new ByteQueue(limit, { isOfStrangers: true });
+  let isAnswered = false;
+  const answer = (read: string | FrameFault): void => {
+    isAnswered = true;
+    body.clear();
+    done(read);
+  };
+  request.on("data", (chunk: Buffer) => {
+    if (isAnswered) return;
+    body.append(chunk);
+    if (body.isRefused) answer(faultOf("busy", body, limit));
   });
-  request.on("data", (chunk: Buffer) => decoder.push(chunk));
   request.on("end", () => {
-    decoder.end();
-    done(body);
+    if (!isAnswered) answer(textOf(body, limit));
   });
+  request.on("close", () => body.clear());
+}
+
+function textOf(body: ByteQueue, limit: number): string | FrameFault {
+  const bytes = body.take();
+  if (bytes === undefined) return faultOf("oversize", body, limit);
+  return isUtf8(bytes) ? bytes.toString() : faultOf("encoding", body, limit);
 }

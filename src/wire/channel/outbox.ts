@@ -1,5 +1,6 @@
 import type { Writable } from "node:stream";
 
+import type { Holding } from "../../base/byte-budget.ts";
 import { type ChannelLimits, ROOM, SlowReaderError } from "../channel.ts";
 
 /**
@@ -11,6 +12,8 @@ export class Outbox {
   readonly #limits: ChannelLimits;
   readonly #fail: (error: Error) => void;
   readonly #write: (text: string) => void;
+  /** Counted where the reader is a stranger, who may leave any amount unread. */
+  readonly #holding: Holding | undefined;
   #text = "";
   #scheduled = false;
   #closed = false;
@@ -23,7 +26,9 @@ export class Outbox {
     limits: ChannelLimits,
     fail: (error: Error) => void,
     write: (text: string) => void = (text) => void writable.write(text),
+    holding?: Holding,
   ) {
+    this.#holding = holding;
     this.#writable = writable;
     this.#write = write;
     this.#limits = limits;
@@ -55,7 +60,9 @@ export class Outbox {
   stop(): void {
     this.#closed = true;
     this.#text = "";
-    this.#drained();
+    this.#holding?.clear();
+    this.#room?.resolve();
+    this.#room = undefined;
   }
 
   async #end(): Promise<void> {
@@ -81,7 +88,8 @@ export class Outbox {
     this.#text = "";
     this.#write(text);
     const unsent = this.#writable.writableLength;
-    if (unsent > this.#limits.maxUnsent) {
+    const isMuch = unsent > this.#limits.maxUnsent;
+    if (isMuch || this.#holding?.set(unsent) === false) {
       this.#fail(new SlowReaderError(unsent, this.#limits.maxUnsent));
     }
   };
@@ -96,6 +104,7 @@ export class Outbox {
   }
 
   #drained(): void {
+    this.#holding?.set(this.#writable.writableLength);
     this.#room?.resolve();
     this.#room = undefined;
   }

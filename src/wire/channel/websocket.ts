@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream";
 
 import type { RawData, WebSocket } from "ws";
 
+import { Holding } from "../../base/byte-budget.ts";
 import {
   type Channel,
   type ChannelLimits,
@@ -16,6 +17,10 @@ import {
 const NORMAL = 1000;
 const GOING_AWAY = 1001;
 const NO_STATUS = 1005;
+/** RFC 6455, section 11.7, as IANA has it: the server is overloaded. */
+const TRY_AGAIN_LATER = 1013;
+/** Bytes of a control frame besides its data, with its mask. */
+const CONTROL_HEAD = 6;
 
 export interface WebSocketChannelOptions {
   readonly limits?: Partial<ChannelLimits>;
@@ -58,6 +63,12 @@ class WebSocketChannel implements Channel<string> {
   /** Promises for which the input is held. */
   #holds = 0;
   #room: PromiseWithResolvers<void> | undefined;
+  /** What has come of a message that is not whole yet, about: counted by what the socket reads. */
+  readonly #unfinished = new Holding();
+  #arrivedBytes = 0;
+  #controlBytes = 0;
+  #hasFinished = false;
+  readonly #unsent = new Holding();
 
   constructor(ws: WebSocket, options: WebSocketChannelOptions) {
     this.#ws = ws;
@@ -66,6 +77,11 @@ class WebSocketChannel implements Channel<string> {
     ws.on("error", (error) => (this.#failure ??= error));
     ws.on("close", (code) => this.#wasClosed(code));
     ws.pause();
+    if (this.#socket === undefined) return;
+    ws.on("ping", this.#control);
+    ws.on("pong", this.#control);
+    // After the library's own listener, which has found all messages that end in the chunk.
+    this.#socket.on("data", this.#arrived);
   }
 
   receive(sink: Sink<string>): void {
@@ -82,9 +98,11 @@ class WebSocketChannel implements Channel<string> {
     if (this.#disposed || this.#ws.readyState !== this.#ws.OPEN) return ROOM;
     this.#cork();
     this.#ws.send(message, this.#sent);
-    if (this.#ws.bufferedAmount <= this.#limits.highWater) return ROOM;
-    if (this.#ws.bufferedAmount > this.#limits.maxUnsent) {
-      this.abort(new SlowReaderError(this.#ws.bufferedAmount, this.#limits.maxUnsent));
+    const { bufferedAmount } = this.#ws;
+    const hasRoom = this.#socket === undefined || this.#unsent.set(bufferedAmount);
+    if (bufferedAmount <= this.#limits.highWater && hasRoom) return ROOM;
+    if (bufferedAmount > this.#limits.maxUnsent || !hasRoom) {
+      this.abort(new SlowReaderError(bufferedAmount, this.#limits.maxUnsent));
       return ROOM;
     }
     this.#room ??= Promise.withResolvers<void>();
@@ -108,7 +126,27 @@ class WebSocketChannel implements Channel<string> {
     clearTimeout(timer);
   }
 
+  /** A control frame may come between the fragments of a message, and is no part of it. */
+  readonly #control = (data: Buffer): void => {
+    this.#controlBytes += data.length + CONTROL_HEAD;
+  };
+
+  readonly #arrived = (chunk: Buffer): void => {
+    const bytes = this.#hasFinished ? 0 : this.#arrivedBytes + chunk.length - this.#controlBytes;
+    this.#arrivedBytes = Math.max(0, bytes);
+    this.#controlBytes = 0;
+    this.#hasFinished = false;
+    if (this.#unfinished.set(this.#arrivedBytes)) return;
+    this.#socket?.off("data", this.#arrived);
+    this.#failure ??= new Error("Too much is being sent to this server at once");
+    this.#ws.close(TRY_AGAIN_LATER, "Too much is being sent at once");
+    // Nothing more is read; who is told and does not go is gone soon.
+    this.#ws.pause();
+    setTimeout(() => this.#ws.terminate(), this.#limits.closeGrace).unref();
+  };
+
   readonly #message = (data: RawData, isBinary: boolean): void => {
+    this.#hasFinished = true;
     const bytes = Buffer.isBuffer(data) ? data : Buffer.concat(data as Buffer[]);
     const limit = this.#limits.maxMessage;
     const isOversize = bytes.length > limit;
@@ -147,6 +185,7 @@ class WebSocketChannel implements Channel<string> {
   };
 
   readonly #sent = (): void => {
+    if (this.#socket !== undefined) this.#unsent.set(this.#ws.bufferedAmount);
     if (this.#room === undefined || this.#ws.bufferedAmount > this.#limits.highWater) return;
     this.#letGo();
   };
@@ -158,6 +197,8 @@ class WebSocketChannel implements Channel<string> {
 
   #wasClosed(code: number): void {
     this.#closed.resolve();
+    this.#unfinished.clear();
+    this.#unsent.clear();
     const isOrderly = code === NORMAL || code === GOING_AWAY || code === NO_STATUS;
     this.#end(isOrderly ? undefined : (this.#failure ?? new Error(`WebSocket closed: ${code}`)));
   }

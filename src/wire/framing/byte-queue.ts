@@ -1,3 +1,4 @@
+import { Holding } from "../../base/byte-budget.ts";
 import type { FrameFault } from "../channel.ts";
 
 /** How much of each end of a frame is remembered once the frame is over the limit. */
@@ -10,17 +11,27 @@ const KEEP = 64 * 1024;
  * Collects the bytes of one unfinished frame, in memory bounded by the limit.
  *
  * Bytes are copied, never referenced: a frame that trickles in byte by byte must not pin one read
- * buffer for each byte. Past the limit only the ends are kept, and the count.
+ * buffer for each byte. Past the limit only the ends are kept, and the count. What is kept counts
+ * against the budget of the process; where the bytes come from strangers, the budget may refuse it.
  */
 export class ByteQueue {
   readonly #limit: number;
+  readonly #isOfStrangers: boolean;
+  readonly #holding = new Holding();
   #buffer = Buffer.alloc(0);
   #size = 0;
+  #isRefused = false;
   /** The last bytes, at the end of a buffer of `TAIL`; only there once the frame is over the limit. */
   #tail: Buffer | undefined;
 
-  constructor(limit: number) {
+  constructor(limit: number, { isOfStrangers = false }: { readonly isOfStrangers?: boolean } = {}) {
     this.#limit = limit;
+    this.#isOfStrangers = isOfStrangers;
+  }
+
+  /** The process holds too much already to keep this frame. */
+  get isRefused(): boolean {
+    return this.#isRefused;
   }
 
   /** Bytes appended since the last `clear`, kept or not. */
@@ -31,17 +42,20 @@ export class ByteQueue {
   append(bytes: Buffer): void {
     const before = this.#size;
     this.#size += bytes.length;
-    if (this.#size > this.#limit) {
+    if (this.#isLost || !this.#reserve(this.#size)) {
       this.#keepEnds(before, bytes);
       return;
     }
-    this.#reserve(this.#size);
     bytes.copy(this.#buffer, before);
   }
 
-  /** The frame's bytes, valid until the next call; undefined when they were over the limit. */
+  /** The frame's bytes, valid until the next call; undefined when they were over a limit. */
   take(): Buffer | undefined {
-    return this.#size > this.#limit ? undefined : this.#buffer.subarray(0, this.#size);
+    return this.#isLost ? undefined : this.#buffer.subarray(0, this.#size);
+  }
+
+  get #isLost(): boolean {
+    return this.#isRefused || this.#size > this.#limit;
   }
 
   get head(): Buffer {
@@ -56,7 +70,9 @@ export class ByteQueue {
   clear(): void {
     this.#size = 0;
     this.#tail = undefined;
+    this.#isRefused = false;
     if (this.#buffer.length > KEEP) this.#buffer = Buffer.alloc(0);
+    this.#holding.clear();
   }
 
   #keepEnds(before: number, bytes: Buffer): void {
@@ -67,6 +83,7 @@ export class ByteQueue {
       const head = Buffer.alloc(HEAD);
       this.#buffer.copy(head, 0, 0, Math.min(before, HEAD));
       this.#buffer = head;
+      this.#holding.clear();
     }
     if (before < HEAD) bytes.copy(this.#buffer, before, 0, HEAD - before);
     this.#keepTail(this.#tail, bytes);
@@ -78,13 +95,16 @@ export class ByteQueue {
     bytes.copy(tail, TAIL - kept, bytes.length - kept);
   }
 
-  #reserve(size: number): void {
-    if (size <= this.#buffer.length) return;
-    const grown = Buffer.allocUnsafe(
-      Math.max(size, Math.min(this.#buffer.length * 2, this.#limit)),
-    );
+  /** Makes room for a frame of a size. False where the process holds too much already. */
+  #reserve(size: number): boolean {
+    if (size <= this.#buffer.length) return true;
+    const room = Math.max(size, Math.min(this.#buffer.length * 2, this.#limit));
+    if (!this.#isOfStrangers) this.#holding.force(room);
+    else if (!this.#holding.set(room)) return !(this.#isRefused = true);
+    const grown = Buffer.allocUnsafe(room);
     this.#buffer.copy(grown);
     this.#buffer = grown;
+    return true;
   }
 }
 

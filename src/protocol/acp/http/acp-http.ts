@@ -78,6 +78,7 @@ export class AcpHttp {
     }
     return readHttpBody(request, this.#limits.maxMessage, (body) => {
       if (typeof body === "string") this.#receive(body, request, response, principal);
+      else if (body.kind === "busy") sayBusy(response);
       else if (body.kind === "oversize") say(response, 413, `Over ${body.limit} bytes`);
       else say(response, 400, "The body is not valid UTF-8");
     });
@@ -197,6 +198,13 @@ export class AcpHttp {
 function say(response: ServerResponse, status: number, error: string): void {
   response.writeHead(status, { "content-type": "application/json" });
   response.end(JSON.stringify({ error }));
+}
+
+/** The process holds too much of what others have begun to send. */
+function sayBusy(response: ServerResponse): void {
+  response.setHeader("retry-after", "1");
+  response.setHeader("connection", "close");
+  say(response, 503, "Too much is being sent to this server at once: try again in a moment");
 }
 
 function accept(response: ServerResponse): void {

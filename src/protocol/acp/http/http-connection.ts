@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
 
+import { Holding } from "../../../base/byte-budget.ts";
 import {
   type Channel,
   type ChannelLimits,
@@ -49,6 +50,8 @@ export class HttpConnection implements Channel<string> {
   readonly #held: Posted[] = [];
   #heldSize = 0;
   #isHolding = false;
+  /** Both of the above, counted together. */
+  readonly #holding = new Holding();
   #readAt = performance.now();
   #isOver = false;
 
@@ -75,7 +78,7 @@ export class HttpConnection implements Channel<string> {
       return true;
     }
     const size = this.#heldSize + posted.text.length;
-    if (size > this.#limits.maxUnsent) return false;
+    if (size > this.#limits.maxUnsent || !this.#holding.set(size + this.#unread)) return false;
     this.#heldSize = size;
     this.#held.push(posted);
     return true;
@@ -90,6 +93,7 @@ export class HttpConnection implements Channel<string> {
     way.events = events;
     for (const text of way.waiting.splice(0)) void events.send(eventOf(text));
     this.#unread -= way.size;
+    this.#count();
     way.size = 0;
     response.on("close", () => {
       this.#readAt = performance.now();
@@ -118,7 +122,8 @@ export class HttpConnection implements Channel<string> {
     way.size += text.length;
     this.#unread += text.length;
     const { maxUnsent } = this.#limits;
-    if (this.#unread > maxUnsent) this.abort(new SlowReaderError(this.#unread, maxUnsent));
+    if (this.#unread > maxUnsent || !this.#count())
+      this.abort(new SlowReaderError(this.#unread, maxUnsent));
     return ROOM;
   }
 
@@ -142,8 +147,13 @@ export class HttpConnection implements Channel<string> {
     this.#close();
   }
 
+  #count(): boolean {
+    return this.#holding.set(this.#unread + this.#heldSize);
+  }
+
   #close(): void {
     this.#isOver = true;
+    this.#holding.clear();
     for (const { settle } of this.#held.splice(0)) settle(false);
     for (const { events } of this.#ways.values()) events?.end();
     this.#ways.clear();
@@ -164,6 +174,7 @@ export class HttpConnection implements Channel<string> {
       const next = this.#held.shift();
       if (next === undefined) return;
       this.#heldSize -= next.text.length;
+      this.#count();
       this.#read(next);
     }
   }

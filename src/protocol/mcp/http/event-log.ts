@@ -1,3 +1,4 @@
+import { Holding } from "../../../base/byte-budget.ts";
 import { encodeSse } from "../../../wire/framing/sse.ts";
 
 interface Logged<S> {
@@ -18,6 +19,7 @@ export interface EventLogLimits {
 export class EventLog<S extends { readonly id: number }> {
   readonly #limits: EventLogLimits;
   readonly #events: Logged<S>[] = [];
+  readonly #holding = new Holding();
   #size = 0;
   #last = 0;
 
@@ -37,10 +39,20 @@ export class EventLog<S extends { readonly id: number }> {
     this.#events.push({ stream, number, event });
     this.#size += event.length;
     const { maxLoggedEvents, maxLoggedBytes } = this.#limits;
-    while (this.#events.length > maxLoggedEvents || this.#size > maxLoggedBytes) {
-      this.#size -= this.#events.shift()?.event.length ?? 0;
-    }
+    while (this.#events.length > maxLoggedEvents || this.#size > maxLoggedBytes) this.#forget();
+    while (!this.#holding.set(this.#size)) this.#forget();
     return event;
+  }
+
+  /** Nobody will come back. */
+  clear(): void {
+    this.#events.length = 0;
+    this.#size = 0;
+    this.#holding.clear();
+  }
+
+  #forget(): void {
+    this.#size -= this.#events.shift()?.event.length ?? 0;
   }
 
   /** What is left of a stream's events after one of them. */

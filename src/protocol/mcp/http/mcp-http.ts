@@ -168,6 +168,7 @@ export class McpHttp {
         if (body.kind === "encoding") {
           return refuse(response, 400, RpcError.of(STANDARD.parse, "body is not valid UTF-8"));
         }
+        if (body.kind === "busy") return refuseBusy(response);
         const why = `The body of ${body.size} bytes is over the limit of ${body.limit}`;
         return refuse(response, 413, transportError(why));
       }
@@ -193,6 +194,13 @@ export class McpHttp {
     this.#legacy.keepAlive();
     this.#sse.keepAlive();
   }
+}
+
+/** The process holds too much of what others have begun to send. */
+function refuseBusy(response: ServerResponse): void {
+  const why = "Too much is being sent to this server at once: try again in a moment";
+  const headers = { "retry-after": "1", connection: "close" };
+  refuse(response, 503, transportError(why), { headers });
 }
 
 /** Whether a message speaks for itself, as all do from 2026-07-28 on. */

@@ -154,6 +154,7 @@ export class Session implements Channel<string>, ExchangeHost {
     this.#exchanges.clear();
     for (const stream of this.#streams.values()) stream.finish();
     this.#streams.clear();
+    this.#log.clear();
   }
 
   #events(response: ServerResponse): EventResponse {

@@ -1,0 +1,34 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { ByteBudget, FREE_BYTES, Holding } from "./byte-budget.ts";
+
+describe("ByteBudget", () => {
+  it("refuses what is too much for all together, and lets small ones pass", () => {
+    const budget = new ByteBudget(1000);
+    const [one, two] = [new Holding(budget), new Holding(budget)];
+    assert.equal(one.set(FREE_BYTES + 800), true);
+    assert.equal(two.set(FREE_BYTES + 300), false);
+    assert.equal(two.set(FREE_BYTES), true);
+    assert.equal(two.set(FREE_BYTES + 200), true);
+    assert.equal(budget.used, 1000);
+    assert.equal(one.set(FREE_BYTES + 801), false);
+    // Refused, it holds what it held.
+    assert.equal(budget.used, 1000);
+    one.clear();
+    assert.equal(budget.used, 200);
+    assert.equal(two.set(FREE_BYTES + 1000), true);
+  });
+
+  it("counts what it cannot refuse, and gives back no more than was taken", () => {
+    const budget = new ByteBudget(1000);
+    const [own, other] = [new Holding(budget), new Holding(budget)];
+    own.force(FREE_BYTES + 5000);
+    assert.equal(other.set(FREE_BYTES + 1), false);
+    own.clear();
+    own.clear();
+    other.clear();
+    assert.equal(budget.used, 0);
+    assert.equal(other.set(FREE_BYTES + 1), true);
+  });
+});
