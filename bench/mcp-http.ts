@@ -71,7 +71,7 @@ const META = {
 /** Where a server listens, and what it wants to be shown. */
 interface Reach {
   readonly port: number;
-  readonly token?: string;
+  readonly token?: string | undefined;
 }
 
 function reachOf(message: unknown): Reach {

@@ -46,6 +46,8 @@ export interface HttpServerOptions {
 export class HttpServer {
   readonly #server: Server;
   readonly #scheme: "http" | "https";
+  /** As it is reached; the port is known once it listens. */
+  #own: Own;
   readonly #house: House;
   readonly #serving: Serving;
   readonly #admission: Admission;
@@ -105,6 +107,7 @@ export class HttpServer {
     });
     this.#server = server;
     this.#scheme = scheme;
+    this.#own = { scheme, port: serving.port };
     server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
       this.#upgrade(request, socket, head);
     });
@@ -118,6 +121,8 @@ export class HttpServer {
       const replaced = await server.#admission.prepare();
       if (replaced !== undefined) house.log.warn("access.owner-token", { says: replaced });
       await listen(server.#server, server.#serving);
+      const { port } = server.#server.address() as AddressInfo;
+      server.#own = { scheme: server.#scheme, port };
     } catch (error) {
       await server.close(0);
       throw error;
@@ -176,11 +181,6 @@ export class HttpServer {
     await this.#admission[Symbol.asyncDispose]();
   }
 
-  get #own(): Own {
-    const { port } = this.#server.address() as AddressInfo;
-    return { scheme: this.#scheme, port };
-  }
-
   /** Ends what somebody has started who is no longer let in. */
   #end(principal: string): void {
     this.#mcp.endOf(principal);
@@ -192,7 +192,10 @@ export class HttpServer {
   #handle(request: IncomingMessage, response: ServerResponse): void {
     const path = pathOf(request);
     const isMcp = this.#mcp.has(path);
-    response.on("finish", () => this.#metrics.httpRequest(knownPath(path), response.statusCode));
+    response.on("finish", () => {
+      this.#metrics.httpRequest(knownPath(path), response.statusCode);
+      this.#admission.forget(response);
+    });
     const refusal = refuseForeign(request, this.#serving, this.#own);
     if (refusal !== undefined) {
       const { status, message } = refusal;

@@ -1,4 +1,3 @@
-import { timingSafeEqual } from "node:crypto";
 import { lstatSync, readFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -20,7 +19,7 @@ export class OwnerToken {
   readonly #folder: string;
   /** As it was when the file had the stamp below; undefined where there is none that is secret. */
   #token: string | undefined;
-  #digest: Buffer | undefined;
+  #mark: string | undefined;
   #stamp: string | undefined;
 
   constructor(folder: string) {
@@ -52,15 +51,20 @@ export class OwnerToken {
   }
 
   is(token: string): boolean {
+    return this.match(token) !== undefined;
+  }
+
+  /** The mark of a token, if it is the owner's. Hashes are compared, whose likeness tells nothing. */
+  match(token: string): string | undefined {
     this.#look();
-    if (this.#digest === undefined) return false;
-    return timingSafeEqual(Buffer.from(hashToken(token), "hex"), this.#digest);
+    const mark = hashToken(token);
+    return mark === this.#mark ? mark : undefined;
   }
 
   /** Tells one token from the next, without being any use to whoever learns it. */
   get mark(): string | undefined {
     this.#look();
-    return this.#digest?.toString("hex");
+    return this.#mark;
   }
 
   async #locked<T>(work: () => Promise<T>): Promise<T> {
@@ -78,8 +82,7 @@ export class OwnerToken {
     if (stamp === this.#stamp) return;
     this.#stamp = stamp;
     this.#token = stat !== undefined && isSecret(stat) ? readToken(this.path) : undefined;
-    this.#digest =
-      this.#token === undefined ? undefined : Buffer.from(hashToken(this.#token), "hex");
+    this.#mark = this.#token === undefined ? undefined : hashToken(this.#token);
   }
 }
 

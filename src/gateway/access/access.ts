@@ -49,6 +49,8 @@ export class Access {
   readonly #options: AccessOptions;
   readonly #attempts: FailedAttempts;
   #toldAt = -Infinity;
+  /** The owner as he came last: the same for each request, until there is another token. */
+  #admittedOwner: (Admitted & { readonly mark: string }) | undefined;
 
   constructor(options: AccessOptions) {
     this.#options = options;
@@ -84,10 +86,11 @@ export class Access {
 
   /** A browser has a cookie instead of a token. */
   #admitWithout(request: IncomingMessage): Admitted | Refused {
-    const { logins, serving } = this.#options;
+    const { logins, serving, owner } = this.#options;
     const login = logins.find(request);
     if (login !== undefined) {
-      return this.#owner({ key: `login ${login}`, isLive: () => logins.isLive(login) });
+      const proof = { key: `login ${login}`, isLive: () => logins.isLive(login) };
+      return { ...this.#owner(owner.mark ?? ""), proof };
     }
     const isFree = serving.noAuth && isLocal(request.headers);
     return isFree ? { principal: ANYONE } : this.#challenge(missing(request));
@@ -95,7 +98,8 @@ export class Access {
 
   #useOwn(token: string, request: IncomingMessage): Admitted | Refused {
     const { owner, tokens } = this.#options;
-    if (owner.is(token)) return this.#owner();
+    const mark = owner.match(token);
+    if (mark !== undefined) return this.#owner(mark);
     const found = tokens.use(token);
     if (found === undefined) return this.#fail(request, "it was never valid, or no longer is");
     const { id, name, scopes, limits } = found;
@@ -105,11 +109,13 @@ export class Access {
   }
 
   /** The owner, until there is another token of the owner's. */
-  #owner(login?: Proof): Admitted {
+  #owner(mark: string): Admitted {
     const { owner } = this.#options;
-    const { mark = "" } = owner;
-    const standing = { key: `owner ${mark}`, isLive: () => owner.mark === mark };
-    return { principal: OWNER, proof: login ?? standing, standing };
+    if (this.#admittedOwner?.mark !== mark) {
+      const standing = { key: `owner ${mark}`, isLive: () => owner.mark === mark };
+      this.#admittedOwner = { principal: OWNER, proof: standing, standing, mark };
+    }
+    return this.#admittedOwner;
   }
 
   /**

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from "node:http";
 
-import type { Principal, Scope } from "../../base/principal.ts";
-import { scopeRefusal } from "../../base/principal.ts";
+import { hasScope, type Principal, type Scope, scopeRefusal } from "../../base/principal.ts";
 import { AccessTokens } from "../../store/access-tokens.ts";
 import { LoginCodes } from "../../store/login-codes.ts";
 import { OwnerToken } from "../../store/owner-token.ts";
@@ -103,6 +102,11 @@ export class Admission implements AsyncDisposable {
     else go(found);
   }
 
+  /** What a request was answered on is done with. */
+  forget(open: Open): void {
+    this.#lasting.remove(open);
+  }
+
   /** Writes when tokens were last used. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#lasting[Symbol.dispose]();
@@ -112,9 +116,9 @@ export class Admission implements AsyncDisposable {
   #keep(found: Admitted | Refused, open: Open, { scopes, what }: Entry): Admitted | Refused {
     if (!("principal" in found)) return found;
     const { principal, proof, standing } = found;
-    const refusals = scopes?.map((scope) => scopeRefusal(principal, scope, what ?? "This"));
-    if (scopes !== undefined && refusals?.every((refusal) => refusal !== undefined) === true) {
-      return insufficient(refusals[0] ?? "", scopes[0]);
+    if (scopes !== undefined && !scopes.some((scope) => hasScope(principal, scope))) {
+      const [first] = scopes;
+      return insufficient(scopeRefusal(principal, first, what ?? "This") ?? "", first);
     }
     if (proof !== undefined) this.#lasting.add(open, proof);
     if (standing !== undefined) this.#lasting.stand(standing, () => this.#ended(principal.id));

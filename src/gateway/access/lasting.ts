@@ -38,6 +38,11 @@ export class Lasting implements Disposable {
     this.#watch();
   }
 
+  /** It is over by itself. */
+  remove(open: Open): void {
+    this.#open.delete(open);
+  }
+
   /** Calls back when what somebody came with is no longer good, nor any that came after it. */
   stand(proof: Proof, end: () => void): void {
     const known = this.#standing.get(proof.key);
