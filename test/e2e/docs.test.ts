@@ -92,6 +92,8 @@ const SHOWN_ELSEWHERE = [
   /\bidentity (?:validate|token|gpg|guard check)\b/,
   // test/e2e/review.test.ts
   /\breview (?:add|watch)$|\br7k2mq\b/,
+  // test/e2e/access-login.test.ts
+  /^trunkline open\b/,
   // src/gateway/model-desk.test.ts
   /\bmodels key\b/,
 ];
