@@ -98,7 +98,9 @@ function limitsOf({ values, cwd, env }: Invocation<CreateValues>): { limits?: ob
 
 /** What a token is good for: "tools, review; agents: a". */
 function grantWords({ scopes, limits = {} }: Kept): string {
-  const lists = Object.entries(limits).map(([name, list]) => `${name}: ${list.join(", ")}`);
+  const lists = Object.entries<readonly string[]>({ ...limits }).map(
+    ([name, list]) => `${name}: ${list.join(", ")}`,
+  );
   return printable([scopes.join(", "), ...lists].join("; "));
 }
 

@@ -16,7 +16,7 @@ describe("LoginCodes", () => {
     const running = new LoginCodes(folder.path);
     assert.equal(await running.take(`${code}x`), false);
     const taken = await Promise.all(Array.from({ length: 5 }, () => running.take(code)));
-    assert.deepEqual(taken.toSorted(), [false, false, false, false, true]);
+    assert.equal(taken.filter((isTaken) => isTaken).length, 1);
     assert.equal(await running.take(code), false);
   });
 

@@ -36,7 +36,9 @@ class Gateway implements AsyncDisposable {
     return gateway;
   }
 
-  fetch(init: RequestInit & { headers?: Record<string, string> } = {}): Promise<Response> {
+  fetch(
+    init: Omit<RequestInit, "headers"> & { headers?: Record<string, string> } = {},
+  ): Promise<Response> {
     return fetch(this.url, { ...init, headers: { ...this.owner, ...init.headers } });
   }
 

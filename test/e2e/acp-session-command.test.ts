@@ -123,9 +123,10 @@ describe("trunkline session", { timeout: 60_000 }, () => {
     const socket = new WebSocket(acp, { headers });
     const inbox: string[] = [];
     const { promise: begun, resolve } = Promise.withResolvers<string>();
-    socket.addEventListener("message", ({ data }) => {
-      inbox.push(String(data));
-      const { result } = JSON.parse(String(data)) as { result?: { sessionId?: string } };
+    socket.on("message", (data: Buffer) => {
+      const text = data.toString();
+      inbox.push(text);
+      const { result } = JSON.parse(text) as { result?: { sessionId?: string } };
       if (result?.sessionId !== undefined) resolve(result.sessionId);
     });
     await new Promise((open) => socket.addEventListener("open", open));

@@ -25,7 +25,7 @@ class Gateway extends Program {
 
   fetch(
     path: string,
-    init: RequestInit & { readonly headers?: Record<string, string> } = {},
+    init: Omit<RequestInit, "headers"> & { readonly headers?: Record<string, string> } = {},
   ): Promise<Response> {
     const { url, headers } = this.ready;
     return fetch(`${url}${path}`, { ...init, headers: { ...headers, ...init.headers } });

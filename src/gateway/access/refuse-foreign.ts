@@ -55,7 +55,7 @@ export function refuseForeign(
   // A page that was named in the configuration is foreign by nature; its browser says which it is.
   if (origin !== undefined && reach.origins.has(origin)) return undefined;
   return refuse(
-    `A page of another origin (Sec-Fetch-Site: ${String(site)}) may not use this server. To open it, type its address or run \`trunkline open\``,
+    `A page of another origin (Sec-Fetch-Site: ${site}) may not use this server. To open it, type its address or run \`trunkline open\``,
   );
 }
 

@@ -53,7 +53,9 @@ describe("Verifications", () => {
 
   it("looks at the same token once while it looks at it, and for a while after", async () => {
     const setup = new Setup();
-    const all = ["good", "good", "bad", "bad"].map((token) => setup.verifications.verify(token));
+    const all = ["good", "good", "bad", "bad"].map(async (token) =>
+      setup.verifications.verify(token),
+    );
     await Promise.all(all);
     assert.deepEqual(setup.seen.toSorted(), ["bad", "good"]);
     setup.now += 6_000;
