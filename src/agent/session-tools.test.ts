@@ -4,6 +4,8 @@ import { describe, it } from "node:test";
 
 import { AgentRig } from "../../test/agent/agent-rig.ts";
 import { FakeLlm } from "../../test/agent/fake-llm.ts";
+import { Offer } from "../tool/offer.ts";
+import { textResult } from "../tool/tool.ts";
 
 const SERVER = join(import.meta.dirname, "../../test/support/echo-server.mjs");
 
@@ -35,5 +37,26 @@ describe("the MCP servers of a session", () => {
     const session = await rig.open({ mcpServers: [{ name: "some", command: "x" }] });
     const { turn } = await rig.turnOf(session, "go");
     assert.match(turn.notices, /cannot be used some/);
+  });
+});
+
+describe("the toolbox", () => {
+  it("offers the model what whoever prompts may call, and no more", async () => {
+    const offer = new Offer();
+    const inputSchema = { type: "object" };
+    offer.tools.add({ definition: { name: "dig", inputSchema }, call: () => textResult("Gold") });
+    await using llm = await FakeLlm.start([
+      { content: "Hi." },
+      { toolCalls: [{ name: "dig", arguments: {} }] },
+      { content: "Done." },
+    ]);
+    await using rig = new AgentRig({ llm, offer: async () => offer });
+    const session = await rig.open();
+    await rig.turnOf(session, "go");
+    assert.ok(llm.tools.includes("dig"));
+    const principal = { id: "token 1", name: "ci", scopes: ["sessions"] } as const;
+    const { turn } = await rig.turnOf(session, { prompt: "go on", principal });
+    assert.ok(!llm.tools.includes("dig"));
+    assert.deepEqual(turn.ends, ["failed"]);
   });
 });

@@ -41,9 +41,9 @@ export function hasScope({ scopes }: Principal, scope: Scope): boolean {
   return scopes === undefined || scopes.includes(scope);
 }
 
-/** Whether it may see and use what others began. */
-export function mayUseAll(principal: Principal): boolean {
-  return principal.id === OWNER.id || hasScope(principal, "admin");
+/** Whether it may see and use what others began: the owner, and who was given that by name. */
+export function mayUseAll({ id, scopes = [] }: Principal): boolean {
+  return id === OWNER.id || scopes.includes("admin");
 }
 
 /** Why a principal may not do something, and how it could; undefined where it may. */

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 
 import { Ajv2020 } from "ajv/dist/2020.js";
 
-import { OWNER } from "../../src/base/principal.ts";
+import { OWNER, type Principal } from "../../src/base/principal.ts";
 import { Stopper } from "../../src/base/stop.ts";
 import type { ContentBlock, SessionUpdate, Turn, TurnClient } from "../../src/session/agent.ts";
 import type { PermissionOutcome, PermissionRequest } from "../../src/session/permission.ts";
@@ -32,6 +32,8 @@ async function schemaCheck(): Promise<NonNullable<typeof check>> {
 export interface SampleTurnOptions {
   readonly prompt: string | readonly ContentBlock[];
   readonly client?: Partial<TurnClient>;
+  /** Who prompts; the owner when left out. */
+  readonly principal?: Principal;
   /** Answers questions for permission; allows when left out. */
   readonly decide?: (request: PermissionRequest) => PermissionOutcome | Promise<PermissionOutcome>;
   readonly onUpdate?: (update: SessionUpdate, turn: SampleTurn) => void | Promise<void>;
@@ -52,7 +54,7 @@ export const REJECT: PermissionOutcome = {
 export class SampleTurn implements Turn {
   readonly id = crypto.randomUUID();
   readonly prompt: readonly ContentBlock[];
-  readonly principal = OWNER;
+  readonly principal: Principal;
   readonly stopper = new Stopper();
   readonly stop = this.stopper;
   readonly client: TurnClient;
@@ -64,6 +66,7 @@ export class SampleTurn implements Turn {
   constructor(options: SampleTurnOptions) {
     const { prompt } = options;
     this.#options = options;
+    this.principal = options.principal ?? OWNER;
     this.prompt = typeof prompt === "string" ? [{ type: "text", text: prompt }] : prompt;
     this.client = { notices: true, compaction: false, ...options.client };
   }

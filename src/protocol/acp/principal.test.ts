@@ -80,12 +80,48 @@ describe("the ACP door, for clients whose principals are known", { timeout: 30_0
       if (kind === "prompt") prompts.push(by);
     }
     assert.deepEqual(prompts, ["ann"]);
-    const free = await own.ask("session/new", place);
-    const stranger = await come(house, "");
-    const { sessions } = await stranger.ask("session/list", {});
+    // With the owner's token it is the same; who has none finds what nobody else has begun.
+    await own.ask("session/new", place);
+    const owner = await come(house, "");
+    assert.equal((await owner.ask("session/list", {})).sessions.length, 2);
+    const stranger = await come(house, "anyone");
+    assert.deepEqual((await stranger.ask("session/list", {})).sessions, []);
+  });
+
+  it("asks each principal anew what another has allowed always", async () => {
+    const asked: string[] = [];
+    await using house = await AcpHouse.open({
+      script: async (turn) => {
+        const outcome = await turn.requestPermission({
+          toolCall: { toolCallId: "1", title: "Run npm install" },
+          subject: "run npm install",
+          options: [
+            { optionId: "always", name: "Always", kind: "allow_always" },
+            { optionId: "no", name: "No", kind: "reject_once" },
+          ],
+        });
+        await turn.update(chunk(outcome.outcome === "selected" ? outcome.optionId : "none"));
+      },
+    });
+    const prompted = async (name: string, id: string | undefined, optionId: string) => {
+      const client = await come(house, id, name);
+      client.answer = () => {
+        asked.push(name);
+        return { result: { outcome: { outcome: "selected", optionId } } };
+      };
+      const { sessionId } = await client.ask("session/new", place);
+      await client.prompt(String(sessionId), "x");
+      return client.text;
+    };
+    assert.equal(await prompted("ann", "token ann", "always"), "always");
+    assert.equal(await prompted("ann", "token ann", "no"), "always", "her rule holds for her");
+    assert.equal(await prompted("bob", "token bob", "no"), "no");
+    assert.equal(await prompted("owner", undefined, "no"), "no");
+    assert.deepEqual(asked, ["ann", "bob", "owner"]);
+    const rules = await house.rules.list("/tmp");
     assert.deepEqual(
-      sessions.map((one: { sessionId: string }) => one.sessionId),
-      [free.sessionId],
+      rules.map(({ by, principal }) => ({ by, principal })),
+      [{ by: "ann", principal: "token ann" }],
     );
   });
 });

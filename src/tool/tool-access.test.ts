@@ -1,0 +1,76 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { type Principal, OWNER } from "../base/principal.ts";
+import { Resources } from "./resources.ts";
+import { SampleContext, sampleTool } from "./sample-context.ts";
+import { textOf, toolbox } from "./sample-toolbox.ts";
+import { textResult } from "./tool.ts";
+import { mayHave } from "./tool-access.ts";
+import { Toolbox } from "./toolbox.ts";
+
+const plain = sampleTool("plain", () => textResult("done"));
+const review = { ...sampleTool("review_list", () => textResult("done")), scope: "review" } as const;
+
+function token(more: Partial<Principal>): Principal {
+  return { id: "token 1", name: "ci", scopes: ["tools"], ...more };
+}
+
+describe("what a principal may call", () => {
+  it("is what its token is good for, in lists and in calls, and is on record where it is not", async () => {
+    const { box, entries } = toolbox([plain, review]);
+    const names = (principal?: Principal) =>
+      box.list(principal).map(({ definition }) => definition.name);
+    const call = async (name: string, principal: Principal) =>
+      textOf(await box.call(name, {}, new SampleContext({ caller: { principal } })));
+    assert.deepEqual(names(OWNER), ["plain", "review_list"]);
+    assert.deepEqual(names(token({})), ["plain"]);
+    assert.deepEqual(names(token({ scopes: ["review"] })), ["review_list"]);
+    assert.deepEqual(names(token({ scopes: [] })), []);
+    assert.equal(await call("plain", token({})), "done");
+    assert.match(
+      await call("review_list", token({})),
+      /'review_list' needs the scope 'review', which 'ci' lacks.*token create NAME --scope review/,
+    );
+    const limited = token({ scopes: ["tools", "review"], limits: { tools: ["review_*"] } });
+    assert.deepEqual(names(limited), ["review_list"]);
+    assert.match(await call("plain", limited), /'ci' may not use the tool 'plain'.*--tool plain/);
+    assert.deepEqual(
+      entries.map(({ tool, outcome }) => `${tool} ${outcome}`),
+      ["plain ok", "review_list refused", "plain refused"],
+    );
+  });
+
+  it("is everything in a toolbox that was brought by whoever calls", async () => {
+    const box = new Toolbox({ isPrivate: true });
+    box.add(plain);
+    const principal = token({ scopes: ["sessions"], limits: { tools: [] } });
+    assert.equal(box.list(principal).length, 1);
+    const answer = await box.call("plain", {}, new SampleContext({ caller: { principal } }));
+    assert.equal(textOf(answer), "done");
+  });
+});
+
+describe("what a principal may read", () => {
+  it("is that of its scopes, and nothing where it is limited to tools", async () => {
+    const resources = new Resources();
+    const provider = (uri: string) => ({
+      list: () => [{ uri, name: uri }],
+      read: async (wanted: string) => (wanted === uri ? { contents: [{ uri }] } : undefined),
+    });
+    resources.add(provider("a:1"));
+    resources.add({ ...provider("r:1"), scope: "review" });
+    const uris = async (principal: Principal) =>
+      (await resources.list(principal)).map(({ uri }) => uri);
+    assert.deepEqual(await uris(OWNER), ["a:1", "r:1"]);
+    assert.deepEqual(await uris(token({})), ["a:1"]);
+    const limited = token({ scopes: ["tools", "review"], limits: { tools: ["*"] } });
+    assert.deepEqual(await uris(limited), []);
+    assert.equal(mayHave(limited), false);
+    const read = (uri: string, principal: Principal) =>
+      resources.read(uri, new SampleContext({ caller: { principal } }));
+    assert.ok(await read("r:1", token({ scopes: ["review"] })));
+    assert.equal(await read("r:1", token({})), undefined);
+    assert.equal(await read("a:1", limited), undefined);
+  });
+});
