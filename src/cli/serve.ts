@@ -7,6 +7,7 @@ import { untilSignal } from "../gateway/signals.ts";
 import { VERSION } from "../base/version.ts";
 import type { Invocation } from "./command.ts";
 import { openHouse } from "./open-house.ts";
+import { paint } from "./paint.ts";
 
 /** Whoever pressed Ctrl-C is waiting. */
 const STOP_GRACE = 500;
@@ -39,7 +40,7 @@ function welcome(url: string, needsToken: boolean, color: boolean): string {
   const mcp = `${url}/mcp`;
   const acp = `${url.replace("http", "ws")}/acp`;
   const header = needsToken ? ` \\\n    --header "Authorization: Bearer TOKEN"` : "";
-  const bold = (text: string): string => (color ? `\x1b[1m${text}\x1b[22m` : text);
+  const bold = (text: string): string => paint("bold", text, color);
   return `${bold(`Trunkline ${VERSION} is running.`)}
 
   MCP      ${mcp}   for assistants

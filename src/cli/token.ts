@@ -1,7 +1,7 @@
 import { TrunklineError } from "../base/errors.ts";
 import { accessTokens } from "../gateway/access/open-access.ts";
 import type { Invocation } from "./command.ts";
-import { printable } from "./printable.ts";
+import { visibleLine } from "../base/visible.ts";
 import { quietHouse } from "./quiet-house.ts";
 
 type Tokens = ReturnType<typeof accessTokens>;
@@ -52,7 +52,7 @@ export async function revoke(invocation: Invocation<Printing>): Promise<number> 
   const kept = await (await open(invocation)).revoke(positionals[0] ?? "");
   const { name, id } = kept;
   if (values.json) out(`${JSON.stringify({ revoked: shownOf(kept) }, null, 2)}\n`);
-  else out(`Revoked '${printable(name)}' (${printable(id)}).\n`);
+  else out(`Revoked '${visibleLine(name)}' (${visibleLine(id)}).\n`);
   return 0;
 }
 
@@ -90,7 +90,7 @@ function table(tokens: readonly Kept[]): string {
   ];
   const widths = rows[0]?.map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
   const lines = rows.map((row) => {
-    return row.map((cell, at) => printable(cell).padEnd(widths?.[at] ?? 0)).join("  ");
+    return row.map((cell, at) => visibleLine(cell).padEnd(widths?.[at] ?? 0)).join("  ");
   });
   return lines.map((line) => `${line.trimEnd()}\n`).join("");
 }

@@ -2,7 +2,8 @@ import { TrunklineError } from "../base/errors.ts";
 import { type OpenedTools, openTools } from "../gateway/open-tools.ts";
 import type { Invocation } from "./command.ts";
 import { diffLines } from "./diff-lines.ts";
-import { printable } from "./printable.ts";
+import { visibleLine } from "../base/visible.ts";
+import { paint } from "./paint.ts";
 import { quietHouse } from "./quiet-house.ts";
 
 type Approvals = NonNullable<OpenedTools["approvals"]>;
@@ -33,7 +34,7 @@ export async function approve(
   await using opened = await open(invocation);
   const pending = opened.approvals?.pending() ?? [];
   if (values.all !== true && positionals.length === 0 && pending.length > 0) {
-    const names = pending.map(({ server, name }) => printable(`${server}/${name}`)).join(", ");
+    const names = pending.map(({ server, name }) => visibleLine(`${server}/${name}`)).join(", ");
     throw new TrunklineError("usage", `Name the tools to approve, or say --all. Held: ${names}`);
   }
   const chosen = values.all ? pending : positionals.map((name) => choose(opened, pending, name));
@@ -85,24 +86,24 @@ function mustBeOffered({ offer }: OpenedTools, name: string): void {
   });
   if (isOffered) return;
   const next = "`trunkline tools list` shows what there is.";
-  throw new TrunklineError("not-found", `There is no tool '${printable(name)}'. ${next}`);
+  throw new TrunklineError("not-found", `There is no tool '${visibleLine(name)}'. ${next}`);
 }
 
 function labelOf({ server, name, now }: Pending): string {
-  return printable(`'${name}' of '${server}' (${now.fingerprint.slice(0, 12)})`);
+  return visibleLine(`'${name}' of '${server}' (${now.fingerprint.slice(0, 12)})`);
 }
 
 function show(pending: Pending, color: boolean): string {
   const { before, now, why } = pending;
-  const paint = (line: string): string => {
-    if (!color || line.startsWith(" ")) return line;
-    return `\x1b[${line.startsWith("+") ? 32 : 31}m${line}\x1b[39m`;
+  const colored = (line: string): string => {
+    if (line.startsWith(" ")) return line;
+    return paint(line.startsWith("+") ? "green" : "red", line, color);
   };
   const state = why === "new" ? "is new" : "has changed";
   const lines =
     now.described === undefined || (why === "changed" && before?.described === undefined)
       ? ["  (its description is too long to be kept and shown)"]
-      : diffLines(linesOf(before?.described), linesOf(now.described)).map(paint);
+      : diffLines(linesOf(before?.described), linesOf(now.described)).map(colored);
   return `${labelOf(pending)} ${state}:\n${lines.join("\n")}\n`;
 }
 
@@ -111,6 +112,6 @@ function linesOf(described: object | undefined): string[] {
   return Object.entries(described ?? {}).flatMap(([key, value]) => {
     if (value === undefined) return [];
     const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
-    return printable(`${key}: ${text}`).split("\n");
+    return `${key}: ${text}`.split("\n");
   });
 }

@@ -4,7 +4,9 @@ import { type OpenedTools, openTools } from "../gateway/open-tools.ts";
 import { untilSignal } from "../gateway/signals.ts";
 import { TerminalCaller } from "../gateway/terminal-caller.ts";
 import type { Invocation } from "./command.ts";
-import { firstLine, printable } from "./printable.ts";
+import { visible, visibleLine } from "../base/visible.ts";
+import { firstLine } from "./first-line.ts";
+import { paint } from "./paint.ts";
 import { quietHouse } from "./quiet-house.ts";
 import { printResult, readArguments } from "./tool-result.ts";
 
@@ -31,7 +33,8 @@ export async function list(invocation: Invocation<{ readonly json?: boolean }>):
   if (rows.length === 0) err("There are no tools. Name MCP servers in the configuration.\n");
   else out(table(rows, invocation));
   for (const { name, state, lastError } of opened.status()) {
-    if (lastError !== undefined) err(`MCP server '${name}' is ${state}: ${printable(lastError)}\n`);
+    if (lastError !== undefined)
+      err(`MCP server '${visibleLine(name)}' is ${state}: ${lastError}\n`);
   }
   const held = rows.filter((row) => row.held !== undefined).length;
   if (held > 0) err(`${held} held: look at them with \`trunkline tools diff\`.\n`);
@@ -44,8 +47,8 @@ function rowsOf({ offer }: OpenedTools): Row[] {
   return [...offered, ...held].map(({ tool, held: why }) => {
     const { name, title, description } = tool.definition;
     const says = firstLine([title, description].find((text) => typeof text === "string") ?? "");
-    const source = printable(tool.source?.server ?? tool.bringer ?? OURS);
-    return { name: printable(name), source, says, held: why };
+    const source = visibleLine(tool.source?.server ?? tool.bringer ?? OURS);
+    return { name: visibleLine(name), source, says, held: why };
   });
 }
 
@@ -72,7 +75,7 @@ function table(rows: readonly Row[], { color, isTerminal, width }: Invocation): 
     const mark = held === undefined ? "" : `(held: ${held}) `;
     const whole = `${name.padEnd(names)}  ${source.padEnd(sources)}  ${mark}${says}`.trimEnd();
     const line = isTerminal && whole.length > width ? `${whole.slice(0, width - 1)}…` : whole;
-    return color && held !== undefined ? `\x1b[33m${line}\x1b[39m` : line;
+    return paint("yellow", line, color && held !== undefined);
   });
   return `${lines.join("\n")}\n`;
 }
@@ -94,7 +97,7 @@ export async function call(
   const caller = new TerminalCaller({
     projectPath: cwd,
     signal: stop.signal,
-    tell: (line) => err(`${printable(line)}\n`),
+    tell: (line) => err(`${line}\n`),
     confirm: process.stdin.isTTY && values.args !== "-" ? (message) => confirm(message) : undefined,
   });
   const { tools } = opened.offer;
@@ -128,12 +131,12 @@ function unknownTool(
     near.length > 0
       ? `Did you mean ${near.map((word) => `'${word}'`).join(" or ")}?`
       : "`trunkline tools list` shows what there is.";
-  return new TrunklineError("not-found", `There is no tool '${printable(name)}'. ${next}`);
+  return new TrunklineError("not-found", `There is no tool '${visibleLine(name)}'. ${next}`);
 }
 
 async function confirm(message: string): Promise<boolean> {
   const { createInterface } = await import("node:readline/promises");
   using lines = createInterface({ input: process.stdin, output: process.stderr });
-  const answer = await lines.question(`${printable(message)}\n[y/N] `);
+  const answer = await lines.question(`${visible(message)}\n[y/N] `);
   return /^y(?:es)?$/i.test(answer.trim());
 }
