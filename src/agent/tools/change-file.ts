@@ -1,6 +1,6 @@
 import { TrunklineError } from "../../base/errors.ts";
 import type { Place } from "../files/places.ts";
-import { MASK } from "../hide-secrets.ts";
+import { MASK } from "../../base/mask.ts";
 import type { ToolAnswer, ToolWork } from "./agent-tool.ts";
 import { changeLocation, shownDiff } from "./shown-diff.ts";
 
