@@ -65,7 +65,7 @@ export class Questions {
 
   #print({ text, options }: Question): void {
     const names = options.map((name, at) => `  ${at + 1}) ${visibleLine(name)}\n`);
-    this.#out(`\n? ${visibleLine(text)}\n${names.join("")}`);
+    this.#out(`\n? ${text}\n${names.join("")}`);
   }
 
   #end(question: Question, option: number | undefined): void {

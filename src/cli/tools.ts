@@ -2,7 +2,7 @@ import { TrunklineError } from "../base/errors.ts";
 import { suggest } from "../base/suggest.ts";
 import { type OpenedTools, openTools } from "../gateway/open-tools.ts";
 import { untilSignal } from "../gateway/signals.ts";
-import { TerminalCaller } from "../gateway/terminal-caller.ts";
+import { TERMINAL, TerminalCaller } from "../gateway/terminal-caller.ts";
 import type { Invocation } from "./command.ts";
 import { visible, visibleLine } from "../base/visible.ts";
 import { firstLine } from "./first-line.ts";
@@ -13,11 +13,14 @@ import { printResult, readArguments } from "./tool-result.ts";
 /** Our own tools have no server's name. */
 const OURS = "trunkline";
 
+type ListedTool = ReturnType<OpenedTools["offer"]["tools"]["list"]>[number];
+
 interface Row {
   readonly name: string;
   readonly source: string;
   readonly says: string;
-  readonly held: "new" | "changed" | undefined;
+  /** Why it is not offered. */
+  readonly mark: string;
 }
 
 /** `trunkline tools list` */
@@ -36,20 +39,28 @@ export async function list(invocation: Invocation<{ readonly json?: boolean }>):
     if (lastError !== undefined)
       err(`MCP server '${visibleLine(name)}' is ${state}: ${lastError}\n`);
   }
-  const held = rows.filter((row) => row.held !== undefined).length;
+  const held = opened.offer.tools.held().length;
   if (held > 0) err(`${held} held: look at them with \`trunkline tools diff\`.\n`);
   return 0;
 }
 
-function rowsOf({ offer }: OpenedTools): Row[] {
-  const offered = offer.tools.list().map((tool) => ({ tool, held: undefined }));
-  const held = offer.tools.held().map(({ tool, why }) => ({ tool, held: why }));
-  return [...offered, ...held].map(({ tool, held: why }) => {
-    const { name, title, description } = tool.definition;
-    const says = firstLine([title, description].find((text) => typeof text === "string") ?? "");
-    const source = visibleLine(tool.source?.server ?? tool.bringer ?? OURS);
-    return { name: visibleLine(name), source, says, held: why };
-  });
+function rowsOf({ offer: { tools } }: OpenedTools): Row[] {
+  const allowed = new Set(tools.listFor({ caller: TERMINAL }));
+  return [
+    ...tools.list().map((tool) => rowOf(tool, allowed.has(tool) ? "" : "(denied) ")),
+    ...tools.held().map(({ tool, why, like = "" }) => {
+      return rowOf(
+        tool,
+        why === "lookalike" ? `(held: like ${visibleLine(like)}) ` : `(held: ${why}) `,
+      );
+    }),
+  ];
+}
+
+function rowOf({ definition, source, bringer = OURS }: ListedTool, mark: string): Row {
+  const { name, title, description } = definition;
+  const says = firstLine([title, description].find((text) => typeof text === "string") ?? "");
+  return { name: visibleLine(name), source: visibleLine(source?.server ?? bringer), says, mark };
 }
 
 function asJson(opened: OpenedTools): object {
@@ -61,7 +72,7 @@ function asJson(opened: OpenedTools): object {
     })),
     held: tools
       .held()
-      .map(({ tool, source, why }) => ({ ...tool.definition, source: source.server, why })),
+      .map(({ tool, source, ...why }) => ({ ...tool.definition, source: source.server, ...why })),
     servers: opened.status(),
   };
 }
@@ -71,11 +82,10 @@ function table(rows: readonly Row[], { color, isTerminal, width }: Invocation): 
     Math.max(...rows.map((row) => pick(row).length));
   const names = widest(({ name }) => name);
   const sources = widest(({ source }) => source);
-  const lines = rows.map(({ name, source, says, held }) => {
-    const mark = held === undefined ? "" : `(held: ${held}) `;
+  const lines = rows.map(({ name, source, says, mark }) => {
     const whole = `${name.padEnd(names)}  ${source.padEnd(sources)}  ${mark}${says}`.trimEnd();
     const line = isTerminal && whole.length > width ? `${whole.slice(0, width - 1)}…` : whole;
-    return paint("yellow", line, color && held !== undefined);
+    return paint("yellow", line, color && mark !== "");
   });
   return `${lines.join("\n")}\n`;
 }

@@ -11,9 +11,12 @@ export interface TerminalCallerOptions {
   readonly confirm?: ((message: string) => Promise<boolean>) | undefined;
 }
 
+/** Who calls from a terminal, to the policy and on record. */
+export const TERMINAL: Caller = { door: "cli", name: "terminal" };
+
 /** A person who calls a tool from a terminal. */
 export class TerminalCaller implements ToolContext {
-  readonly caller: Caller = { door: "cli", name: "terminal" };
+  readonly caller = TERMINAL;
   readonly meta = {};
   readonly projectPath: string;
   readonly signal: AbortSignal;

@@ -50,9 +50,9 @@ export function serveBus(bus: Bus): BusHandlers {
     }),
     listTools: async (_, { connection }) => {
       await offer.known();
-      const { mayCall } = bus.guests.of(connection);
+      const { name: guest, mayCall } = bus.guests.of(connection);
       const tools = offer.tools
-        .list()
+        .listFor({ caller: { door: "bus", name: guest } })
         .map(({ definition }) => definition)
         .filter(({ name }) => bus.isPluginTool(name) || mayCall(name));
       return { case: "listTools", value: { tools: tools.map(toBusTool) } };

@@ -15,6 +15,7 @@ import { chosenAfter, type ChosenSetting, inBothForms } from "./settings.ts";
 import type { HeldSession, RuleStore, SessionStore } from "./store.ts";
 import { Transcript } from "./transcript.ts";
 import { type PromptOptions, Turns } from "./turns.ts";
+import { visibleUpdate } from "./visible-request.ts";
 
 export interface SessionOptions {
   readonly store: SessionStore;
@@ -61,6 +62,7 @@ export class Session implements TurnHost {
       rules: options.rules,
       attendance,
       transcript: this.#transcript,
+      maxSize: limits.ask("session/request_permission").maxSize,
       audit: options.audit,
     });
     this.#turns = new Turns({
@@ -109,8 +111,9 @@ export class Session implements TurnHost {
   }
 
   /** Says something outside of a turn. */
-  readonly update = (update: SessionUpdate): void => {
+  readonly update = (said: SessionUpdate): void => {
     if (this.#closing !== undefined) return;
+    const update = visibleUpdate(said);
     this.#note(update);
     this.#transcript.say(update).catch((error: unknown) => {
       this.#options.log.error("session.not-stored", { session: this.id, error });
@@ -189,7 +192,8 @@ export class Session implements TurnHost {
     return this.#closing;
   }
 
-  say(update: SessionUpdate): Promise<void> {
+  say(said: SessionUpdate): Promise<void> {
+    const update = visibleUpdate(said);
     this.#note(update);
     return this.#transcript.say(update);
   }

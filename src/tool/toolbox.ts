@@ -83,6 +83,36 @@ export class Toolbox {
     return this.#shelves.offered.list();
   }
 
+  /** Without those that the policy denies to the caller whatever the arguments. */
+  listFor({ caller, projectPath }: Pick<ToolContext, "caller" | "projectPath">): readonly Tool[] {
+    if (!this.policy.denies) return this.list();
+    return this.list().filter(({ definition, source }) => {
+      const { name: tool } = definition;
+      return !this.policy.hides({ tool, server: source?.server, caller, projectPath });
+    });
+  }
+
+  /** Whether the policy has a person asked before this call. */
+  asks({ definition, source }: Tool, args: Arguments, context: ToolContext): boolean {
+    const { caller, projectPath } = context;
+    const subject = { tool: definition.name, server: source?.server, caller, projectPath };
+    return this.policy.decide({ ...subject, args }) === "ask";
+  }
+
+  /**
+   * Whether what a tool says of itself, such as that it only reads, may be believed without asking
+   * anybody: our own do not lie, and of another's a person has said so, by a rule of the policy that
+   * allows the call or by approving the tool.
+   */
+  async isTrusted(tool: Tool, args: Arguments, context: ToolContext): Promise<boolean> {
+    const { definition, source, bringer } = tool;
+    if (source === undefined && bringer === undefined) return true;
+    const { caller, projectPath } = context;
+    const question = { tool: definition.name, server: source?.server, args, caller, projectPath };
+    if (this.policy.says(question) === "allow") return true;
+    return source !== undefined && this.#shelves.vouchesFor(tool, source);
+  }
+
   held(): readonly HeldTool[] {
     return this.#shelves.held.list();
   }
@@ -103,7 +133,8 @@ export class Toolbox {
     const tool = this.get(name);
     if (tool === undefined) return this.#missing(passage);
     const { caller, projectPath } = context;
-    switch (this.policy.decide({ tool: name, args, caller, projectPath })) {
+    const server = tool.source?.server;
+    switch (this.policy.decide({ tool: name, server, args, caller, projectPath })) {
       case "allow":
         return this.#check(tool, passage);
       case "deny":

@@ -44,7 +44,8 @@ export function jugglerRoutes<S>(options: JugglerOptions): Route<S>[] {
       caller = [name, version].filter((word) => word !== "").join(" ") || "unknown";
       const offer = await options.offer();
       await offer.known();
-      return { serverInfo: info, tools: offer.tools.list().map(({ definition }) => definition) };
+      const tools = offer.tools.listFor({ caller: { door: "juggler", name: caller } });
+      return { serverInfo: info, tools: tools.map(({ definition }) => definition) };
     }),
     route(
       executeAction,

@@ -26,9 +26,10 @@ export function serveTools(door: McpDoor): Route<Connection>[] {
   return [
     routes.serve(
       METHODS.listTools,
-      ({ client, params }) => {
+      ({ client, params, call }) => {
         const list = (): JsonObject => {
-          const { page, next } = pageOf(offer.tools.list(), params.cursor);
+          const context = new McpToolContext(client, call, params);
+          const { page, next } = pageOf(offer.tools.listFor(context), params.cursor);
           return { tools: page.map((tool) => shapeTool(client, describe(tool))), ...next };
         };
         return offer.known()?.then(list) ?? list();
