@@ -134,8 +134,8 @@ function unknown(name: string): TrunklineError {
 }
 
 /** For programs. */
-function facts({ here: _, ...candidate }: Candidate): object {
-  return candidate;
+function facts({ server, name, why, like, before, now }: Candidate): object {
+  return { server, name, why, like, before, now };
 }
 
 function labelOf({ server, name, now }: Candidate): string {

