@@ -29,7 +29,8 @@ describe("a person who is to allow a tool call", () => {
     const { turn } = await call([{ name: "run_command", arguments: { command } }], {
       turn: { decide: () => REJECT },
     });
-    const { title, content, rawInput } = turn.asked[0]?.toolCall as Record<string, unknown>;
+    const [asked] = turn.asked.map(({ toolCall }) => toolCall);
+    const { title, content, rawInput } = asked ?? { toolCallId: "" };
     assert.equal(title, command.replace("\n", " ⏎ "));
     assert.deepEqual(rawInput, { command });
     const [shown] = content as { content: { text: string } }[];
