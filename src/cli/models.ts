@@ -24,6 +24,9 @@ export async function list(invocation: Invocation<Printing>): Promise<number> {
   for (const [provider, why] of Object.entries(unanswered)) {
     err(`${visibleLine(provider)} has not said what it has: ${why}\n`);
   }
+  if (models.some(({ isFound, isDefault }) => isFound && !isDefault)) {
+    err("A model found on this machine is used only once you choose it: set `models.default`.\n");
+  }
   if (models.length === 1 && Object.keys(unanswered).length === 0) {
     err("There is no language model. Set a provider's key, or start one on this machine.\n");
   }
