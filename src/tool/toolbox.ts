@@ -2,6 +2,7 @@ import { Deadlines } from "../base/deadlines.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { mask, maskText } from "../base/mask.ts";
 import { RateLimiter } from "../base/rate-limiter.ts";
+import { visible } from "../base/visible.ts";
 import type { Approver } from "./approver.ts";
 import { argumentProblem } from "./argument-problem.ts";
 import { askPerson } from "./ask-person.ts";
@@ -221,7 +222,7 @@ export class Toolbox {
 
   #refuse(passage: Passage, reason: string): ToolResult {
     this.#record(passage, "refused", reason);
-    return errorResult(reason);
+    return errorResult(visible(reason));
   }
 
   #failed(passage: Passage, error: unknown): ToolResult {
