@@ -166,14 +166,16 @@ export class ToolRunner {
 
   async #ask(tool: AgentTool, call: ToolCall, consent: Consent, stop: Stopper): Promise<void> {
     const { turn, files } = this.#options;
-    const { subject, title, content, locations } = consent;
+    const { subject, title, content = [wholeInput(call.args)], locations } = consent;
+    const isDiff = content.some(({ type }) => type === "diff");
     const toolCall = {
       toolCallId: call.id,
       title: oneLine(title ?? tool.title(asArguments(call.args))),
       kind: tool.kind,
       status: "pending",
-      rawInput: maskWords(call.args),
-      content: content ?? [wholeInput(call.args)],
+      // A diff says the same, and more.
+      ...(isDiff ? {} : { rawInput: maskWords(call.args) }),
+      content,
       locations: locations ?? [],
     };
     const options = optionsFor(consent, files.places.cwd);
