@@ -220,7 +220,8 @@ export class BuiltInSession implements AgentSession {
     const { obey } = await import("./commands/obey.ts");
     const { data, reviews, models } = this.#parts;
     const context = { turn, speaker, files, runner, journal: this.#journal, data, reviews };
-    await obey(command, { ...context, model: this.#model, failures: models.failures });
+    const found = models.list().flatMap(({ id, isFound }) => (isFound === true ? [id] : []));
+    await obey(command, { ...context, model: this.#model, failures: models.failures, found });
     // Whoever answers next knows what was done.
     const conversation = await this.#conversing();
     conversation.add({ role: "user", content: promptText(turn.prompt) || "(Nothing.)" });

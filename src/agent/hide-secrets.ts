@@ -1,7 +1,4 @@
-import { mask, maskText } from "../base/mask.ts";
-
-/** What stands in the place of a secret. */
-export const MASK = "•••";
+import { MASK, mask, maskText } from "../base/mask.ts";
 
 const PRIVATE_KEY =
   /-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g;

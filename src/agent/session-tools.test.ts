@@ -26,7 +26,17 @@ describe("the MCP servers of a session", () => {
     const { turn } = await rig.turnOf(session, "go");
     assert.deepEqual(turn.ends, ["completed"]);
     assert.match(llm.seen(1), /tool: \d+ hello/);
-    assert.equal(turn.asked.length, 0, "it only reads");
+    assert.equal(turn.asked.length, 1, "that it only reads is its own word");
+    const { toolCall, options, subject } = turn.asked[0] ?? {};
+    assert.equal(toolCall?.title, "Call 'echo_read' of the session's server 'echo'");
+    assert.match(JSON.stringify(toolCall?.content), /message.*hello/);
+    assert.equal(subject, "call session server echo/echo_read");
+    const always = options?.find(({ kind }) => kind === "allow_always");
+    assert.equal(
+      always?.name,
+      `Always allow in ${rig.cwd}: every call of 'echo_read' of the session's server 'echo', ` +
+        "whatever its arguments",
+    );
     assert.match(turn.notices, /'dead' is not there.*no such program/);
     assert.doesNotMatch(turn.notices, /'echo'/);
   });

@@ -24,6 +24,7 @@ export class SessionTools implements AsyncDisposable {
   readonly #options: SessionToolsOptions;
   readonly #servers: Promise<SessionServers | undefined>;
   readonly #wanted: readonly string[];
+  readonly #cwd: string;
   readonly #reported = new Set<string>();
   readonly #openedAt = performance.now();
   readonly #log: Log;
@@ -32,6 +33,7 @@ export class SessionTools implements AsyncDisposable {
   constructor(session: AgentOpenOptions, options: SessionToolsOptions) {
     this.#options = options;
     this.#wanted = session.mcpServers.map(({ name }) => name);
+    this.#cwd = session.cwd;
     this.#log = session.log;
     this.#servers = this.#open(session);
   }
@@ -49,9 +51,14 @@ export class SessionTools implements AsyncDisposable {
     const tools = new Map(BUILT_IN_TOOLS.map((tool) => [tool.name, tool]));
     const [servers, offer] = await Promise.all([this.#servers, this.#opened(speaker)]);
     await this.#briefly([servers?.known(), offer?.known()]);
+    const project = { folder: this.#cwd, folders: [this.#cwd] };
     const left = [
-      ...(servers === undefined ? [] : addToolbox(tools, servers.tools, principal)),
-      ...(offer === undefined ? [] : addToolbox(tools, offer.tools, principal)),
+      ...(servers === undefined
+        ? []
+        : addToolbox(tools, servers.tools, { principal, project, isBrought: true })),
+      ...(offer === undefined
+        ? []
+        : addToolbox(tools, offer.tools, { principal, project, isBrought: false })),
     ];
     if (left.length > 0) {
       const says = `There is no room for ${left.length} tools, which the model is not offered`;

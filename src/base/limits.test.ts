@@ -6,13 +6,14 @@ import { limitsFor, MESSAGE_LIMITS, type MessageLimits } from "./limits.ts";
 const minute = (limit: number) => ({ limit, windowMs: 60_000 });
 
 describe("limitsFor", () => {
-  it("gives what the ACP message specification's tables say, and nothing else", () => {
+  it("gives what the ACP message specification's tables say, and what a person can be asked", () => {
     // "Performance Considerations": sizes, rates, timeouts with retry.
     const table: Record<string, MessageLimits> = {
       initialize: { maxSize: 10_240, timeout: 30_000, retry: false },
       "session/new": { maxSize: 51_200, timeout: 60_000, retry: false },
       "session/prompt": { maxSize: 1_048_576, rate: minute(10), timeout: 300_000, retry: false },
       "session/update": { maxSize: 102_400, rate: minute(1000) },
+      "session/request_permission": { maxSize: 1_048_576 },
       "fs/read_text_file": { maxSize: 10_485_760, rate: minute(100), timeout: 30_000, retry: true },
       "fs/write_text_file": { maxSize: 10_485_760, rate: minute(50), timeout: 60_000, retry: true },
       "fs/anything": { maxSize: 10_485_760 },

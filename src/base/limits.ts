@@ -20,12 +20,16 @@ const MB = 1024 * KB;
 const second = 1000;
 const perMinute = (limit: number): Rate => ({ limit, windowMs: 60 * second });
 
-/** ACP message specification, "Performance Considerations": its three tables in one. */
+/** Bytes of a question to a person, who has to see all of what is allowed. */
+export const LARGEST_QUESTION = 1 * MB;
+
+/** ACP message specification, "Performance Considerations": its three tables in one; and ours. */
 export const MESSAGE_LIMITS: LimitTable = {
   initialize: { maxSize: 10 * KB, timeout: 30 * second, retry: false },
   "session/new": { maxSize: 50 * KB, timeout: 60 * second, retry: false },
   "session/prompt": { maxSize: 1 * MB, rate: perMinute(10), timeout: 300 * second, retry: false },
   "session/update": { maxSize: 100 * KB, rate: perMinute(1000) },
+  "session/request_permission": { maxSize: LARGEST_QUESTION },
   "fs/*": { maxSize: 10 * MB },
   "fs/read_text_file": { rate: perMinute(100), timeout: 30 * second, retry: true },
   "fs/write_text_file": { rate: perMinute(50), timeout: 60 * second, retry: true },

@@ -1,4 +1,5 @@
 import { mask } from "./mask.ts";
+import { visible } from "./visible.ts";
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
 export type LogFields = Readonly<Record<string, unknown>>;
@@ -69,5 +70,5 @@ function toStderr(line: string): void {
     // Whoever read the diagnostics may be gone; the work goes on without them.
     process.stderr.on("error", () => {});
   }
-  process.stderr.write(line);
+  process.stderr.write(visible(line));
 }

@@ -1,4 +1,5 @@
-const MASK = "•••";
+/** What stands in the place of a secret. */
+export const MASK = "•••";
 const MAX_DEPTH = 12;
 const MAX_ITEMS = 10_000;
 const MAX_TEXT = 4096;
@@ -19,7 +20,7 @@ const HARMLESS_NAME =
 const COUNT_NAME = /tokens$/i;
 
 /** Text that has the shape of a secret, wherever it stands. */
-const SECRET_SHAPE = new RegExp(
+export const SECRET_SHAPE = new RegExp(
   [
     String.raw`-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`,
     String.raw`\bgh[pousr]_[A-Za-z0-9]{20,}`,
@@ -121,7 +122,8 @@ const names = new Map<string, boolean>();
 /** The names of fields are few, unless somebody makes them up. */
 const MOST_NAMES = 1000;
 
-function isSecretName(key: string, value?: unknown): boolean {
+/** Whether the name of a field says that its value is a secret. */
+export function isSecretName(key: string, value?: unknown): boolean {
   if (!soundsSecret(key)) return false;
   const isText = typeof value === "string" || Array.isArray(value);
   return isText || !COUNT_NAME.test(key);

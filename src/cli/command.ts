@@ -64,10 +64,16 @@ export interface Invocation<V extends Values = Values> {
   readonly positionals: readonly string[];
   readonly env: NodeJS.ProcessEnv;
   readonly cwd: string;
-  /** Writes to stdout as it is: no line end is added. */
+  /**
+   * Writes text for a person to stdout; no line end is added. Characters that would not be seen are
+   * escaped as JSON escapes them, so that JSON can be written here, too. A value of others that has
+   * to stay on its line goes through `visibleLine` first.
+   */
   readonly out: (text: string) => void;
-  /** Writes to stderr as it is. */
+  /** The same to stderr. */
   readonly err: (text: string) => void;
+  /** Writes to stdout what another program takes as it is. On a terminal it is the same as `out`. */
+  readonly data: (text: string) => void;
   /** Whether stdout may carry colours. */
   readonly color: boolean;
   /** Whether a person reads stdout. */

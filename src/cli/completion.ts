@@ -11,9 +11,9 @@ const GENERATORS: Record<Shell, () => Promise<Generate>> = {
   fish: async () => (await import("./completion/fish.ts")).fishScript,
 };
 
-export async function run({ positionals, out }: Invocation): Promise<number> {
+export async function run({ positionals, data }: Invocation): Promise<number> {
   // The table lets no other word through.
   const generate = await GENERATORS[positionals[0] as Shell]();
-  out(generate(completionStates(PROGRAM)));
+  data(generate(completionStates(PROGRAM)));
   return 0;
 }

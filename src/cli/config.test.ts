@@ -25,6 +25,7 @@ async function run<V extends Values>(
     env: { HOME: home.path },
     cwd: home.project,
     out: (text) => (written.out += text),
+    data: (text) => (written.out += text),
     err: (text) => (written.err += text),
     color: false,
     isTerminal: false,

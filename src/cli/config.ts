@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
 import { mask } from "../base/mask.ts";
+import { visibleLine } from "../base/visible.ts";
 import type { ConfigInput, ConfigSource, LoadedConfig } from "../gateway/config/config.ts";
 import { keyText, leaves } from "../gateway/config/layer.ts";
 import { loadConfig } from "../gateway/config/load.ts";
@@ -50,9 +51,9 @@ export async function path(invocation: Invocation<Printing>): Promise<number> {
   }
   for (const problem of found.problems ?? []) invocation.err(`${problem}\n`);
   for (const file of found.files) {
-    if (file.kind === "user") invocation.out(`${file.path}\n`);
+    if (file.kind === "user") invocation.data(`${file.path}\n`);
     const note = noteOn(file);
-    if (note !== "") invocation.err(`${file.path}: ${note}\n`);
+    if (note !== "") invocation.err(`${visibleLine(file.path)}: ${note}\n`);
   }
   return 0;
 }
@@ -93,7 +94,8 @@ export async function schema({ out }: Invocation<GlobalValues>): Promise<number>
 export async function trust(invocation: Invocation<Printing>): Promise<number> {
   const { trustProject } = await import("../gateway/config/project-trust.ts");
   const { file, keys } = await trustProject(inputOf(invocation, invocation.positionals[0]));
-  const says = `Trusted ${file} as it is now. It sets: ${keys.join(", ") || "nothing"}.\n`;
+  const set = keys.map(visibleLine).join(", ") || "nothing";
+  const says = `Trusted ${visibleLine(file)} as it is now. It sets: ${set}.\n`;
   invocation.out(invocation.values.json ? toJson({ file, keys }) : says);
   return 0;
 }
@@ -102,7 +104,8 @@ export async function trust(invocation: Invocation<Printing>): Promise<number> {
 export async function untrust(invocation: Invocation<Printing>): Promise<number> {
   const { untrustProject } = await import("../gateway/config/project-trust.ts");
   const { file, wasTrusted } = await untrustProject(inputOf(invocation, invocation.positionals[0]));
-  const says = wasTrusted ? `${file} is no longer trusted.\n` : `${file} was not trusted.\n`;
+  const is = wasTrusted ? "is no longer trusted" : "was not trusted";
+  const says = `${visibleLine(file)} ${is}.\n`;
   invocation.out(invocation.values.json ? toJson({ file, wasTrusted }) : says);
   return 0;
 }

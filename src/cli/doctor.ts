@@ -11,6 +11,7 @@ import { checkNode } from "./doctor/node.ts";
 import { checkPort } from "./doctor/port.ts";
 import { checkServers } from "./doctor/servers.ts";
 import { checkStart } from "./doctor/start.ts";
+import { paint } from "./paint.ts";
 
 /** `trunkline doctor` */
 export async function run(invocation: Invocation): Promise<number> {
@@ -52,11 +53,11 @@ async function* examineHouse(
   yield* await checkModels(loaded, invocation.env);
 }
 
-const COLORS = { ok: 32, warn: 33, fail: 31 };
+const STYLES = { ok: "green", warn: "yellow", fail: "red" } as const;
 
 function lineOf({ state, what, says, next }: Finding, color: boolean): string {
   const word = state.padEnd(4);
-  const shown = color ? `\x1b[${COLORS[state]}m${word}\x1b[39m` : word;
+  const shown = paint(STYLES[state], word, color);
   const advice = next === undefined ? "" : `     ${next}\n`;
   return `${shown} ${what}: ${says}\n${advice}`;
 }

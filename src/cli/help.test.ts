@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { stripVTControlCharacters } from "node:util";
 import { renderHelp } from "./help.ts";
+import { painted } from "./paint.ts";
 import { allPaths, callOf, type Path } from "./path.ts";
 import { sampleProgram } from "./sample-program.ts";
 
@@ -51,7 +52,7 @@ test("renderHelp() lists the commands of a group", () => {
 
 test("renderHelp() has bold headings and dim explanations in colour, the same text without", () => {
   const path = pathTo("trunkline serve");
-  const colored = renderHelp(path, { width: 80, color: true });
+  const colored = painted(renderHelp(path, { width: 80, color: true }));
   assert.ok(colored.includes("\n\x1b[1mOptions:\x1b[22m\n"));
   assert.ok(colored.includes("\n      \x1b[2mDo it.\x1b[22m\n"));
   assert.equal(stripVTControlCharacters(colored), renderHelp(path, PLAIN));

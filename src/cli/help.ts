@@ -4,6 +4,7 @@ import { GLOBAL_OPTIONS } from "./global-options.ts";
 import type { Style } from "./host.ts";
 import { columns, wrap } from "./layout.ts";
 import { misuseError } from "./misuse.ts";
+import { paint } from "./paint.ts";
 import { last, type Path } from "./path.ts";
 import { argumentLabel, describe, optionLabel, usageOf } from "./usage.ts";
 
@@ -23,8 +24,8 @@ export async function run(invocation: Invocation): Promise<number> {
 /** The help of one command: usage first, what every command shares last. */
 export function renderHelp(path: Path, { width, color }: Style): string {
   const command = last(path);
-  const heading = (text: string): string => (color ? `\x1b[1m${text}\x1b[22m` : text);
-  const dim = (text: string): string => (color ? `\x1b[2m${text}\x1b[22m` : text);
+  const heading = (text: string): string => paint("bold", text, color);
+  const dim = (text: string): string => paint("dim", text, color);
   const section = (title: string, lines: readonly string[]): string[] =>
     lines.length === 0 ? [] : ["", heading(title), ...lines];
 

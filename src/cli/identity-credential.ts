@@ -2,11 +2,10 @@ import { text as readAll } from "node:stream/consumers";
 
 import type { Invocation } from "./command.ts";
 import { openDesk } from "./identity-desk.ts";
-import { printable } from "./printable.ts";
 
 /** `trunkline identity credential OPERATION`: what git calls, and nobody else. */
 export async function credential(invocation: Invocation): Promise<number> {
-  const { positionals, out, err } = invocation;
+  const { positionals, data, err } = invocation;
   const [operation = ""] = positionals;
   // Git may come to know more of these; a helper leaves those alone (gitcredentials(7)).
   if (!["get", "store", "erase"].includes(operation)) return 0;
@@ -16,9 +15,9 @@ export async function credential(invocation: Invocation): Promise<number> {
     await using desk = await openDesk(invocation);
     const verdict = await desk.credential(operation, question);
     text = verdict.text;
-    if (verdict.refused !== undefined) err(`trunkline: ${printable(verdict.refused)}\n`);
+    if (verdict.refused !== undefined) err(`trunkline: ${verdict.refused}\n`);
     return 0;
   } finally {
-    out(text);
+    data(text);
   }
 }

@@ -2,7 +2,6 @@ import type { Invocation } from "./command.ts";
 import { openDesk } from "./identity-desk.ts";
 import { toJson } from "./identity.ts";
 import { columns } from "./layout.ts";
-import { printable } from "./printable.ts";
 
 /** `trunkline identity gpg [NAME]` */
 export async function gpg(invocation: Invocation<{ readonly json?: boolean }>): Promise<number> {
@@ -20,7 +19,7 @@ export async function gpg(invocation: Invocation<{ readonly json?: boolean }>): 
       ["", ready.says],
       ["To do", ready.guidance],
     ];
-    for (const line of columns(rows, invocation.width)) out(`${printable(line)}\n`);
+    for (const line of columns(rows, invocation.width)) out(`${line}\n`);
   }
   return ready.canSign ? 0 : 1;
 }

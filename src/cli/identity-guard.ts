@@ -4,7 +4,7 @@ import type { IdentityDesk } from "../gateway/identity-desk.ts";
 import type { Invocation } from "./command.ts";
 import { openDesk } from "./identity-desk.ts";
 import { toJson } from "./identity.ts";
-import { printable } from "./printable.ts";
+import { visibleLine } from "../base/visible.ts";
 
 type InRepository = { readonly json?: boolean; readonly repo?: string };
 type GuardOutcome = Awaited<ReturnType<IdentityDesk["judge"]>>;
@@ -44,7 +44,7 @@ export async function allow(
   const pass = await desk.givePass(values.repo ?? ".", values.reason);
   if (values.json) out(toJson(pass));
   else {
-    const where = printable(pass.worktree);
+    const where = visibleLine(pass.worktree);
     out(
       `The next commit or push in ${where} is let through, until ${pass.until}. It is on record.\n`,
     );
@@ -82,14 +82,14 @@ function wordsFor(hook: string, outcome: GuardOutcome): string {
     lines.push(`To put it right: ${next}`);
     lines.push("To let it through once: trunkline identity guard allow --once");
   }
-  return lines.map((line) => `${printable(line)}\n`).join("");
+  return lines.map((line) => `${line}\n`).join("");
 }
 
 function show({ values, out }: Invocation<InRepository>, found: GuardStatus): number {
   if (values.json) out(toJson(found));
   else {
-    out(`${printable(found.says)}\n`);
-    for (const hook of found.chained) out(`Your own ${printable(hook)} hook runs after it.\n`);
+    out(`${found.says}\n`);
+    for (const hook of found.chained) out(`Your own ${visibleLine(hook)} hook runs after it.\n`);
   }
   return 0;
 }

@@ -3,7 +3,6 @@ import type { Invocation, Values } from "./command.ts";
 import { openDesk } from "./identity-desk.ts";
 import { openIdentities } from "./identity-open.ts";
 import { toJson } from "./identity.ts";
-import { printable } from "./printable.ts";
 
 type Plan = Awaited<ReturnType<Identities["planSwitch"]>>;
 type Desk = Awaited<ReturnType<typeof openDesk>>;
@@ -96,7 +95,7 @@ function show({ values, out, err }: Printed, plan: Plan): number {
   }
   out(planLines(plan));
   if (plan.files.length === 0) err("Nothing has to change.\n");
-  for (const note of plan.notes) err(`Note: ${printable(note)}\n`);
+  for (const note of plan.notes) err(`Note: ${note}\n`);
   return 0;
 }
 
@@ -108,7 +107,7 @@ function tell({ values, out, err }: Printed, applied: Applied, done: string, idl
   }
   out(`${id === undefined ? idle : done}\n`);
   out(planLines(plan));
-  for (const note of plan.notes) err(`Note: ${printable(note)}\n`);
+  for (const note of plan.notes) err(`Note: ${note}\n`);
   return 0;
 }
 
@@ -140,6 +139,6 @@ function planLines({ files, settings }: Plan): string {
         ]);
       return [`${path}${state}`, ...lines];
     })
-    .map((line) => `${printable(line)}\n`)
+    .map((line) => `${line}\n`)
     .join("");
 }

@@ -5,7 +5,7 @@ import { askSecret } from "./ask-secret.ts";
 import type { Invocation } from "./command.ts";
 import { openDesk } from "./identity-desk.ts";
 import { toJson } from "./identity.ts";
-import { printable } from "./printable.ts";
+import { visibleLine } from "../base/visible.ts";
 
 type Printing = { readonly json?: boolean };
 type Setting = Printing & {
@@ -28,8 +28,8 @@ export async function set(invocation: Invocation<Setting>): Promise<number> {
   });
   if (values.json) out(toJson(kept));
   else {
-    out(`Stored ${kept.token} for '${printable(name)}' in ${printable(kept.where)}.\n`);
-    for (const note of kept.notes) out(`${printable(note)}\n`);
+    out(`Stored ${kept.token} for '${visibleLine(name)}' in ${visibleLine(kept.where)}.\n`);
+    for (const note of kept.notes) out(`${note}\n`);
   }
   return 0;
 }
@@ -63,9 +63,9 @@ export async function get(invocation: Invocation<Printing>): Promise<number> {
   await using desk = await openDesk(invocation);
   const found = await desk.tokenDesk.show(desk.identities.find(name));
   if (values.json) out(toJson(found));
-  else if (found.token === undefined) err(`There is no token for '${printable(name)}'.\n`);
+  else if (found.token === undefined) err(`There is no token for '${visibleLine(name)}'.\n`);
   else out(`${found.token}\n`);
-  if (!values.json && found.where !== undefined) err(`It is in ${printable(found.where)}.\n`);
+  if (!values.json && found.where !== undefined) err(`It is in ${visibleLine(found.where)}.\n`);
   return found.token === undefined ? 1 : 0;
 }
 
@@ -76,7 +76,7 @@ export async function clear(invocation: Invocation<Printing>): Promise<number> {
   await using desk = await openDesk(invocation);
   const wasThere = await desk.tokenDesk.clear(desk.identities.find(name));
   if (values.json) out(toJson({ identity: name, cleared: wasThere }));
-  else out(wasThere ? `Forgot the token of '${printable(name)}'.\n` : "There was none.\n");
+  else out(wasThere ? `Forgot the token of '${visibleLine(name)}'.\n` : "There was none.\n");
   return 0;
 }
 
@@ -91,9 +91,9 @@ export async function verify(invocation: Invocation<Printing>): Promise<number> 
   if (values.json) out(toJson({ tokens: found, store: await desk.tokens.describeStore() }));
   else {
     for (const { identity, says, isOk } of found) {
-      out(`${isOk ? "ok  " : "FAIL"} ${printable(identity)}: ${printable(says)}\n`);
+      out(`${isOk ? "ok  " : "FAIL"} ${visibleLine(identity)}: ${says}\n`);
     }
-    out(`Tokens are kept in ${printable(await desk.tokens.describeStore())}.\n`);
+    out(`Tokens are kept in ${visibleLine(await desk.tokens.describeStore())}.\n`);
   }
   return found.every(({ isOk }) => isOk) ? 0 : 1;
 }

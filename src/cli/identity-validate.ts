@@ -2,7 +2,7 @@ import { TrunklineError } from "../base/errors.ts";
 import type { Invocation } from "./command.ts";
 import { openDesk } from "./identity-desk.ts";
 import { toJson } from "./identity.ts";
-import { printable } from "./printable.ts";
+import { visibleLine } from "../base/visible.ts";
 
 type Validating = {
   readonly json?: boolean;
@@ -33,8 +33,8 @@ export async function validate(invocation: Invocation<Validating>): Promise<numb
   if (values.json) out(toJson({ identities: found }));
   else {
     for (const { identity, findings } of found) {
-      out(`${printable(identity)}\n`);
-      for (const { outcome, says } of findings) out(`  ${LABELS[outcome]} ${printable(says)}\n`);
+      out(`${visibleLine(identity)}\n`);
+      for (const { outcome, says } of findings) out(`  ${LABELS[outcome]} ${says}\n`);
     }
   }
   return found.every(({ isOk }) => isOk) ? 0 : 1;

@@ -3,7 +3,7 @@ import type { Invocation } from "./command.ts";
 import { openDesk } from "./identity-desk.ts";
 import { openIdentities } from "./identity-open.ts";
 import { columns, table } from "./layout.ts";
-import { printable } from "./printable.ts";
+import { visibleLine } from "../base/visible.ts";
 
 type Identity = Identities["list"][number];
 type Status = Awaited<ReturnType<Identities["status"]>>;
@@ -32,10 +32,10 @@ export async function detect(invocation: Invocation<InRepository>): Promise<numb
   if (values.json) out(toJson(detection));
   else {
     const { identity, confidence, explanation, notes } = detection;
-    if (identity !== undefined) out(`${printable(identity)}\n`);
+    if (identity !== undefined) out(`${visibleLine(identity)}\n`);
     const sure = identity === undefined ? "" : ` Confidence: ${confidence}.`;
-    err(`${printable(explanation)}${sure}\n`);
-    for (const note of notes) err(`${printable(note)}\n`);
+    err(`${explanation}${sure}\n`);
+    for (const note of notes) err(`${note}\n`);
   }
   return detection.identity === undefined ? 1 : 0;
 }
@@ -52,16 +52,16 @@ export async function status(invocation: Invocation<InRepository>): Promise<numb
 
 /** `trunkline identity env NAME` */
 export async function env(invocation: Invocation<Printing>): Promise<number> {
-  const { values, positionals, out } = invocation;
+  const { values, positionals, out, data } = invocation;
   await using desk = await openDesk(invocation);
   const { set, unset } = desk.environmentPlan(positionals[0] ?? "", invocation.env);
   if (values.json) {
     out(toJson({ set, unset }));
     return 0;
   }
-  for (const variable of unset) out(`unset ${variable}\n`);
+  for (const variable of unset) data(`unset ${variable}\n`);
   for (const [variable, value] of Object.entries(set)) {
-    out(`export ${variable}='${value.replaceAll("'", String.raw`'\''`)}'\n`);
+    data(`export ${variable}='${value.replaceAll("'", String.raw`'\''`)}'\n`);
   }
   return 0;
 }
@@ -96,7 +96,7 @@ function statusLines(status: Status, width: number): string {
     ...detected.notes.map((note) => ["Note", note] as const),
   ];
   return columns(rows, width)
-    .map((line) => `${printable(line)}\n`)
+    .map((line) => `${line}\n`)
     .join("");
 }
 

@@ -1,4 +1,4 @@
-import { printable } from "./printable.ts";
+import { visibleLine } from "../base/visible.ts";
 
 /** Breaks text into lines of at most `width` columns; a word longer than that stands alone. */
 export function wrap(text: string, width: number): string[] {
@@ -31,7 +31,7 @@ export function columns(rows: readonly (readonly [string, string])[], width: num
 
 /** Rows in columns as wide as what is in them. The first row says what they are. */
 export function table(rows: readonly (readonly string[])[]): string {
-  const cells = rows.map((row) => row.map(printable));
+  const cells = rows.map((row) => row.map(visibleLine));
   const widths = cells[0]?.map((_, at) => Math.max(...cells.map((row) => row[at]?.length ?? 0)));
   return cells
     .map((row) => row.map((cell, at) => cell.padEnd(widths?.[at] ?? 0)).join("  "))

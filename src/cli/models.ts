@@ -3,7 +3,7 @@ import { text as readAll } from "node:stream/consumers";
 import { ModelDesk } from "../gateway/model-desk.ts";
 import { askSecret } from "./ask-secret.ts";
 import type { Invocation } from "./command.ts";
-import { printable } from "./printable.ts";
+import { visibleLine } from "../base/visible.ts";
 import { quietHouse } from "./quiet-house.ts";
 
 type Printing = { readonly json?: boolean };
@@ -17,12 +17,15 @@ export async function list(invocation: Invocation<Printing>): Promise<number> {
     return 0;
   }
   const { models, unanswered } = listed;
-  const widest = Math.max(...models.map(({ id }) => id.length));
+  const widest = Math.max(...models.map(({ id }) => visibleLine(id).length));
   for (const { id, name, isDefault } of models) {
-    out(`${isDefault ? "*" : " "} ${printable(id).padEnd(widest)}  ${printable(name)}\n`);
+    out(`${isDefault ? "*" : " "} ${visibleLine(id).padEnd(widest)}  ${visibleLine(name)}\n`);
   }
   for (const [provider, why] of Object.entries(unanswered)) {
-    err(`${printable(provider)} has not said what it has: ${printable(why)}\n`);
+    err(`${visibleLine(provider)} has not said what it has: ${why}\n`);
+  }
+  if (models.some(({ isFound, isDefault }) => isFound && !isDefault)) {
+    err("A model found on this machine is used only once you choose it: set `models.default`.\n");
   }
   if (models.length === 1 && Object.keys(unanswered).length === 0) {
     err("There is no language model. Set a provider's key, or start one on this machine.\n");
@@ -39,7 +42,7 @@ export async function setKey(invocation: Invocation<Printing>): Promise<number> 
   const key = await (process.stdin.isTTY ? askSecret("Key: ") : readAll(process.stdin));
   const where = await desk.saveKey(variable, key);
   if (values.json) out(`${JSON.stringify({ variable, where }, null, 2)}\n`);
-  else out(`Stored ${printable(variable)} in ${printable(where)}.\n`);
+  else out(`Stored ${visibleLine(variable)} in ${visibleLine(where)}.\n`);
   return 0;
 }
 
@@ -49,7 +52,7 @@ export async function clearKey(invocation: Invocation<Printing>): Promise<number
   const [variable = ""] = positionals;
   const wasThere = await (await open(invocation)).clearKey(variable);
   if (values.json) out(`${JSON.stringify({ variable, wasThere }, null, 2)}\n`);
-  else out(wasThere ? `Forgot ${printable(variable)}.\n` : "There was none.\n");
+  else out(wasThere ? `Forgot ${visibleLine(variable)}.\n` : "There was none.\n");
   return 0;
 }
 

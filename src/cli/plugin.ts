@@ -4,7 +4,7 @@ import { TrunklineError } from "../base/errors.ts";
 import { BusControl } from "../gateway/bus-control.ts";
 import type { Invocation, Values } from "./command.ts";
 import { table } from "./layout.ts";
-import { printable } from "./printable.ts";
+import { visibleLine } from "../base/visible.ts";
 import { quietHouse } from "./quiet-house.ts";
 import { printResult, readArguments } from "./tool-result.ts";
 
@@ -64,7 +64,7 @@ export async function logs(invocation: Invocation<BusValues>): Promise<number> {
   const { values, out, err } = invocation;
   if (values.json === true) out(`${JSON.stringify({ lines }, null, 2)}\n`);
   else if (lines.length === 0) err("It has said nothing.\n");
-  else for (const line of lines) out(`${printable(line)}\n`);
+  else for (const line of lines) out(`${line}\n`);
   return 0;
 }
 
@@ -74,7 +74,7 @@ export async function restart(invocation: Invocation<BusValues>): Promise<number
   const plugin = await bus.restart(invocation.positionals[0] ?? "");
   const { values, out } = invocation;
   if (values.json === true) out(`${JSON.stringify({ plugin }, null, 2)}\n`);
-  else out(`${printable(plugin.id)} is ${plugin.state}, with ${plugin.tools} tools.\n`);
+  else out(`${visibleLine(plugin.id)} is ${plugin.state}, with ${plugin.tools} tools.\n`);
   return plugin.state === "up" ? 0 : 1;
 }
 

@@ -173,3 +173,19 @@ test("run() prints the version, for people and for programs", async () => {
   assert.equal(`trunkline ${facts["version"]}\n`, plain.out);
   assert.equal(facts["node"], process.version);
 });
+
+test("run() shows a person what text of others would hide, and keeps JSON as it is", async () => {
+  const value = { name: "a\u202eb\u001b[2J" };
+  const { out, err } = await runSample("draw circle x", (given) => {
+    given.out(`${JSON.stringify(value)}\n`);
+    given.err("\u009b31mred\n");
+    given.data("\u202e\n");
+    throw new TrunklineError("not-found", "There is no tool 'a\u200b'.");
+  });
+  const [json = "", data] = out.split("\n");
+  assert.equal(json, String.raw`{"name":"a\u202eb\u001b[2J"}`);
+  assert.deepEqual(JSON.parse(json), value);
+  assert.equal(data, String.raw`\u202e`);
+  assert.match(err, /^\\u009b31mred\n/);
+  assert.match(err, /There is no tool 'a\\u200b'\./);
+});

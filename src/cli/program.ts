@@ -1,10 +1,18 @@
 import type { Command, Invocation, Values } from "./command.ts";
 import { PROGRAM } from "./commands.ts";
 import { type Host, isVerbose, styleOf, writer } from "./host.ts";
+import { painted } from "./paint.ts";
 import { parse, type Parsed } from "./parse.ts";
 import { last } from "./path.ts";
 
 type Write = (text: string) => void;
+
+/** Where text goes: to people who read it, or to programs as it is. */
+interface Outputs {
+  readonly out: Write;
+  readonly err: Write;
+  readonly data: Write;
+}
 
 /**
  * Runs what the words after the program's name ask for, and resolves to the exit code. Whatever a
@@ -16,11 +24,13 @@ export async function run(
   program: Command = PROGRAM,
 ): Promise<number> {
   // A reader that ignores our complaints does not change how it ends.
-  const err = writer(
+  const complain = writer(
     () => host.stderr,
     () => undefined,
   );
-  const out = writer(
+  // Every word for a person passes here, whoever it is from: what would not be seen is shown.
+  const err: Write = (text) => complain(painted(text));
+  const print = writer(
     () => host.stdout,
     ({ code, message }) => {
       // A reader that has seen enough (`trunkline … | head`) is no failure of ours.
@@ -29,9 +39,11 @@ export async function run(
       host.exit(1);
     },
   );
+  const out: Write = (text) => print(painted(text));
+  const data: Write = (text) => print(host.stdout.isTTY === true ? painted(text) : text);
   const parsed = parse(args, program);
   try {
-    return await follow(parsed, host, out, err);
+    return await follow(parsed, host, { out, err, data });
   } catch (error) {
     const { renderFailure } = await import("./failure.ts");
     const verbose = isVerbose(host.env) || args.includes("--verbose");
@@ -41,12 +53,13 @@ export async function run(
   }
 }
 
-async function follow(parsed: Parsed, host: Host, out: Write, err: Write): Promise<number> {
+async function follow(parsed: Parsed, host: Host, outputs: Outputs): Promise<number> {
+  const { out, err } = outputs;
   switch (parsed.kind) {
     case "run": {
       const runner = await last(parsed.path).load?.();
       if (runner === undefined) throw new Error(`Command '${last(parsed.path).name}' has no code`);
-      return runner.run(invocationOf(parsed.values, parsed.positionals, host, out, err));
+      return runner.run(invocationOf(parsed.values, parsed.positionals, host, outputs));
     }
     case "help": {
       const { renderHelp } = await import("./help.ts");
@@ -76,16 +89,14 @@ function invocationOf(
   values: Values,
   positionals: readonly string[],
   host: Host,
-  out: Write,
-  err: Write,
+  outputs: Outputs,
 ): Invocation {
   return {
     values,
     positionals,
     env: values.verbose === true ? { ...host.env, TRUNKLINE_VERBOSE: "1" } : host.env,
     cwd: host.cwd(),
-    out,
-    err,
+    ...outputs,
     // Looking at stdout opens it, which a command that never asks need not pay for.
     get color() {
       return styleOf(host.stdout, host.env).color;

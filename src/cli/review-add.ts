@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
+import { visibleLine } from "../base/visible.ts";
 import { addToReviews } from "../gateway/reviews.ts";
 import type { Invocation } from "./command.ts";
 import { quietHouse } from "./quiet-house.ts";
@@ -51,7 +52,7 @@ export async function add(invocation: Invocation<AddValues>): Promise<number> {
   if (values.json === true) {
     using desk = await openDesk(invocation);
     out(`${JSON.stringify(await desk.show(id), null, 2)}\n`);
-  } else out(`Opened ${id} on ${where}.\n`);
+  } else out(`Opened ${id} on ${visibleLine(where)}.\n`);
   return 0;
 }
 

@@ -1,6 +1,6 @@
 import { linesToReview } from "../gateway/reviews-transfer.ts";
 import type { Invocation } from "./command.ts";
-import { printable } from "./printable.ts";
+import { visibleLine } from "../base/visible.ts";
 import { type Desk, openDesk, type RepoValues } from "./review-desk.ts";
 import { threadMenu, threadTable, threadText } from "./review-print.ts";
 
@@ -39,11 +39,11 @@ export async function list(invocation: Invocation<ListValues>): Promise<number> 
 export async function show(
   invocation: Invocation<RepoValues & { readonly patch?: boolean }>,
 ): Promise<number> {
-  const { values, positionals, out } = invocation;
+  const { values, positionals, out, data } = invocation;
   const [id = ""] = positionals;
   using desk = await openDesk(invocation);
   if (values.patch === true) {
-    out((await desk.suggested(id)).patch);
+    data((await desk.suggested(id)).patch);
     return 0;
   }
   const thread = await desk.show(id);
@@ -62,7 +62,7 @@ export async function lines(invocation: Invocation<RepoValues>): Promise<number>
   else {
     const shown = found.map(({ line, side, change, text }) => {
       const number = side === "old" ? -line : line;
-      return `${number}:${SIGNS[change]} ${printable(text.replaceAll("\t", "    "))}\n`;
+      return `${number}:${SIGNS[change]} ${visibleLine(text.replaceAll("\t", "    "))}\n`;
     });
     out(shown.join(""));
   }

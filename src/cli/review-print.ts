@@ -1,4 +1,5 @@
-import { firstLine, printable } from "./printable.ts";
+import { visibleLine } from "../base/visible.ts";
+import { firstLine } from "./first-line.ts";
 import type { ThreadView } from "./review-desk.ts";
 
 /** A line for each thread, in columns. */
@@ -27,47 +28,47 @@ export function threadMenu(threads: readonly ThreadView[]): string {
 /** Where it is: with a mark where that is not certain. */
 export function whereOf({ file, line, end, confidence, side, original }: ThreadView): string {
   if (confidence === "gone") {
-    return `${printable(file)}:${original?.line ?? ""}(gone)`.replace(":(", " (");
+    return `${visibleLine(file)}:${original?.line ?? ""}(gone)`.replace(":(", " (");
   }
   const lines = line === undefined ? "" : `:${line}${end === line ? "" : `-${end}`}`;
   const mark = confidence === "low" ? "?" : side === "old" ? "(old)" : "";
-  return `${printable(file)}${lines}${mark}`;
+  return `${visibleLine(file)}${lines}${mark}`;
 }
 
 /** A whole thread, as a person reads it. */
 export function threadText(thread: ThreadView): string {
   const { id, state, severity, by, at, comment, quote = [], suggestion, claimedBy } = thread;
   const head = [
-    `${id}  ${state}${claimedBy === undefined ? "" : ` by ${printable(claimedBy)}`}  ${severity}`,
+    `${id}  ${state}${claimedBy === undefined ? "" : ` by ${visibleLine(claimedBy)}`}  ${severity}`,
     `${whereOf(thread)}  (${thread.confidence}, by ${thread.method})`,
   ];
   const before = thread.original;
   if (before !== undefined && thread.confidence !== "gone") {
     head.push(
-      `made on ${printable(before.file)}${before.line === undefined ? "" : `:${before.line}`}`,
+      `made on ${visibleLine(before.file)}${before.line === undefined ? "" : `:${before.line}`}`,
     );
   }
   const parts = [
     head.join("\n"),
-    quote.map((line) => `  | ${printable(line)}`).join("\n"),
-    `${printable(by)}, ${at}:\n${indented(comment)}`,
+    quote.map((line) => `  | ${line}`).join("\n"),
+    `${visibleLine(by)}, ${at}:\n${indented(comment)}`,
     suggestion === undefined
       ? ""
-      : `suggests:\n${suggestion.map((line) => `  + ${printable(line)}`).join("\n")}`,
+      : `suggests:\n${suggestion.map((line) => `  + ${line}`).join("\n")}`,
     ...(thread.replies ?? []).map((reply) => {
-      const facts = [reply.commit === undefined ? "" : `  commit ${printable(reply.commit)}`];
+      const facts = [reply.commit === undefined ? "" : `  commit ${visibleLine(reply.commit)}`];
       const said = [reply.text, reply.diff].flatMap((text) =>
         text === undefined ? [] : indented(text),
       );
       const what = [...facts, ...said].filter((line) => line !== "").join("\n");
-      return `${printable(reply.by)} ${reply.kind}, ${reply.at}${what === "" ? "" : `:\n${what}`}`;
+      return `${visibleLine(reply.by)} ${reply.kind}, ${reply.at}${what === "" ? "" : `:\n${what}`}`;
     }),
   ];
   return `${parts.filter((part) => part !== "").join("\n\n")}\n`;
 }
 
 function indented(text: string): string {
-  return printable(text)
+  return text
     .split("\n")
     .map((line) => `  ${line}`.trimEnd())
     .join("\n");

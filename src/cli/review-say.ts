@@ -1,6 +1,6 @@
 import type { Invocation } from "./command.ts";
 import { type Desk, openDesk, personIn, type RepoValues, type ThreadView } from "./review-desk.ts";
-import { printable } from "./printable.ts";
+import { visibleLine } from "../base/visible.ts";
 import { whereOf } from "./review-print.ts";
 import { wordsOf } from "./review-words.ts";
 
@@ -41,7 +41,7 @@ export async function apply(invocation: Invocation<RepoValues>): Promise<number>
   using desk = await openDesk(invocation);
   const { path: file, patch } = await desk.apply(positionals[0] ?? "");
   if (values.json === true) out(`${JSON.stringify({ file, patch }, null, 2)}\n`);
-  else out(`Changed ${printable(file)}.\n`);
+  else out(`Changed ${visibleLine(file)}.\n`);
   return 0;
 }
 

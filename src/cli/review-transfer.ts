@@ -6,7 +6,8 @@ import { TrunklineError } from "../base/errors.ts";
 import { exportReviews, followReviews, importReviews } from "../gateway/reviews-transfer.ts";
 import { untilSignal } from "../gateway/signals.ts";
 import type { Invocation } from "./command.ts";
-import { firstLine, printable } from "./printable.ts";
+import { visibleLine } from "../base/visible.ts";
+import { firstLine } from "./first-line.ts";
 import { openDesk, type RepoValues } from "./review-desk.ts";
 
 /** `trunkline review watch` */
@@ -20,7 +21,7 @@ export async function watch(invocation: Invocation<RepoValues>): Promise<number>
     if (values.json === true) return out(`${JSON.stringify(happening)}\n`);
     const { at, thread, kind, file, by, text = "" } = happening;
     return out(
-      `${at}  ${thread}  ${kind}  ${printable(file)}  ${printable(by)}  ${firstLine(text)}\n`,
+      `${at}  ${thread}  ${kind}  ${visibleLine(file)}  ${visibleLine(by)}  ${firstLine(text)}\n`,
     );
   };
   await followReviews(desk, tell, over.signal);
@@ -34,7 +35,7 @@ export async function importFile(invocation: Invocation<RepoValues>): Promise<nu
   using desk = await openDesk(invocation);
   const imported = await importReviews(desk, await read(cwd, file));
   const { added, known, refused } = imported;
-  for (const why of refused) err(`${printable(why)}\n`);
+  for (const why of refused) err(`${why}\n`);
   if (values.json === true) out(`${JSON.stringify(imported, null, 2)}\n`);
   else
     out(`Opened ${added} threads; ${known} were there already; ${refused.length} were refused.\n`);

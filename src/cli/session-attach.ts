@@ -6,6 +6,7 @@ import { type Attached, attachTo } from "../gateway/sessions-attach.ts";
 import { SessionDesk } from "../gateway/sessions-desk.ts";
 import type { Invocation } from "./command.ts";
 import { quietHouse } from "./quiet-house.ts";
+import { questionText } from "./session-question-text.ts";
 import { Questions } from "./session-questions.ts";
 import { SessionText } from "./session-text.ts";
 
@@ -29,9 +30,8 @@ export async function attach(invocation: Invocation<AttachValues>): Promise<numb
     ...way,
     update: (update) => out(text.update(update)),
     permit: async ({ toolCall, options }, signal) => {
-      const { title = "May it go on?" } = toolCall as { title?: string };
       const names = options.map(({ name }) => name);
-      const chosen = await questions.ask(title, names, signal);
+      const chosen = await questions.ask(questionText(toolCall), names, signal);
       return chosen === undefined ? undefined : options[chosen]?.optionId;
     },
   });

@@ -1,4 +1,4 @@
-import { printable } from "./printable.ts";
+import { visibleLine } from "../base/visible.ts";
 
 interface Question {
   readonly text: string;
@@ -52,7 +52,9 @@ export class Questions {
     const at = /^\d{1,3}$/.test(line.trim()) ? Number(line) : 0;
     if (at >= 1 && at <= length) this.#end(question, at - 1);
     else
-      this.#out(`  There is no option '${printable(line)}'. Type a number from 1 to ${length}.\n`);
+      this.#out(
+        `  There is no option '${visibleLine(line)}'. Type a number from 1 to ${length}.\n`,
+      );
   }
 
   /** Nobody types any more. */
@@ -62,8 +64,8 @@ export class Questions {
   }
 
   #print({ text, options }: Question): void {
-    const names = options.map((name, at) => `  ${at + 1}) ${printable(name)}\n`);
-    this.#out(`\n? ${printable(text)}\n${names.join("")}`);
+    const names = options.map((name, at) => `  ${at + 1}) ${visibleLine(name)}\n`);
+    this.#out(`\n? ${text}\n${names.join("")}`);
   }
 
   #end(question: Question, option: number | undefined): void {

@@ -1,5 +1,7 @@
 import type { SessionEntry, SessionRecord } from "../gateway/sessions-desk.ts";
-import { firstLine, printable } from "./printable.ts";
+import { visibleLine } from "../base/visible.ts";
+import { firstLine } from "./first-line.ts";
+import { paint } from "./paint.ts";
 
 /** A conversation as a person reads it, bit by bit. */
 export class SessionText {
@@ -9,8 +11,8 @@ export class SessionText {
   #isAtStart = true;
 
   constructor(color: boolean) {
-    this.#bold = (text) => (color ? `\x1b[1m${text}\x1b[22m` : text);
-    this.#dim = (text) => (color ? `\x1b[2m${text}\x1b[22m` : text);
+    this.#bold = (text) => paint("bold", text, color);
+    this.#dim = (text) => paint("dim", text, color);
   }
 
   /** One event of the log. */
@@ -42,7 +44,7 @@ export class SessionText {
     const text = textOf(update.content);
     switch (update.sessionUpdate) {
       case "user_message_chunk":
-        return `${this.#newLine()}${this.#bold(`> ${printable(text).replaceAll("\n", "\n> ")}`)}\n`;
+        return `${this.#newLine()}${this.#bold(`> ${text.replaceAll("\n", "\n> ")}`)}\n`;
       case "agent_message_chunk":
         return this.#said(text);
       case "agent_thought_chunk":
@@ -63,7 +65,7 @@ export class SessionText {
 
   #said(text: string): string {
     if (text !== "") this.#isAtStart = text.endsWith("\n");
-    return printable(text);
+    return text;
   }
 
   #newLine(): string {
@@ -73,7 +75,7 @@ export class SessionText {
   }
 
   #line(text: string): string {
-    return `${this.#newLine()}${this.#dim(printable(text))}\n`;
+    return `${this.#newLine()}${this.#dim(text)}\n`;
   }
 }
 
@@ -100,9 +102,9 @@ export function sessionTable(sessions: readonly SessionRecord[], width: number):
     id.slice(0, 8),
     new Date(updated).toISOString().slice(0, 16).replace("T", " "),
     isHeld ? "open" : "",
-    printable(agent),
+    visibleLine(agent),
     firstLine(title ?? "(nothing was said)").slice(0, LONGEST_TITLE),
-    printable(cwd),
+    visibleLine(cwd),
   ]);
   rows.unshift(["ID", "LAST USED", "", "AGENT", "TITLE", "FOLDER"]);
   const widths =

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { TrunklineError } from "../base/errors.ts";
 import { SessionDesk, type SessionEntry } from "../gateway/sessions-desk.ts";
 import type { Invocation } from "./command.ts";
-import { printable } from "./printable.ts";
+import { visibleLine } from "../base/visible.ts";
 import { quietHouse } from "./quiet-house.ts";
 import { sessionTable, SessionText } from "./session-text.ts";
 
@@ -55,7 +55,7 @@ export async function show(invocation: Invocation<Printing>): Promise<number> {
     ["events", String(events)],
   ] as const;
   for (const [name, value] of rows) {
-    if (value !== "") out(`${name.padEnd(12)} ${printable(value)}\n`);
+    if (value !== "") out(`${name.padEnd(12)} ${visibleLine(value)}\n`);
   }
   return 0;
 }
@@ -87,7 +87,7 @@ export async function exportSession(
     out(`${JSON.stringify({ session, events }, null, 2)}\n`);
     return 0;
   }
-  out(`# ${printable(session.title ?? session.id)}\n`);
+  out(`# ${visibleLine(session.title ?? session.id)}\n`);
   const text = new SessionText(false);
   for (const entry of events) {
     const said = text.event(entry);
@@ -135,8 +135,8 @@ export async function permissions(
   if (values.json === true) out(`${JSON.stringify({ permissions: rules }, null, 2)}\n`);
   else if (rules.length === 0) err("Nothing is allowed or rejected once and for all.\n");
   for (const { id, decision, subject, workspace, by } of values.json === true ? [] : rules) {
-    const said = `${decision.padEnd(6)}  ${printable(subject)}`;
-    out(`${String(id).padStart(4)}  ${said}  in ${printable(workspace)} (${printable(by)})\n`);
+    const said = `${decision.padEnd(6)}  ${visibleLine(subject)}`;
+    out(`${String(id).padStart(4)}  ${said}  in ${visibleLine(workspace)} (${visibleLine(by)})\n`);
   }
   return 0;
 }

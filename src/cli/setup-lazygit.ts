@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { TrunklineError } from "../base/errors.ts";
 import { setUpLazygit } from "../gateway/reviews-setup.ts";
 import type { Invocation } from "./command.ts";
-import { printable } from "./printable.ts";
+import { visibleLine } from "../base/visible.ts";
 
 type SetupValues = {
   readonly user?: boolean;
@@ -29,7 +29,7 @@ export async function setupLazygit(invocation: Invocation<SetupValues>): Promise
   const done = await setUpLazygit({ ...place, env, remove });
   if (values.json === true) out(`${JSON.stringify(done, null, 2)}\n`);
   else {
-    out(`${WORDS[done.change]} ${printable(done.file)}.\n`);
+    out(`${WORDS[done.change]} ${visibleLine(done.file)}.\n`);
     if (done.change === "written")
       out("In lazygit: Y comments on a line, Ctrl-Y shows the threads.\n");
   }

@@ -3,7 +3,7 @@ import type { Scope } from "../base/principal.ts";
 import { accessTokens, ownerTokenIn } from "../gateway/access/open-access.ts";
 import { expandPath } from "../gateway/config/locations.ts";
 import type { Invocation } from "./command.ts";
-import { printable } from "./printable.ts";
+import { visibleLine } from "../base/visible.ts";
 import { quietHouse } from "./quiet-house.ts";
 
 type Tokens = ReturnType<typeof accessTokens>;
@@ -68,7 +68,7 @@ export async function revoke(invocation: Invocation<Printing>): Promise<number> 
   const kept = await (await open(invocation)).revoke(positionals[0] ?? "");
   const { name, id } = kept;
   if (values.json) out(`${JSON.stringify({ revoked: shownOf(kept) }, null, 2)}\n`);
-  else out(`Revoked '${printable(name)}' (${printable(id)}).\n`);
+  else out(`Revoked '${visibleLine(name)}' (${visibleLine(id)}).\n`);
   return 0;
 }
 
@@ -79,7 +79,8 @@ export async function rotate(invocation: Invocation<Printing>): Promise<number> 
   await owner.rotate();
   const { path: tokenFile } = owner;
   if (values.json) out(`${JSON.stringify({ tokenFile }, null, 2)}\n`);
-  else out(`The owner's token in '${printable(tokenFile)}' is a new one. The old opens nothing.\n`);
+  else
+    out(`The owner's token in '${visibleLine(tokenFile)}' is a new one. The old opens nothing.\n`);
   return 0;
 }
 
@@ -101,7 +102,7 @@ function grantWords({ scopes, limits = {} }: Kept): string {
   const lists = Object.entries<readonly string[]>({ ...limits }).map(
     ([name, list]) => `${name}: ${list.join(", ")}`,
   );
-  return printable([scopes.join(", "), ...lists].join("; "));
+  return visibleLine([scopes.join(", "), ...lists].join("; "));
 }
 
 /** When a token expires that is to be valid for so long. */
@@ -135,7 +136,7 @@ function table(tokens: readonly Kept[]): string {
   ];
   const widths = rows[0]?.map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
   const lines = rows.map((row) => {
-    return row.map((cell, at) => printable(cell).padEnd(widths?.[at] ?? 0)).join("  ");
+    return row.map((cell, at) => visibleLine(cell).padEnd(widths?.[at] ?? 0)).join("  ");
   });
   return lines.map((line) => `${line.trimEnd()}\n`).join("");
 }

@@ -3,18 +3,16 @@ import { text as readAll } from "node:stream/consumers";
 import { TrunklineError } from "../base/errors.ts";
 import type { Invocation, Values } from "./command.ts";
 import type { OpenedTools } from "../gateway/open-tools.ts";
-import { printable } from "./printable.ts";
 
 type Result = Awaited<ReturnType<OpenedTools["offer"]["tools"]["call"]>>;
 
 /** Prints what a tool answered: as JSON where that is wanted, else as a person reads it. */
 export function printResult(
-  { values, out, err, isTerminal }: Invocation<Values & { readonly json?: boolean }>,
+  { values, out, err, data }: Invocation<Values & { readonly json?: boolean }>,
   result: Result,
 ): number {
-  const show = (text: string): string => (isTerminal ? printable(text) : text);
   if (values.json === true) out(`${JSON.stringify(result, null, 2)}\n`);
-  else (result.isError === true ? err : out)(`${show(textOf(result))}\n`);
+  else (result.isError === true ? err : data)(`${textOf(result)}\n`);
   return result.isError === true ? 1 : 0;
 }
 

@@ -2,41 +2,66 @@ import { TrunklineError } from "../base/errors.ts";
 import { type OpenedTools, openTools } from "../gateway/open-tools.ts";
 import type { Invocation } from "./command.ts";
 import { diffLines } from "./diff-lines.ts";
-import { printable } from "./printable.ts";
+import { visibleLine } from "../base/visible.ts";
+import { paint } from "./paint.ts";
 import { quietHouse } from "./quiet-house.ts";
 
 type Approvals = NonNullable<OpenedTools["approvals"]>;
-type Pending = ReturnType<Approvals["pending"]>[number];
+type Seen = NonNullable<ReturnType<Approvals["last"]>>;
+
+/** A tool of another server, as it was last seen. */
+interface Candidate {
+  readonly server: string;
+  readonly name: string;
+  /** What it is called here, if it is there. */
+  readonly here?: string;
+  /** Undefined where it is offered. */
+  readonly why?: "new" | "changed" | "lookalike";
+  readonly like?: string;
+  readonly before?: Seen | undefined;
+  readonly now: Seen;
+}
 
 /** `trunkline tools diff [NAME]` */
 export async function diff(invocation: Invocation<{ readonly json?: boolean }>): Promise<number> {
   const { values, positionals, out, err } = invocation;
   await using opened = await open(invocation);
   const [name] = positionals;
-  const pending = opened.approvals?.pending() ?? [];
-  const wanted = name === undefined ? pending : find(opened, pending, name);
-  if (name !== undefined && wanted.length === 0) mustBeOffered(opened, name);
-  if (values.json) out(`${JSON.stringify({ held: wanted }, null, 2)}\n`);
-  else if (wanted.length > 0) out(wanted.map((each) => show(each, invocation.color)).join("\n"));
+  const all = candidates(opened);
+  const held = (name === undefined ? all : find(all, name)).filter(({ why }) => why !== undefined);
+  if (name !== undefined && held.length === 0 && find(all, name).length === 0) throw unknown(name);
+  if (values.json) out(`${JSON.stringify({ held: held.map(facts) }, null, 2)}\n`);
+  else if (held.length > 0) out(held.map((each) => show(each, invocation.color)).join("\n"));
   else err(name === undefined ? "Nothing is held.\n" : `'${name}' is as it was approved.\n`);
   return 0;
 }
 
-/** `trunkline tools approve NAME…|--all` */
+/** `trunkline tools approve NAME…|--all|--server SERVER` */
 export async function approve(
-  invocation: Invocation<{ readonly json?: boolean; readonly all?: boolean }>,
+  invocation: Invocation<{
+    readonly json?: boolean;
+    readonly all?: boolean;
+    readonly server?: string;
+  }>,
 ): Promise<number> {
   const { values, positionals, out, err } = invocation;
-  if (values.all === true && positionals.length > 0) {
-    throw new TrunklineError("usage", "Name the tools to approve, or say --all, not both");
+  const ways = [positionals.length > 0, values.all === true, values.server !== undefined];
+  if (ways.filter(Boolean).length > 1) {
+    throw new TrunklineError("usage", "Name the tools to approve, or say --all or --server");
   }
   await using opened = await open(invocation);
-  const pending = opened.approvals?.pending() ?? [];
-  if (values.all !== true && positionals.length === 0 && pending.length > 0) {
-    const names = pending.map(({ server, name }) => printable(`${server}/${name}`)).join(", ");
+  const all = candidates(opened);
+  const held = all.filter(({ why }) => why !== undefined);
+  if (!ways.some(Boolean) && held.length > 0) {
+    const names = held.map(({ server, name }) => visibleLine(`${server}/${name}`)).join(", ");
     throw new TrunklineError("usage", `Name the tools to approve, or say --all. Held: ${names}`);
   }
-  const chosen = values.all ? pending : positionals.map((name) => choose(opened, pending, name));
+  const chosen =
+    values.server !== undefined
+      ? ofServer(all, values.server)
+      : values.all === true
+        ? held
+        : positionals.map((name) => choose(all, name));
   // Where one of them cannot be approved, none is.
   for (const { server, name } of chosen) await opened.approvals?.approve(server, name);
   if (values.json) {
@@ -58,52 +83,81 @@ async function open(invocation: Invocation): Promise<OpenedTools> {
   return opened;
 }
 
-/** A tool by its name here, by its name there, or by `SERVER/NAME`. */
-function find({ offer }: OpenedTools, pending: readonly Pending[], name: string): Pending[] {
-  const here = offer.tools.held().find(({ tool }) => tool.definition.name === name)?.source;
-  const isHere = (each: Pending): boolean =>
-    each.server === here?.server && each.name === here.name;
-  const known = pending.filter(isHere);
-  if (known.length > 0) return known;
-  return pending.filter((each) => each.name === name || `${each.server}/${each.name}` === name);
+/** All that can be approved: what is held, also of servers that are not there now, and what is offered. */
+function candidates({ approvals, offer: { tools } }: OpenedTools): Candidate[] {
+  const found = new Map<string, Candidate>();
+  const put = ({ server, name }: { server: string; name: string }, more: Partial<Candidate>) => {
+    const now = approvals?.last(server, name);
+    const key = JSON.stringify([server, name]);
+    if (now !== undefined) found.set(key, { now, ...found.get(key), ...more, server, name });
+  };
+  for (const { server, name, why, before } of approvals?.pending() ?? []) {
+    put({ server, name }, { why, before });
+  }
+  for (const { tool, source, why, like } of tools.held()) {
+    put(source, { here: tool.definition.name, why, ...(like === undefined ? {} : { like }) });
+  }
+  for (const { definition, source } of tools.list()) {
+    if (source !== undefined) put(source, { here: definition.name });
+  }
+  return [...found.values()];
 }
 
-function choose(opened: OpenedTools, pending: readonly Pending[], name: string): Pending {
-  const [found, ...others] = find(opened, pending, name);
-  if (found === undefined) {
-    mustBeOffered(opened, name);
-    throw new TrunklineError("not-found", `Cannot approve '${name}': it is not held`);
-  }
+/** A tool by its name here, by its name there, or by `SERVER/NAME`. */
+function find(all: readonly Candidate[], name: string): readonly Candidate[] {
+  const here = all.filter((each) => each.here === name);
+  if (here.length > 0) return here;
+  return all.filter((each) => each.name === name || `${each.server}/${each.name}` === name);
+}
+
+function choose(all: readonly Candidate[], name: string): Candidate {
+  const [found, ...others] = find(all, name);
+  if (found === undefined) throw unknown(name);
   if (others.length === 0) return found;
   const names = [found, ...others].map((each) => `${each.server}/${each.name}`).join(", ");
   throw new TrunklineError("usage", `Several servers have a tool '${name}'. Say which: ${names}`);
 }
 
-function mustBeOffered({ offer }: OpenedTools, name: string): void {
-  const isOffered = offer.tools.list().some(({ definition, source }) => {
-    return [definition.name, `${source?.server}/${source?.name}`].includes(name);
-  });
-  if (isOffered) return;
+function ofServer(all: readonly Candidate[], server: string): readonly Candidate[] {
+  const found = all.filter((each) => each.server === server);
+  if (found.length > 0) return found;
+  const servers = [...new Set(all.map((each) => each.server))].map(visibleLine).join(", ");
+  const there = servers === "" ? "No server has any." : `Servers that have some: ${servers}.`;
+  const says = `There is no tool of a server '${visibleLine(server)}'. ${there}`;
+  throw new TrunklineError("not-found", says);
+}
+
+function unknown(name: string): TrunklineError {
   const next = "`trunkline tools list` shows what there is.";
-  throw new TrunklineError("not-found", `There is no tool '${printable(name)}'. ${next}`);
+  const says = `There is no tool '${visibleLine(name)}' of another server. ${next}`;
+  return new TrunklineError("not-found", says);
 }
 
-function labelOf({ server, name, now }: Pending): string {
-  return printable(`'${name}' of '${server}' (${now.fingerprint.slice(0, 12)})`);
+/** For programs. */
+function facts({ server, name, why, like, before, now }: Candidate): object {
+  return { server, name, why, like, before, now };
 }
 
-function show(pending: Pending, color: boolean): string {
-  const { before, now, why } = pending;
-  const paint = (line: string): string => {
-    if (!color || line.startsWith(" ")) return line;
-    return `\x1b[${line.startsWith("+") ? 32 : 31}m${line}\x1b[39m`;
+function labelOf({ server, name, now }: Candidate): string {
+  return visibleLine(`'${name}' of '${server}' (${now.fingerprint.slice(0, 12)})`);
+}
+
+function show(candidate: Candidate, color: boolean): string {
+  const { before, now, why, like = "" } = candidate;
+  const colored = (line: string): string => {
+    if (line.startsWith(" ")) return line;
+    return paint(line.startsWith("+") ? "green" : "red", line, color);
   };
-  const state = why === "new" ? "is new" : "has changed";
+  const states = {
+    new: "is new",
+    changed: "has changed",
+    lookalike: `looks like '${visibleLine(like)}'`,
+  };
   const lines =
     now.described === undefined || (why === "changed" && before?.described === undefined)
       ? ["  (its description is too long to be kept and shown)"]
-      : diffLines(linesOf(before?.described), linesOf(now.described)).map(paint);
-  return `${labelOf(pending)} ${state}:\n${lines.join("\n")}\n`;
+      : diffLines(linesOf(before?.described), linesOf(now.described)).map(colored);
+  return `${labelOf(candidate)} ${states[why ?? "new"]}:\n${lines.join("\n")}\n`;
 }
 
 /** Texts as they are read, line by line; all else as JSON. */
@@ -111,6 +165,6 @@ function linesOf(described: object | undefined): string[] {
   return Object.entries(described ?? {}).flatMap(([key, value]) => {
     if (value === undefined) return [];
     const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
-    return printable(`${key}: ${text}`).split("\n");
+    return `${key}: ${text}`.split("\n");
   });
 }

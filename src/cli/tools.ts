@@ -2,20 +2,25 @@ import { TrunklineError } from "../base/errors.ts";
 import { suggest } from "../base/suggest.ts";
 import { type OpenedTools, openTools } from "../gateway/open-tools.ts";
 import { untilSignal } from "../gateway/signals.ts";
-import { TerminalCaller } from "../gateway/terminal-caller.ts";
+import { TERMINAL, TerminalCaller } from "../gateway/terminal-caller.ts";
 import type { Invocation } from "./command.ts";
-import { firstLine, printable } from "./printable.ts";
+import { visible, visibleLine } from "../base/visible.ts";
+import { firstLine } from "./first-line.ts";
+import { paint } from "./paint.ts";
 import { quietHouse } from "./quiet-house.ts";
 import { printResult, readArguments } from "./tool-result.ts";
 
 /** Our own tools have no server's name. */
 const OURS = "trunkline";
 
+type ListedTool = ReturnType<OpenedTools["offer"]["tools"]["list"]>[number];
+
 interface Row {
   readonly name: string;
   readonly source: string;
   readonly says: string;
-  readonly held: "new" | "changed" | undefined;
+  /** Why it is not offered. */
+  readonly mark: string;
 }
 
 /** `trunkline tools list` */
@@ -31,22 +36,31 @@ export async function list(invocation: Invocation<{ readonly json?: boolean }>):
   if (rows.length === 0) err("There are no tools. Name MCP servers in the configuration.\n");
   else out(table(rows, invocation));
   for (const { name, state, lastError } of opened.status()) {
-    if (lastError !== undefined) err(`MCP server '${name}' is ${state}: ${printable(lastError)}\n`);
+    if (lastError !== undefined)
+      err(`MCP server '${visibleLine(name)}' is ${state}: ${lastError}\n`);
   }
-  const held = rows.filter((row) => row.held !== undefined).length;
+  const held = opened.offer.tools.held().length;
   if (held > 0) err(`${held} held: look at them with \`trunkline tools diff\`.\n`);
   return 0;
 }
 
-function rowsOf({ offer }: OpenedTools): Row[] {
-  const offered = offer.tools.list().map((tool) => ({ tool, held: undefined }));
-  const held = offer.tools.held().map(({ tool, why }) => ({ tool, held: why }));
-  return [...offered, ...held].map(({ tool, held: why }) => {
-    const { name, title, description } = tool.definition;
-    const says = firstLine([title, description].find((text) => typeof text === "string") ?? "");
-    const source = printable(tool.source?.server ?? tool.bringer ?? OURS);
-    return { name: printable(name), source, says, held: why };
-  });
+function rowsOf({ offer: { tools } }: OpenedTools): Row[] {
+  const allowed = new Set(tools.listFor({ caller: TERMINAL }));
+  return [
+    ...tools.list().map((tool) => rowOf(tool, allowed.has(tool) ? "" : "(denied) ")),
+    ...tools.held().map(({ tool, why, like = "" }) => {
+      return rowOf(
+        tool,
+        why === "lookalike" ? `(held: like ${visibleLine(like)}) ` : `(held: ${why}) `,
+      );
+    }),
+  ];
+}
+
+function rowOf({ definition, source, bringer = OURS }: ListedTool, mark: string): Row {
+  const { name, title, description } = definition;
+  const says = firstLine([title, description].find((text) => typeof text === "string") ?? "");
+  return { name: visibleLine(name), source: visibleLine(source?.server ?? bringer), says, mark };
 }
 
 function asJson(opened: OpenedTools): object {
@@ -58,7 +72,7 @@ function asJson(opened: OpenedTools): object {
     })),
     held: tools
       .held()
-      .map(({ tool, source, why }) => ({ ...tool.definition, source: source.server, why })),
+      .map(({ tool, source, ...why }) => ({ ...tool.definition, source: source.server, ...why })),
     servers: opened.status(),
   };
 }
@@ -68,11 +82,10 @@ function table(rows: readonly Row[], { color, isTerminal, width }: Invocation): 
     Math.max(...rows.map((row) => pick(row).length));
   const names = widest(({ name }) => name);
   const sources = widest(({ source }) => source);
-  const lines = rows.map(({ name, source, says, held }) => {
-    const mark = held === undefined ? "" : `(held: ${held}) `;
+  const lines = rows.map(({ name, source, says, mark }) => {
     const whole = `${name.padEnd(names)}  ${source.padEnd(sources)}  ${mark}${says}`.trimEnd();
     const line = isTerminal && whole.length > width ? `${whole.slice(0, width - 1)}…` : whole;
-    return color && held !== undefined ? `\x1b[33m${line}\x1b[39m` : line;
+    return paint("yellow", line, color && mark !== "");
   });
   return `${lines.join("\n")}\n`;
 }
@@ -94,7 +107,7 @@ export async function call(
   const caller = new TerminalCaller({
     folder: cwd,
     signal: stop.signal,
-    tell: (line) => err(`${printable(line)}\n`),
+    tell: (line) => err(`${line}\n`),
     confirm: process.stdin.isTTY && values.args !== "-" ? (message) => confirm(message) : undefined,
   });
   const { tools } = opened.offer;
@@ -128,12 +141,12 @@ function unknownTool(
     near.length > 0
       ? `Did you mean ${near.map((word) => `'${word}'`).join(" or ")}?`
       : "`trunkline tools list` shows what there is.";
-  return new TrunklineError("not-found", `There is no tool '${printable(name)}'. ${next}`);
+  return new TrunklineError("not-found", `There is no tool '${visibleLine(name)}'. ${next}`);
 }
 
 async function confirm(message: string): Promise<boolean> {
   const { createInterface } = await import("node:readline/promises");
   using lines = createInterface({ input: process.stdin, output: process.stderr });
-  const answer = await lines.question(`${printable(message)}\n[y/N] `);
+  const answer = await lines.question(`${visible(message)}\n[y/N] `);
   return /^y(?:es)?$/i.test(answer.trim());
 }

@@ -41,6 +41,15 @@ export class LateApprover implements Approver, AsyncDisposable {
     return this.#approvals?.why(server, name) ?? "new";
   }
 
+  /** Until `open`, all that is offered was looked at when it was first offered. */
+  vouches(server: string, definition: ToolDefinition): boolean {
+    return this.#approvals?.vouches(server, definition) ?? this.#isTrusting;
+  }
+
+  ready(): Promise<void> {
+    return this.open();
+  }
+
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

@@ -9,6 +9,8 @@ import { keyName, keysInKeychain, openKeychain } from "./model-keys.ts";
 export type ShownModel = Pick<ModelEntry, "id" | "name" | "contextWindow"> & {
   /** Sessions begin with it. */
   readonly isDefault: boolean;
+  /** It listens on a usual port of this machine, and is used only where it is chosen. */
+  readonly isFound: boolean;
 };
 
 /** The models of this house, from the environment and the keychain. */
@@ -41,8 +43,8 @@ export class ModelDesk {
     const models = houseModels(this.#house, this.#env);
     await models.refresh();
     const first = models.first();
-    const shown = models.list().map(({ id, name, contextWindow }) => {
-      return { id, name, contextWindow, isDefault: id === first.id };
+    const shown = models.list().map(({ id, name, contextWindow, isFound = false }) => {
+      return { id, name, contextWindow, isDefault: id === first.id, isFound };
     });
     return { models: shown, unanswered: Object.fromEntries(models.failures) };
   }

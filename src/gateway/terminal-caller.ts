@@ -14,14 +14,17 @@ export interface TerminalCallerOptions {
   readonly confirm?: ((message: string) => Promise<boolean>) | undefined;
 }
 
+/** Who calls from a terminal, to the policy and on record. */
+export const TERMINAL: Caller = {
+  door: "cli",
+  name: "terminal",
+  principal: OWNER,
+  client: "terminal",
+};
+
 /** A person who calls a tool from a terminal. */
 export class TerminalCaller implements ToolContext {
-  readonly caller: Caller = {
-    door: "cli",
-    name: "terminal",
-    principal: OWNER,
-    client: "terminal",
-  };
+  readonly caller = TERMINAL;
   readonly meta = {};
   readonly folder: string;
   project?: Project | undefined;

@@ -14,6 +14,11 @@ export interface BusContextOptions {
 }
 
 /** What a tool may do while it runs for somebody on the bus, who can be told and asked nothing. */
+/** Whoever has dialled the bus under a name. */
+export function busCaller(name: string): Caller {
+  return { door: "bus", name, principal: { id: `bus ${name}`, name }, client: name };
+}
+
 export class BusContext implements ToolContext {
   readonly caller: Caller;
   readonly session?: string;
@@ -24,7 +29,7 @@ export class BusContext implements ToolContext {
   readonly #log: Log;
 
   constructor(call: ToolCall, { name, stop, log, piece }: BusContextOptions) {
-    this.caller = { door: "bus", name, principal: { id: `bus ${name}`, name }, client: name };
+    this.caller = busCaller(name);
     if (call.session !== undefined) this.session = call.session;
     if (piece !== undefined) this.piece = piece;
     this.stop = stop;

@@ -11,7 +11,7 @@ import { toToolResponse } from "../protocol/bus/tool-result.ts";
 import { fromToolRequest, toBusTool, type ToolCall } from "../protocol/bus/tool-shape.ts";
 import type { Offer } from "../tool/offer.ts";
 import type { ToolContext, ToolResult } from "../tool/tool.ts";
-import { BusContext } from "./bus-context.ts";
+import { BusContext, busCaller } from "./bus-context.ts";
 import type { Events } from "./events.ts";
 import type { Guests } from "./guests.ts";
 import { serveStreams } from "./serve-streams.ts";
@@ -50,9 +50,9 @@ export function serveBus(bus: Bus): BusHandlers {
     }),
     listTools: async (_, { connection }) => {
       await offer.known();
-      const { mayCall } = bus.guests.of(connection);
+      const { name: guest, mayCall } = bus.guests.of(connection);
       const tools = offer.tools
-        .list()
+        .listFor({ caller: busCaller(guest) })
         .map(({ definition }) => definition)
         .filter(({ name }) => bus.isPluginTool(name) || mayCall(name));
       return { case: "listTools", value: { tools: tools.map(toBusTool) } };

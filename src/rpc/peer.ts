@@ -293,7 +293,9 @@ export class Peer<S = undefined> implements Sink<string> {
     if (call === undefined) return;
     const { answer } = this.#dialect.cancel;
     const why = typeof reason === "string" ? reason : "The caller cancelled the request";
-    this.#endCall(call, new TrunklineError("cancelled", why), answer && RpcError.of(answer));
+    const cancelled = new TrunklineError("cancelled", why);
+    if (this.#routes.get(call.method)?.answersCancelled === true) call.stop(cancelled);
+    else this.#endCall(call, cancelled, answer && RpcError.of(answer));
   }
 
   /** Ends a call before its handler does. The handler is told; what it returns is dropped. */

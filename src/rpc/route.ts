@@ -18,6 +18,11 @@ export interface RouteLimits {
   readonly lanes?: Lanes;
   /** The key that the rate is counted for and the lane is chosen by, such as a session id. */
   readonly key?: (params: unknown) => string | undefined;
+  /**
+   * Who cancels it is answered by the handler, once that has come to its end: what comes next may
+   * depend on it. Else the answer does not wait for the handler.
+   */
+  readonly answersCancelled?: boolean;
 }
 
 /** A method and who answers it. Built once for a door, used by all its connections. */

@@ -1,5 +1,6 @@
 import { hasBrand } from "../base/brand.ts";
 import { type ErrorCode, TrunklineError } from "../base/errors.ts";
+import { visible } from "../base/visible.ts";
 import { ACP, type Code, STANDARD, TRUNKLINE } from "./codes.ts";
 
 /** An error that crosses the wire. */
@@ -33,7 +34,9 @@ export class RpcError extends Error {
 
 /** The body of an error response. */
 export function errorText(error: RpcError): string {
-  const { code, message, data } = error;
+  const { code, data } = error;
+  // People read it, and it often repeats what somebody else has sent.
+  const message = visible(error.message);
   try {
     return JSON.stringify({ code, message, data });
   } catch {

@@ -1,4 +1,4 @@
-import type { PendingPermission } from "./ask-permission.ts";
+import type { Answered, PendingPermission } from "./ask-permission.ts";
 import { Attachment, type Backlog } from "./attachment.ts";
 import type { SessionClient, Shown } from "./client.ts";
 
@@ -64,12 +64,21 @@ export class Attendance {
     await this.#attachments.get(client)?.caughtUp();
   }
 
-  /** Asks all, until one has answered. */
-  async ask<T>(pending: PendingPermission, work: () => Promise<T>): Promise<T> {
+  /**
+   * Asks all, until one has answered. Nobody is asked before `ready`, nor before having been shown
+   * all that was said until then.
+   */
+  async ask(pending: PendingPermission, ready: Promise<void>): Promise<Answered> {
     this.#pending.add(pending);
-    for (const client of this.#attachments.keys()) pending.ask(client);
     try {
-      return await work();
+      // It may be called off meanwhile.
+      await Promise.race([ready, pending.answered]);
+      for (const [client, attachment] of this.#attachments) {
+        void attachment.caughtUp().then(() => {
+          if (this.#attachments.get(client) === attachment) pending.ask(client);
+        });
+      }
+      return await pending.answered;
     } finally {
       this.#pending.delete(pending);
     }

@@ -1,3 +1,4 @@
+import { TrunklineError } from "../base/errors.ts";
 import type { Principal } from "../base/principal.ts";
 import type { Turn } from "./agent.ts";
 import { type Answered, outcomeOf, PendingPermission } from "./ask-permission.ts";
@@ -5,6 +6,7 @@ import type { Attendance } from "./attendance.ts";
 import type { PermissionKind, PermissionOutcome, PermissionRequest } from "./permission.ts";
 import type { RuleStore } from "./store.ts";
 import type { Transcript } from "./transcript.ts";
+import { visibleRequest } from "./visible-request.ts";
 
 export interface PermissionDeskOptions {
   readonly sessionId: string;
@@ -13,6 +15,8 @@ export interface PermissionDeskOptions {
   readonly rules: RuleStore | undefined;
   readonly attendance: Attendance;
   readonly transcript: Transcript;
+  /** Bytes of one question. */
+  readonly maxSize: number | undefined;
   /** Records who permitted what. */
   readonly audit: (entry: object) => void;
 }
@@ -30,19 +34,37 @@ export class PermissionDesk {
 
   async ask(
     { id: turnId, principal }: Pick<Turn, "id" | "principal">,
-    request: PermissionRequest,
+    asked: PermissionRequest,
   ): Promise<PermissionOutcome> {
-    const { sessionId, attendance, transcript } = this.#options;
+    const { transcript } = this.#options;
+    const request = visibleRequest(asked);
     const requestId = crypto.randomUUID();
     const ruled = await this.#rule(request, principal);
+    if (ruled === undefined) this.#mustBeShown(request);
     await transcript.record({ kind: "permission", turnId, requestId, request });
-    const pending = new PendingPermission(sessionId, request);
-    const answered = ruled ?? (await attendance.ask(pending, () => pending.answered));
+    const answered = ruled ?? (await this.#askAll(request));
     const { outcome, by } = answered;
     await transcript.record({ kind: "answer", requestId, outcome, by });
     this.#audit(request, answered);
     if (ruled === undefined) await this.#learn(request, answered);
     return outcome;
+  }
+
+  /** After all that was said before: what comes later could show the tool call otherwise again. */
+  async #askAll(request: PermissionRequest): Promise<Answered> {
+    const { sessionId, attendance, transcript } = this.#options;
+    const pending = new PendingPermission(sessionId, request);
+    return attendance.ask(pending, transcript.settled());
+  }
+
+  /** What a person allows is all that they were shown: nothing is cut to make it fit. */
+  #mustBeShown({ toolCall, options, _meta }: PermissionRequest): void {
+    const { maxSize = Infinity, sessionId } = this.#options;
+    const size = Buffer.byteLength(JSON.stringify({ sessionId, toolCall, options, _meta }));
+    if (size <= maxSize) return;
+    const why = `the question would have ${size} bytes, and at most ${maxSize} can be shown`;
+    const says = `Cannot ask for permission: ${why}. Do it in several smaller steps.`;
+    throw new TrunklineError("usage", says);
   }
 
   /** What the principal said once and for all whose turn it is. What others said is not theirs. */

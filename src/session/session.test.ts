@@ -268,57 +268,6 @@ describe("a session", { timeout: 30_000 }, () => {
     });
   });
 
-  it("cancels: the agent is stopped, questions are withdrawn, the prompt says so", async () => {
-    let outcome: PermissionOutcome | undefined;
-    await using house = await AcpHouse.open({
-      script: async (turn) => {
-        outcome = await turn.requestPermission(REQUEST);
-        turn.stop.signal.throwIfAborted();
-      },
-    });
-    const { client, sessionId } = await house.client();
-    const prompt = client.prompt(sessionId, "Install");
-    const asked = await client.request("session/request_permission");
-    client.send({ jsonrpc: "2.0", method: "session/cancel", params: { sessionId } });
-    assert.deepEqual(await prompt, { stopReason: "cancelled" });
-    assert.deepEqual(outcome, { outcome: "cancelled" });
-    const told = await client.request("$/cancel_request");
-    assert.equal(told.params.requestId, asked.id);
-  });
-
-  it("gives up an agent that does not heed a cancel", async () => {
-    await using house = await AcpHouse.open({
-      script: () => new Promise(() => {}),
-      sessionLimits: { cancelGrace: 10 },
-    });
-    const { client, sessionId } = await house.client();
-    const prompt = client.prompt(sessionId, "hang");
-    client.send({ jsonrpc: "2.0", method: "session/cancel", params: { sessionId } });
-    assert.deepEqual(await prompt, { stopReason: "cancelled" });
-    house.agent.script = async () => {};
-    assert.deepEqual(await client.prompt(sessionId, "next"), { stopReason: "end_turn" });
-  });
-
-  it("calls a turn off whose request is cancelled with $/cancel_request", async () => {
-    const stopped = Promise.withResolvers<void>();
-    await using house = await AcpHouse.open({
-      script: async (turn) => {
-        turn.stop.add({ stopped: () => stopped.resolve() });
-        await stopped.promise;
-      },
-    });
-    const { client, sessionId } = await house.client();
-    const prompt = [{ type: "text", text: "x" }];
-    const id = client.post("session/prompt", { sessionId, prompt });
-    await house.log.flush();
-    while (house.agent.sessions.length === 0 || !house.sessions.get(sessionId)?.isRunning) {
-      await new Promise(setImmediate);
-    }
-    client.send({ jsonrpc: "2.0", method: "$/cancel_request", params: { requestId: id } });
-    assert.equal((await client.answerTo(id)).error.code, -32800);
-    await stopped.promise;
-  });
-
   it("ends a turn that shows no progress, but not one that waits for a person or a tool", async () => {
     covers("timeout.prompt");
     const tool = { sessionUpdate: "tool_call", toolCallId: "t", title: "Long", status: "pending" };

@@ -16,6 +16,7 @@ import { chosenAfter, type ChosenSetting, inBothForms } from "./settings.ts";
 import type { HeldSession, RuleStore, SessionStore } from "./store.ts";
 import { Transcript } from "./transcript.ts";
 import { type PromptOptions, Turns } from "./turns.ts";
+import { visibleUpdate } from "./visible-request.ts";
 
 export interface SessionOptions {
   readonly store: SessionStore;
@@ -64,6 +65,7 @@ export class Session implements TurnHost {
       rules: options.rules,
       attendance,
       transcript: this.#transcript,
+      maxSize: limits.ask("session/request_permission").maxSize,
       audit: options.audit,
     });
     this.#turns = new Turns({
@@ -121,8 +123,9 @@ export class Session implements TurnHost {
   }
 
   /** Says something outside of a turn. */
-  readonly update = (update: SessionUpdate): void => {
+  readonly update = (said: SessionUpdate): void => {
     if (this.#closing !== undefined) return;
+    const update = visibleUpdate(said);
     this.#note(update);
     this.#transcript.say(update).catch((error: unknown) => {
       this.#options.log.error("session.not-stored", { session: this.id, error });
@@ -208,7 +211,8 @@ export class Session implements TurnHost {
     return this.#closing;
   }
 
-  say(update: SessionUpdate): Promise<void> {
+  say(said: SessionUpdate): Promise<void> {
+    const update = visibleUpdate(said);
     this.#note(update);
     return this.#transcript.say(update);
   }

@@ -33,8 +33,10 @@ export interface PromptOptions {
   readonly meta?: Meta | undefined;
   /** What becomes of it while another is worked on; it is refused, if that is not said. */
   readonly whileRunning?: "steer" | "queue" | undefined;
-  /** Hears that it is part of the conversation now, under which id, and whether it began a turn. */
-  readonly inserted?: ((messageId: string, isBeginning: boolean) => void) | undefined;
+  /** Hears that a turn of its own begins. */
+  readonly begun?: (() => void) | undefined;
+  /** Hears that it is part of the conversation now, and under which id. */
+  readonly inserted?: ((messageId: string) => void) | undefined;
   /** Whether it still is wanted, once another is done. */
   readonly isWanted?: () => boolean;
 }
@@ -81,6 +83,7 @@ export class Turns {
     const { promptTimeout: timeout, cancelGrace } = limits;
     const turn = new RunningTurn(host, { prompt, prompter: client, meta, timeout, cancelGrace });
     this.#running = turn;
+    options.begun?.();
     const work = ready()
       .then(() => this.#work(turn, options))
       .finally(() => (this.#running = undefined));
@@ -122,7 +125,7 @@ export class Turns {
     const record = async (): Promise<void> => {
       const messageId = crypto.randomUUID();
       await this.#recordPrompt(turn, prompt, client, { messageId, steers: true });
-      inserted?.(messageId, false);
+      inserted?.(messageId);
     };
     turn.steer({
       prompt,
@@ -143,7 +146,7 @@ export class Turns {
     const titled = title === undefined ? {} : { title };
     await notes.keep({ turn: turn.id }, { ...titled, updated: Date.now() });
     await this.#recordPrompt(turn, turn.prompt, turn.prompter);
-    inserted?.(turn.id, true);
+    inserted?.(turn.id);
     this.#announce(turn, "running");
     if (isWanted?.() === false) this.cancel(new TrunklineError("cancelled", NO_LONGER_WANTED));
     let end: TurnEnd | undefined;

@@ -25,6 +25,8 @@ export interface Approval {
   readonly name: string;
   /** Undefined while nobody has approved it. */
   readonly approved?: Seen;
+  /** A person approved it; else it is only what was seen first. */
+  readonly byPerson?: true;
   /** What the server offers instead; held until it is approved. */
   readonly held?: Seen;
 }

@@ -100,11 +100,30 @@ describe("Approvals", () => {
     assert.equal(approvals.diff("other", "read"), undefined);
   });
 
-  it("refuses to approve what is not held", async () => {
+  it("vouches for what a person has approved, as it is described now, and for nothing else", async () => {
+    await using folder = await SampleFolder.create();
+    {
+      await using approvals = await open(folder);
+      approvals.judge("files", READ);
+      assert.equal(approvals.vouches("files", READ), false, "it was only seen first");
+      await approvals.approve("files", "read");
+      assert.equal(approvals.vouches("files", READ), true);
+    }
+    await using approvals = await open(folder);
+    assert.equal(approvals.vouches("files", READ), true);
+    assert.equal(approvals.vouches("other", READ), false);
+    approvals.judge("files", CHANGED);
+    assert.equal(approvals.vouches("files", CHANGED), false);
+    approvals.judge("files", READ);
+    await approvals.flush();
+    assert.equal(approvals.vouches("files", READ), true, "it is again what it was");
+  });
+
+  it("refuses to approve what it has never seen", async () => {
     await using folder = await SampleFolder.create();
     await using approvals = await open(folder);
     approvals.judge("files", READ);
-    await assert.rejects(approvals.approve("files", "read"), { code: "not-found" });
+    await assert.rejects(approvals.approve("files", "write"), { code: "not-found" });
   });
 
   it("holds what is new too, where everything is to be approved", async () => {

@@ -94,6 +94,12 @@ export class Approvals implements AsyncDisposable {
     return true;
   }
 
+  /** Whether a person has approved the tool as its server describes it now. */
+  vouches(server: string, definition: Described): boolean {
+    const { approved, byPerson } = this.#known.get(keyOf(server, definition.name)) ?? {};
+    return byPerson === true && approved !== undefined && isSame(approved, see(definition));
+  }
+
   /** Why a tool is held. */
   why(server: string, name: string): "new" | "changed" {
     return this.#known.get(keyOf(server, name))?.approved === undefined ? "new" : "changed";
@@ -105,6 +111,12 @@ export class Approvals implements AsyncDisposable {
     return known === undefined ? undefined : pendingOf(known);
   }
 
+  /** What a tool was when its server was last asked; undefined for one that was never seen. */
+  last(server: string, name: string): Seen | undefined {
+    const known = this.#known.get(keyOf(server, name));
+    return known?.held ?? known?.approved;
+  }
+
   /** All that waits for a person, by server and name. */
   pending(): Pending[] {
     return [...this.#known.values()]
@@ -113,21 +125,20 @@ export class Approvals implements AsyncDisposable {
   }
 
   /**
-   * Approves what is held, as it was shown: when the server has changed it yet again since, it stays
-   * held. Resolves when that is on disk. Throws "not-found" when the tool is not held.
+   * Has a person approve a tool as it was last seen, held or not. When the server has changed it yet
+   * again since it was shown, it stays held. Resolves when that is on disk. Throws "not-found" when
+   * the tool was never seen.
    */
   async approve(server: string, name: string): Promise<void> {
-    const shown = this.diff(server, name)?.now;
+    const shown = this.last(server, name);
     if (shown === undefined) {
-      throw new TrunklineError(
-        "not-found",
-        `Cannot approve '${name}' of '${server}': it is not held`,
-      );
+      const why = "no such tool has been seen";
+      throw new TrunklineError("not-found", `Cannot approve '${name}' of '${server}': ${why}`);
     }
     this.#change((all) => {
       const held = all.get(keyOf(server, name))?.held;
       const rest = held === undefined || held.fingerprint === shown.fingerprint ? {} : { held };
-      all.set(keyOf(server, name), { server, name, approved: shown, ...rest });
+      all.set(keyOf(server, name), { server, name, approved: shown, byPerson: true, ...rest });
     });
     this.#announce();
     await this.#write();
@@ -218,11 +229,11 @@ function note(
   isApproved: boolean,
 ): void {
   const key = keyOf(server, name);
-  const { approved } = all.get(key) ?? {};
-  if (approved === undefined && isApproved) all.set(key, { server, name, approved: now });
-  else if (approved === undefined) all.set(key, { server, name, held: now });
-  else if (approved.fingerprint === now.fingerprint) all.set(key, { server, name, approved });
-  else all.set(key, { server, name, approved, held: now });
+  const { approved, held: _, ...known } = all.get(key) ?? { server, name };
+  if (approved === undefined && isApproved) all.set(key, { ...known, approved: now });
+  else if (approved === undefined) all.set(key, { ...known, held: now });
+  else if (approved.fingerprint === now.fingerprint) all.set(key, { ...known, approved });
+  else all.set(key, { ...known, approved, held: now });
 }
 
 function pendingOf({ server, name, approved, held }: Approval): Pending | undefined {
@@ -233,8 +244,8 @@ function pendingOf({ server, name, approved, held }: Approval): Pending | undefi
 
 /** What decides: two that differ only in when something was seen are the same. */
 function textOf(known: Map<string, Approval>): string {
-  return Array.from(known, ([key, { approved, held }]) => {
-    return `${key} ${approved?.fingerprint} ${held?.fingerprint}`;
+  return Array.from(known, ([key, { approved, byPerson, held }]) => {
+    return `${key} ${approved?.fingerprint} ${byPerson} ${held?.fingerprint}`;
   })
     .toSorted()
     .join("\n");

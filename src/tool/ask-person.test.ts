@@ -76,17 +76,45 @@ describe("a toolbox with a policy", () => {
     assert.equal(entries[0]?.outcome, "cancelled");
   });
 
-  it("shows a person no more than can be read, and nothing that hides", async () => {
+  it("shows a person all of it, and nothing that hides", async () => {
     const { box } = toolbox([echo], rule("ask"));
     const context = new SampleContext({
       caller: { name: "evil\u202e\nname" },
       answer: () => ({ action: "decline" }),
     });
-    await box.call("echo", { text: "\u202e\u2066", more: "x y ".repeat(900) }, context);
+    const more = "x y ".repeat(10_000);
+    await box.call("echo", { text: "\u202e\u2066", more, last: "rm -rf ~" }, context);
     const message = String(context.asked[0]?.params?.message);
     assert.match(message, /^Allow "evil\\u202e\\nname" to call 'echo'\?/);
     assert.match(message, /\{"text":"\\u202e\\u2066","more"/);
-    assert.match(message, /… \(\d+ characters in all\)$/);
-    assert(message.length < 2200);
+    assert.ok(message.endsWith(`"more":"${more}","last":"rm -rf ~"}`));
+  });
+
+  it("does not hide a command behind the mask of a secret", async () => {
+    const { box } = toolbox([echo], rule("ask"));
+    const context = new SampleContext({ answer: () => ({ action: "decline" }) });
+    await box.call("echo", { text: "x?token=$(evil)", auth: "rm -rf ~" }, context);
+    const message = String(context.asked[0]?.params?.message);
+    assert.match(message, /x\?token=\$\(evil\).*rm -rf ~/);
+  });
+
+  it("refuses what cannot be shown whole, and asks nobody", async () => {
+    let calls = 0;
+    const counting = sampleTool("echo", () => textResult(String(++calls)));
+    const { box, entries } = toolbox([counting], rule("ask"));
+    const context = new SampleContext({ answer: () => ({ action: "accept" }) });
+    const result = await box.call("echo", { text: "é".repeat(1024 * 1024) }, context);
+    assert.match(String(textOf(result)), /too long to be shown whole.*less at a time/);
+    assert.equal(calls + context.asked.length, 0);
+    assert.equal(entries[0]?.outcome, "refused");
+  });
+
+  it("asks under a key that nobody knows before", async () => {
+    const { box } = toolbox([echo], rule("ask"));
+    const context = new SampleContext({ answer: () => ({ action: "decline" }) });
+    for (let time = 0; time < 2; time++) await box.call("echo", args, context);
+    const [first, second] = context.asked.map(({ key }) => key);
+    assert.match(first ?? "", /^consent-/);
+    assert.notEqual(first, second);
   });
 });

@@ -1,25 +1,38 @@
-import { mask } from "../base/mask.ts";
+import { LARGEST_QUESTION } from "../base/limits.ts";
+import { maskWords } from "../base/mask-words.ts";
+import { visibleLine } from "../base/visible.ts";
 import { type Arguments, CannotAsk, type ToolContext } from "./tool.ts";
-
-/** More than a person reads; what is beyond it is said to be there. */
-const LONGEST_SHOWN = 2000;
 
 /** What a form for the person says back (MCP, "Elicitation"). */
 interface FormAnswer {
   readonly action?: unknown;
 }
 
-/** Asks the person behind a call whether it may be made. Resolves to why not, or to nothing. */
+/**
+ * Asks the person behind a call whether it may be made, and shows all of it. Resolves to why not, or
+ * to nothing.
+ */
 export async function askPerson(
   tool: string,
   args: Arguments,
   context: ToolContext,
 ): Promise<string | undefined> {
   // The question first: what a caller can fill at will comes after it.
-  const who = plain(JSON.stringify(context.caller.name.slice(0, 100)));
-  const message = `Allow ${who} to call '${plain(tool)}'? Its arguments: ${shown(args)}`;
+  const who = visibleLine(JSON.stringify(context.caller.name.slice(0, 100)));
+  const shown = visibleLine(JSON.stringify(maskWords(args)));
+  const message = `Allow ${who} to call '${visibleLine(tool)}'? Its arguments: ${shown}`;
+  const size = Buffer.byteLength(message);
+  if (size > LARGEST_QUESTION) {
+    return (
+      `'${tool}' needs a person's consent, and its arguments are too long to be shown whole: ` +
+      `the question has ${size} bytes, at most ${LARGEST_QUESTION} can be asked. ` +
+      `Call it with less at a time.`
+    );
+  }
   try {
     const answer = (await context.ask({
+      // Nobody can answer who has not been asked: the key is part of the question.
+      key: `consent-${crypto.randomUUID()}`,
       method: "elicitation/create",
       params: { mode: "form", message, requestedSchema: { type: "object", properties: {} } },
     })) as FormAnswer;
@@ -36,17 +49,4 @@ export async function askPerson(
       `To allow it without, add a rule to policy.tools in the configuration.`
     );
   }
-}
-
-function shown(args: Arguments): string {
-  const text = plain(JSON.stringify(mask(args)));
-  if (text.length <= LONGEST_SHOWN) return text;
-  return `${text.slice(0, LONGEST_SHOWN)}… (${text.length} characters in all)`;
-}
-
-/** Characters that turn text around or do not show would let arguments pass for other ones. */
-function plain(text: string): string {
-  return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) => {
-    return `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, "0")}`;
-  });
 }

@@ -58,6 +58,69 @@ describe("Policy", () => {
     assert.equal(decide([rule], { project: inFolder("/srv"), args, tool: "x" }), "ask");
   });
 
+  it("goes by the server that a tool is from", () => {
+    const rules: PolicyRule[] = [{ tool: "*", server: "git*", decision: "deny" }];
+    assert.equal(decide(rules, { server: "github" }), "deny");
+    assert.equal(decide(rules, { server: "files" }), "ask");
+    assert.equal(decide(rules), "ask", "one of ours is of no server");
+  });
+
+  it("tells what a rule says from what holds where none does", () => {
+    const policy = new Policy({
+      default: "allow",
+      rules: [{ tool: "echo", arguments: { a: "1" }, decision: "allow" }],
+    });
+    const asked = { tool: "echo", caller: CALLER };
+    assert.equal(policy.says({ ...asked, args: { a: "1" } }), "allow");
+    assert.equal(policy.says({ ...asked, args: {} }), undefined);
+  });
+
+  describe("hides what is denied whatever the arguments", () => {
+    const hides = (
+      rules: readonly PolicyRule[],
+      fallback: Decision = "allow",
+      about: Partial<PolicyQuestion> = {},
+    ): boolean => {
+      const caller = CALLER;
+      return new Policy({ default: fallback, rules }).hides({ tool: "echo", caller, ...about });
+    };
+    const deny = (more: Partial<PolicyRule> = {}): PolicyRule => {
+      return { tool: "*", decision: "deny", ...more };
+    };
+    const allow = (more: Partial<PolicyRule> = {}): PolicyRule => {
+      return { tool: "*", decision: "allow", ...more };
+    };
+
+    it("by a rule or by default", () => {
+      assert.equal(hides([deny()]), true);
+      assert.equal(hides([], "deny"), true);
+      assert.equal(hides([]), false);
+      assert.equal(hides([], "ask"), false);
+      assert.equal(hides([deny({ tool: "other" })]), false);
+      assert.equal(hides([allow({ tool: "echo" })], "deny"), false);
+      assert.equal(hides([allow({ tool: "other" })], "deny"), true);
+    });
+
+    it("from the callers that it is denied to", () => {
+      assert.equal(hides([deny({ caller: "mcp" })]), true);
+      assert.equal(hides([deny({ caller: "bus" })]), false);
+      assert.equal(hides([deny({ server: "files" })], "allow", { server: "files" }), true);
+    });
+
+    it("and not where it depends on the call", () => {
+      assert.equal(hides([deny({ arguments: { path: "/etc/*" } })]), false);
+      assert.equal(hides([allow({ arguments: { path: "/srv/*" } }), deny()]), false);
+      assert.equal(hides([deny({ arguments: { path: "/etc/*" } }), deny()]), true);
+      assert.equal(hides([allow({ project: "/srv" })], "deny"), false, "of a project unknown");
+      assert.equal(hides([deny({ project: "/srv" })]), false);
+      assert.equal(
+        hides([deny({ project: "/srv" })], "allow", { project: inFolder("/srv") }),
+        true,
+      );
+      assert.equal(hides([allow({ project: "/srv" })], "deny", { project: inFolder("/a") }), true);
+    });
+  });
+
   describe("goes by the project's folder", () => {
     const inside: readonly (readonly [string, string | undefined, boolean])[] = [
       ["/srv", "/srv", true],

@@ -10,6 +10,8 @@ export type Decision = "allow" | "ask" | "deny";
 export interface PolicyRule {
   /** The tool's name; `*` stands for any text. */
   readonly tool: string;
+  /** The name of the server that it is from; `*` stands for any text. Our own tools have none. */
+  readonly server?: string;
   /** The caller's name or door; `*` stands for any text. */
   readonly caller?: string;
   /** The folder that the call is made in, or one above it. */
@@ -25,54 +27,94 @@ export interface PolicySettings {
   readonly rules: readonly PolicyRule[];
 }
 
-export interface PolicyQuestion {
+/** A tool and who wants it. */
+export interface PolicySubject {
   readonly tool: string;
-  readonly args: Arguments;
+  readonly server?: string | undefined;
   readonly caller: Caller;
   readonly project?: Project | undefined;
+}
+
+/** One call. */
+export interface PolicyQuestion extends PolicySubject {
+  readonly args: Arguments;
+}
+
+/** A rule that can be asked. */
+interface CompiledRule {
+  readonly decision: Decision;
+  /** Whether it speaks of the tool and the caller; "perhaps" where it depends on the call. */
+  fits(subject: PolicySubject): boolean | "perhaps";
+  fitsArguments(args: Arguments): boolean;
 }
 
 /** Decides which calls may be made. */
 export class Policy {
   readonly #default: Decision;
-  readonly #rules: readonly ((question: PolicyQuestion) => Decision | undefined)[];
+  readonly #rules: readonly CompiledRule[];
+  /** Whether anything is denied to anybody. */
+  readonly denies: boolean;
 
   constructor(settings: PolicySettings = { default: "allow", rules: [] }) {
     this.#default = settings.default;
     this.#rules = settings.rules.map(compileRule);
+    const decisions = [settings.default, ...settings.rules.map(({ decision }) => decision)];
+    this.denies = decisions.includes("deny");
   }
 
   decide(question: PolicyQuestion): Decision {
+    return this.says(question) ?? this.#default;
+  }
+
+  /** What a rule says of a call; undefined where none speaks of it. */
+  says(question: PolicyQuestion): Decision | undefined {
+    const { args } = question;
+    return this.#rules.find((rule) => rule.fits(question) === true && rule.fitsArguments(args))
+      ?.decision;
+  }
+
+  /** Whether each call of a tool is denied, whatever its arguments: then there is no use in listing it. */
+  hides(subject: PolicySubject): boolean {
     for (const rule of this.#rules) {
-      const decision = rule(question);
-      if (decision !== undefined) return decision;
+      const fits = rule.fits(subject);
+      if (fits === false) continue;
+      if (rule.decision !== "deny") return false;
+      if (fits === true && rule.fitsArguments === always) return true;
     }
-    return this.#default;
+    return this.#default === "deny";
   }
 }
 
-function compileRule(rule: PolicyRule): (question: PolicyQuestion) => Decision | undefined {
+function compileRule(rule: PolicyRule): CompiledRule {
   const fitsTool = glob(rule.tool);
+  const fitsServer = rule.server === undefined ? undefined : glob(rule.server);
   const fitsCaller = rule.caller === undefined ? undefined : glob(rule.caller);
   const folder = rule.project === undefined ? undefined : resolve(rule.project);
   const args = Object.entries(rule.arguments ?? {}).map(
     ([name, text]) => [name, glob(text)] as const,
   );
-  return (question) => {
-    const { tool, caller, project } = question;
-    if (!fitsTool(tool)) return undefined;
-    if (fitsCaller !== undefined && !fitsCaller(caller.name) && !fitsCaller(caller.door)) {
-      return undefined;
-    }
-    if (folder !== undefined && !isInside(project?.folder, folder)) return undefined;
-    const doFit = args.every(([name, fits]) => fits(textOf(question.args, name)));
-    return doFit ? rule.decision : undefined;
+  return {
+    decision: rule.decision,
+    fits({ tool, server, caller, project }) {
+      if (!fitsTool(tool)) return false;
+      if (fitsServer !== undefined && (server === undefined || !fitsServer(server))) return false;
+      if (fitsCaller !== undefined && !fitsCaller(caller.name) && !fitsCaller(caller.door)) {
+        return false;
+      }
+      if (folder === undefined) return true;
+      return project?.folder === undefined ? "perhaps" : isInside(project.folder, folder);
+    },
+    fitsArguments:
+      args.length === 0
+        ? always
+        : (given) => args.every(([name, fits]) => fits(textOf(given, name))),
   };
 }
 
+const always = (): boolean => true;
+
 /** By the path's real steps: `/srv/../home` is not inside `/srv`, though it begins with it. */
-function isInside(path: string | undefined, folder: string): boolean {
-  if (path === undefined) return false;
+function isInside(path: string, folder: string): boolean {
   const real = resolve(path);
   return real === folder || real.startsWith(folder.endsWith(sep) ? folder : folder + sep);
 }

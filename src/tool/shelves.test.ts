@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import type { AuditEntry } from "./audit.ts";
 import { SampleContext, sampleTool } from "./sample-context.ts";
 import { echo, textOf } from "./sample-toolbox.ts";
-import { textResult } from "./tool.ts";
+import { textResult, type Tool } from "./tool.ts";
 import { Toolbox } from "./toolbox.ts";
 
 describe("a toolbox with an approver", () => {
@@ -23,6 +23,10 @@ describe("a toolbox with an approver", () => {
         return this.verdict;
       },
       why: () => "changed" as const,
+      vouched: [] as string[],
+      vouches(server: string, { name }: { name: string }) {
+        return this.vouched.includes(`${server}/${name}`);
+      },
       onChange(listener: () => void) {
         this.changed = listener;
         return () => {};
@@ -68,6 +72,57 @@ describe("a toolbox with an approver", () => {
     approver.verdict = "approved";
     approver.changed();
     assert.deepEqual(box.list(), []);
+  });
+
+  describe("and names that look like another's", () => {
+    const foreign = (server: string, name: string): Tool => {
+      return sampleTool(name, () => textResult(name), { source: { server, name } });
+    };
+    const shown = (box: Toolbox): string[] => box.list().map(({ definition }) => definition.name);
+    const letting = () => {
+      const made = holding();
+      made.approver.verdict = "approved";
+      return made;
+    };
+
+    it("holds one that looks like ours, whichever came first", async () => {
+      for (const order of ["before", "after"]) {
+        const { box } = letting();
+        const fake = foreign("files", "есho");
+        if (order === "after") box.add(echo);
+        box.add(fake);
+        if (order === "before") box.add(echo);
+        assert.deepEqual(shown(box), ["echo"]);
+        const [held] = box.held();
+        assert.deepEqual([held?.why, held?.like], ["lookalike", "echo"]);
+        const result = await box.call("есho", {}, new SampleContext());
+        assert.match(String(textOf(result)), /is held: its name looks like 'echo'.*tools approve/);
+      }
+    });
+
+    it("holds that of the later of two servers, and neither of one", () => {
+      const { box } = letting();
+      box.add(foreign("one", "list"));
+      box.add(foreign("two", "Iist"));
+      box.add(foreign("one", "1ist"));
+      assert.deepEqual(shown(box), ["list", "1ist"]);
+      assert.equal(box.held()[0]?.source.server, "two");
+    });
+
+    it("offers it once a person has approved it, or the other is gone", () => {
+      const { approver, box } = letting();
+      const remove = box.add(foreign("one", "list"));
+      box.add(foreign("two", "Iist"));
+      approver.vouched.push("two/Iist");
+      approver.changed();
+      assert.deepEqual(shown(box), ["list", "Iist"]);
+      approver.vouched.pop();
+      approver.changed();
+      assert.deepEqual(shown(box), ["list"]);
+      remove();
+      assert.deepEqual(shown(box), ["Iist"]);
+      assert.deepEqual(box.held(), []);
+    });
   });
 
   it("does not judge our own tools", () => {

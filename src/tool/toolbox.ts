@@ -3,6 +3,7 @@ import { TrunklineError } from "../base/errors.ts";
 import { mask, maskText } from "../base/mask.ts";
 import { OWNER, type Principal } from "../base/principal.ts";
 import { RateLimiter } from "../base/rate-limiter.ts";
+import { visible } from "../base/visible.ts";
 import type { Approver } from "./approver.ts";
 import { argumentProblem } from "./argument-problem.ts";
 import { askPerson } from "./ask-person.ts";
@@ -91,6 +92,37 @@ export class Toolbox {
     return all.filter((tool) => toolRefusal(principal, tool) === undefined);
   }
 
+  /** What its principal may call, without what the policy denies it whatever the arguments. */
+  listFor({ caller, project }: Pick<ToolContext, "caller" | "project">): readonly Tool[] {
+    const all = this.list(caller.principal);
+    if (!this.policy.denies) return all;
+    return all.filter(({ definition, source }) => {
+      const { name: tool } = definition;
+      return !this.policy.hides({ tool, server: source?.server, caller, project });
+    });
+  }
+
+  /** Whether the policy has a person asked before this call. */
+  asks({ definition, source }: Tool, args: Arguments, context: ToolContext): boolean {
+    const { caller, project } = context;
+    const subject = { tool: definition.name, server: source?.server, caller, project };
+    return this.policy.decide({ ...subject, args }) === "ask";
+  }
+
+  /**
+   * Whether what a tool says of itself, such as that it only reads, may be believed without asking
+   * anybody: our own do not lie, and of another's a person has said so, by a rule of the policy that
+   * allows the call or by approving the tool.
+   */
+  async isTrusted(tool: Tool, args: Arguments, context: ToolContext): Promise<boolean> {
+    const { definition, source, bringer } = tool;
+    if (source === undefined && bringer === undefined) return true;
+    const { caller, project } = context;
+    const question = { tool: definition.name, server: source?.server, args, caller, project };
+    if (this.policy.says(question) === "allow") return true;
+    return source !== undefined && this.#shelves.vouchesFor(tool, source);
+  }
+
   held(): readonly HeldTool[] {
     return this.#shelves.held.list();
   }
@@ -113,7 +145,8 @@ export class Toolbox {
     const refusal = this.#isPrivate ? undefined : toolRefusal(context.caller.principal, tool);
     if (refusal !== undefined) return this.#refuse(passage, refusal);
     const { caller, project } = context;
-    switch (this.policy.decide({ tool: name, args, caller, project })) {
+    const server = tool.source?.server;
+    switch (this.policy.decide({ tool: name, server, args, caller, project })) {
       case "allow":
         return this.#check(tool, passage);
       case "deny":
@@ -200,7 +233,7 @@ export class Toolbox {
 
   #refuse(passage: Passage, reason: string): ToolResult {
     this.#record(passage, "refused", reason);
-    return errorResult(reason);
+    return errorResult(visible(reason));
   }
 
   #failed(passage: Passage, error: unknown): ToolResult {

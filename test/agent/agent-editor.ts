@@ -39,6 +39,8 @@ export class AgentEditor implements AsyncDisposable {
   readonly asked: Message[] = [];
   /** Answers questions for permission with the kind of an option; undefined leaves it open. */
   decide: (params: Json) => string | undefined = () => "allow_once";
+  /** What a question fails with instead; undefined where it does not. */
+  fail: (message: Message) => { code: number; message: string } | undefined = () => undefined;
   program: Program;
   readonly #options: AgentEditorOptions;
   #read = 0;
@@ -189,7 +191,10 @@ export class AgentEditor implements AsyncDisposable {
     const result = (answer: object): void => {
       this.program.write({ jsonrpc: "2.0", id, result: answer });
     };
-    if (method === "session/request_permission") {
+    const error = this.fail(message);
+    if (error !== undefined) {
+      this.program.write({ jsonrpc: "2.0", id, error });
+    } else if (method === "session/request_permission") {
       const kind = this.decide(params);
       if (kind === undefined) return;
       const option = params.options.find((each: Json) => each.kind === kind);
@@ -203,8 +208,8 @@ export class AgentEditor implements AsyncDisposable {
     } else if (method?.startsWith("terminal/")) {
       result(terminalAnswer(method));
     } else {
-      const error = { code: -32601, message: `Method not found: ${method}` };
-      this.program.write({ jsonrpc: "2.0", id, error });
+      const unknown = { code: -32601, message: `Method not found: ${method}` };
+      this.program.write({ jsonrpc: "2.0", id, error: unknown });
     }
   }
 }

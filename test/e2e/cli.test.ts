@@ -143,7 +143,7 @@ test("a reader of stderr that goes away does not make a mistake a success", asyn
   assert.equal(code, 2);
 });
 
-test("finding a command loads the table and the parser, and nothing else", async () => {
+test("finding a command loads the table, the parser and what writes to people, and nothing else", async () => {
   const program = pathToFileURL(join(ROOT, "src/cli/program.ts")).href;
   const script = `
     const loaded = [];
@@ -164,8 +164,10 @@ test("finding a command loads the table and the parser, and nothing else", async
   const code = files.filter((file) => !tables.includes(file));
   assert.ok(tables.includes("cli/commands.ts"));
   assert.deepEqual(code.toSorted(), [
+    "base/visible.ts",
     "cli/global-options.ts",
     "cli/host.ts",
+    "cli/paint.ts",
     "cli/parse.ts",
     "cli/path.ts",
     "cli/program.ts",

@@ -190,7 +190,7 @@ describe("trunkline tools", { timeout: 120_000 }, () => {
     const one = await home.run("trunkline tools diff other/more");
     assert.match(
       one.out,
-      /^'more' of 'other' \([0-9a-f]{12}\) has changed:\n {2}name: more\n {2}description: Searches\.\n- In the notes\.\n\+ On the net�\[2J\.\n$/,
+      /^'more' of 'other' \([0-9a-f]{12}\) has changed:\n {2}name: more\n {2}description: Searches\.\n- In the notes\.\n\+ On the net\\u001b\[2J\.\n$/,
     );
     const vague = await home.run("trunkline tools approve search_notes");
     assert.equal(vague.code, 2);

@@ -1,4 +1,6 @@
-import { commit as commitStaged, git } from "../tools/git-tools.ts";
+import { wholeFenced } from "../fenced.ts";
+import { textContent } from "../tools/agent-tool.ts";
+import { commit as commitStaged, EVERY_COMMIT, git } from "../tools/git-tools.ts";
 import { fenced, type SlashCommand } from "./slash-command.ts";
 import { workingChanges } from "./working-changes.ts";
 
@@ -20,7 +22,9 @@ export const commit: SlashCommand = {
         const names = wanted.map(({ name }) => name);
         const message = input === "" ? messageFor(wanted) : input;
         const title = `git commit of ${listText(names)}: ${message.split("\n")[0]}`;
-        await work.allow({ subject: "git commit", title });
+        const what = `${message}\n\n${names.map((name) => `- ${name}`).join("\n")}`;
+        const content = [textContent(wholeFenced(what))];
+        await work.allow({ subject: "git commit", covers: EVERY_COMMIT, title, content });
         if (staged.length === 0)
           await git(work, ["add", "--", ...wanted.map(({ path }) => path)], true);
         return { text: await commitStaged(work, message) };

@@ -16,17 +16,30 @@ function commandList(commands: readonly SlashCommand[]): string {
   return lines.join("\n");
 }
 
-function modelText({ model, failures }: CommandContext): string {
+type ModelFacts = Pick<CommandContext, "failures" | "found">;
+
+function modelText(context: CommandContext): string {
+  const { model } = context;
   if (model.id !== OFFLINE.id) return `Everything else goes to the model ${model.id}.`;
-  return `No language model is in use. ${wayOn(failures)}`;
+  return `No language model is in use. ${wayOn(context)}`;
 }
 
 /** Whoever has set a provider up need not hear how, but what is wrong with it. */
-function wayOn(failures: ReadonlyMap<string, string>): string {
+function wayOn({ failures, found }: ModelFacts): string {
+  if (found.length > 0) {
+    const names = found.slice(0, MOST_NAMES).map((id) => `\`${id}\``);
+    const rest = found.length > MOST_NAMES ? ` and ${found.length - MOST_NAMES} more` : "";
+    return (
+      `On this machine there is ${names.join(", ")}${rest}. Any program can listen there, so it is ` +
+      "used only when you choose it: in your editor's menu of models, or as `models.default`."
+    );
+  }
   if (failures.size === 0) return HOW_TO_GET_ONE;
   const whys = [...failures].map(([provider, why]) => `The provider ${provider} failed: ${why}.`);
   return `${whys.join(" ")} Check its address and its key, then begin a new session.`;
 }
+
+const MOST_NAMES = 5;
 
 const HOW_TO_GET_ONE =
   "To have one: set `ANTHROPIC_API_KEY`, `OPENAI_API_KEY` (and `OPENAI_BASE_URL`) or " +
@@ -34,12 +47,9 @@ const HOW_TO_GET_ONE =
   "begin a new session and choose the model.";
 
 /** What is answered to free text where there is nobody to understand it. */
-export function offlineText(
-  commands: readonly SlashCommand[],
-  failures: ReadonlyMap<string, string>,
-): string {
+export function offlineText(commands: readonly SlashCommand[], facts: ModelFacts): string {
   return (
     "I am Trunkline without a language model, so I cannot understand free text. These commands do " +
-    `what they say:\n\n${commandList(commands)}\n\n${wayOn(failures)}\n`
+    `what they say:\n\n${commandList(commands)}\n\n${wayOn(facts)}\n`
   );
 }

@@ -13,7 +13,7 @@ export async function obey(
 ): Promise<void> {
   const { speaker, turn } = context;
   if (typed === undefined) {
-    await speaker.text(offlineText(COMMANDS, context.failures));
+    await speaker.text(offlineText(COMMANDS, context));
     return;
   }
   const command = COMMANDS.find(({ name }) => name === typed.name);

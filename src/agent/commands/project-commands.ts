@@ -1,4 +1,4 @@
-import { runShown } from "../tools/run-command.ts";
+import { consentToRun, runShown } from "../tools/run-command.ts";
 import type { ToolAnswer } from "../tools/agent-tool.ts";
 import { type Project, readProject } from "./project.ts";
 import { type CommandContext, fenced, type SlashCommand } from "./slash-command.ts";
@@ -35,7 +35,7 @@ export function runStep(context: CommandContext, line: string): Promise<ToolAnsw
     need: "run",
     timeout: TIMEOUT + 10_000,
     call: async (work) => {
-      await work.allow({ subject: `run ${line}`, title: line });
+      await work.allow(consentToRun(line));
       const { output, end, isOk } = await runShown(work, line, work.files.places.cwd, TIMEOUT);
       return { text: `${output.trimEnd()}\n(${end})`.trimStart(), isError: !isOk, content: [] };
     },

@@ -23,6 +23,8 @@ export interface CommandContext {
   readonly model: ModelEntry;
   /** Providers of models that could not be asked, and why. */
   readonly failures: ReadonlyMap<string, string>;
+  /** Models on this machine that nobody has chosen yet. */
+  readonly found: readonly string[];
   readonly commands: readonly SlashCommand[];
   readonly reviews: ReviewComments | undefined;
   /** The folder of all state. */

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { AgentRig } from "../../../test/agent/agent-rig.ts";
 import { FakeLlm, type ScriptedCall } from "../../../test/agent/fake-llm.ts";
+import { ALLOW, REJECT } from "../../../test/agent/sample-turn.ts";
 
 const write = (path: string, content: string): ScriptedCall => ({
   name: "write_file",
@@ -112,6 +113,112 @@ describe("/undo", () => {
     await rig.turnOf(session, "/undo");
     assert.equal(rig.git("status", "--short"), " M dirty\n");
     assert.equal(rig.read("dirty"), "1\n");
+  });
+
+  it("gives files back that can be run as files that can be run", async () => {
+    const command = "rm tracked.sh untracked.sh; echo 2 > plain; chmod -x kept.sh";
+    await using llm = await FakeLlm.start([
+      { toolCalls: [{ name: "run_command", arguments: { command } }] },
+      { content: "Done." },
+    ]);
+    const files = { "tracked.sh": "1\n", "kept.sh": "1\n", plain: "1\n" };
+    await using rig = new AgentRig({ llm, files });
+    const modeOf = (name: string): number => statSync(join(rig.cwd, name)).mode & 0o777;
+    for (const name of ["tracked.sh", "kept.sh"]) chmodSync(join(rig.cwd, name), 0o755);
+    rig.commitAll();
+    rig.write("untracked.sh", "1\n");
+    chmodSync(join(rig.cwd, "untracked.sh"), 0o750);
+    const session = await rig.open();
+    await rig.turnOf(session, "go");
+    assert.equal(modeOf("kept.sh") & 0o100, 0);
+    // The editor makes files as editors do; none of them can be run.
+    const fs = {
+      writeTextFile: async (path: string, text: string) => writeFileSync(path, text),
+    };
+    await rig.turnOf(session, { prompt: "/undo", client: { fs } });
+    assert.equal(modeOf("tracked.sh"), 0o755);
+    assert.equal(modeOf("untracked.sh"), 0o750);
+    assert.equal(modeOf("kept.sh"), 0o755);
+    assert.equal(modeOf("plain"), 0o644);
+    assert.equal(rig.git("status", "--short"), "?? untracked.sh\n");
+  });
+
+  it("asks before it takes back what a person may have saved while a command ran", async () => {
+    const command = "echo theirs > mine; echo 2 > other";
+    await using llm = await FakeLlm.start([
+      { toolCalls: [write("plain", "2\n"), { name: "run_command", arguments: { command } }] },
+      { content: "Done." },
+    ]);
+    await using rig = new AgentRig({ llm, files: { mine: "1\n", other: "1\n", plain: "1\n" } });
+    rig.commitAll();
+    const session = await rig.open();
+    await rig.turnOf(session, "go");
+    const refused = await rig.turnOf(session, { prompt: "/undo", decide: () => REJECT });
+    const [asked] = refused.turn.asked;
+    assert.match(String(asked?.toolCall.title), /others than the agent.*mine, other/);
+    const diffs = asked?.toolCall.content as { oldText: string; newText: string }[];
+    assert.deepEqual([diffs[0]?.oldText, diffs[0]?.newText], ["theirs\n", "1\n"]);
+    assert.ok(asked?.options.every(({ kind }) => kind !== "allow_always"));
+    assert.deepEqual(
+      ["mine", "other", "plain"].map((name) => rig.read(name)),
+      ["theirs\n", "2\n", "1\n"],
+    );
+    assert.match(refused.turn.text, /Left alone.*mine, other/s);
+    await rig.turnOf(session, { prompt: "/undo force", decide: () => assert.fail("it was asked") });
+    assert.equal(rig.read("mine"), "1\n");
+  });
+
+  it("asks before it takes back what was changed between two writes of the turn", async () => {
+    await using llm = await FakeLlm.start([
+      { toolCalls: [write("a.txt", "A1")] },
+      { toolCalls: [write("a.txt", "A2, with what the person wrote")] },
+      { content: "Done." },
+    ]);
+    await using rig = new AgentRig({ llm, files: { "a.txt": "A0" } });
+    const session = await rig.open();
+    let writes = 0;
+    await rig.turnOf(session, {
+      prompt: "go",
+      onUpdate: ({ status }) => {
+        if (status === "completed" && ++writes === 1) rig.write("a.txt", "what the person wrote");
+      },
+    });
+    assert.equal(rig.read("a.txt"), "A2, with what the person wrote");
+    const { turn } = await rig.turnOf(session, { prompt: "/undo", decide: () => ALLOW });
+    assert.equal(turn.asked.length, 1);
+    assert.equal(rig.read("a.txt"), "A0");
+  });
+
+  it("leaves alone what it does not know to be the agent's", async () => {
+    await using at = await changed();
+    const session = await at.rig.open();
+    await at.rig.turnOf(session, "change");
+    // As after a crash between the change and the word about it.
+    const [id = ""] = readdirSync(join(at.rig.data, "undo"));
+    const [turn = ""] = readdirSync(join(at.rig.data, "undo", id));
+    const file = join(at.rig.data, "undo", id, turn, "turn.jsonl");
+    const lines = readFileSync(file, "utf8").split("\n");
+    writeFileSync(file, lines.filter((line) => !line.includes('"after"')).join("\n"));
+    at.rig.write("a.txt", "mine");
+    const { turn: undone } = await at.rig.turnOf(session, "/undo");
+    assert.equal(at.rig.read("a.txt"), "mine");
+    assert.match(undone.text, /Left alone.*a\.txt/s);
+  });
+
+  it("looks at the disk as well as at the editor", async () => {
+    await using at = await changed();
+    const path = join(at.rig.cwd, "a.txt");
+    const session = await at.rig.open();
+    await at.rig.turnOf(session, "change");
+    // Saved by another program; the editor still has what the agent wrote.
+    at.rig.write("a.txt", "mine");
+    const fs = {
+      readTextFile: async (asked: string) => (asked === path ? "A2" : readFileSync(asked, "utf8")),
+      writeTextFile: async (asked: string, text: string) => writeFileSync(asked, text),
+    };
+    const { turn } = await at.rig.turnOf(session, { prompt: "/undo", client: { fs } });
+    assert.equal(at.rig.read("a.txt"), "mine");
+    assert.match(turn.text, /Left alone.*a\.txt/s);
   });
 
   it("names the commands that ran in the turn", async () => {

@@ -1,4 +1,7 @@
-import type { RecordedTurn } from "../files/journal.ts";
+import type { Change, RecordedTurn } from "../files/journal.ts";
+import type { TurnFiles } from "../files/turn-files.ts";
+import { Refused, type ShownContent, textContent, type ToolWork } from "../tools/agent-tool.ts";
+import { wholeDiff } from "../tools/shown-diff.ts";
 import type { CommandContext, SlashCommand } from "./slash-command.ts";
 
 export const undo: SlashCommand = {
@@ -22,25 +25,65 @@ async function restoreAll(
   { changes }: RecordedTurn,
   force: boolean,
   context: CommandContext,
-): Promise<{ left: string[]; answer: { text: string; isError?: boolean } }> {
-  const left: string[] = [];
+): Promise<{ left: readonly Change[]; answer: { text: string; isError?: boolean } }> {
+  let left: readonly Change[] = [];
   if (changes.length === 0) return { left, answer: { text: "That turn wrote no file itself." } };
   const answer = await context.perform({
     title: `Undo changes of ${changes.length} file${changes.length === 1 ? "" : "s"}`,
     kind: "edit",
     need: "write",
-    call: async ({ files }) => {
-      const restored: string[] = [];
+    call: async (work) => {
+      const { files } = work;
+      const wanted = force ? changes : await agreedTo(changes, work);
+      const restored = new Set<Change>();
       for (const change of changes.toReversed()) {
-        const name = files.places.nameOf(change.path);
-        if (await files.restore(change, force)) restored.push(name);
-        else left.push(name);
+        if (!wanted.includes(change)) continue;
+        await files.restore(change);
+        restored.add(change);
       }
+      left = changes.filter((change) => !restored.has(change));
       const locations = changes.map(({ path }) => ({ path }));
-      return { text: resultText(restored, left), isError: left.length > 0, locations };
+      const text = resultText(namesOf([...restored], files), namesOf(left, files));
+      return { text, isError: left.length > 0, locations };
     },
   });
   return { left, answer };
+}
+
+/**
+ * What can be undone without losing anything of the person's: files that are as the turn left them.
+ * Where somebody else may have had a part in that, the person is asked.
+ */
+async function agreedTo(changes: readonly Change[], work: ToolWork): Promise<readonly Change[]> {
+  const found: Change[] = [];
+  for (const change of changes) if (await work.files.isAsLeft(change)) found.push(change);
+  const shared = found.filter(({ isShared }) => isShared);
+  if (shared.length === 0) return found;
+  try {
+    const content = await Promise.all(shared.map((change) => lossOf(change, work.files)));
+    const names = namesOf(shared, work.files).join(", ");
+    const title = `Undo, though others than the agent may have changed it as well: ${names}`;
+    await work.allow({ title, content, locations: shared.map(({ path }) => ({ path })) });
+    return found;
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    return found.filter(({ isShared }) => !isShared);
+  }
+}
+
+/** How a file would change back. */
+async function lossOf({ path, before }: Change, files: TurnFiles): Promise<ShownContent> {
+  const place = await files.places.findToWrite(path);
+  try {
+    const now = await files.readIfThere(place);
+    return wholeDiff(path, now, before?.toString("utf8") ?? "");
+  } catch {
+    return textContent(`${place.name} is not a text; it would become what it was.`);
+  }
+}
+
+function namesOf(changes: readonly Change[], files: TurnFiles): string[] {
+  return changes.map(({ path }) => files.places.nameOf(path));
 }
 
 function resultText(restored: readonly string[], left: readonly string[]): string {

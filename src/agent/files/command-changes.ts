@@ -8,7 +8,12 @@ import type { TurnFiles } from "./turn-files.ts";
 interface Snapshot {
   readonly root: string;
   readonly head: string;
-  readonly dirty: ReadonlyMap<string, Buffer | undefined>;
+  readonly dirty: ReadonlyMap<string, FileState | undefined>;
+}
+
+interface FileState {
+  readonly content: Buffer;
+  readonly mode: number;
 }
 
 const MOST_FILES = 2_000;
@@ -37,13 +42,26 @@ async function record(files: TurnFiles, before: Snapshot): Promise<void> {
       : await committed(before.root, before.head, name);
     const now = after.dirty.has(name)
       ? after.dirty.get(name)
-      : await readFile(join(before.root, name)).catch(() => undefined);
-    if (old === now || (old !== undefined && now !== undefined && old.equals(now))) continue;
+      : await stateOf(join(before.root, name)).catch(() => undefined);
+    if (isSame(old, now)) continue;
     const place = await files.places.findToWrite(join(before.root, name)).catch(() => undefined);
     if (place === undefined) continue;
-    await files.journal.before(place.path, old);
-    await files.journal.after(place.path, [now]);
+    await files.journal.before(place.path, old?.content, old?.mode);
+    await files.journal.after(place.path, [now?.content]);
+    // A person may have saved it while the command ran.
+    await files.journal.shared(place.path);
   }
+}
+
+function isSame(one: FileState | undefined, other: FileState | undefined): boolean {
+  if (one === undefined || other === undefined) return one === other;
+  // Git keeps of a mode only whether the file can be run.
+  return one.content.equals(other.content) && ((one.mode ^ other.mode) & 0o100) === 0;
+}
+
+async function stateOf(path: string): Promise<FileState> {
+  const { mode } = await stat(path);
+  return { content: await readFile(path), mode };
 }
 
 /** Nothing where there is no repository, or more has changed than can be kept. */
@@ -59,20 +77,23 @@ async function snapshot(files: TurnFiles): Promise<Snapshot | undefined> {
     .filter((record) => record !== "")
     .map((record) => record.slice(3));
   if (names.length > MOST_FILES) return undefined;
-  const dirty = new Map<string, Buffer | undefined>();
+  const dirty = new Map<string, FileState | undefined>();
   let size = 0;
   for (const name of names) {
     const path = join(root, name);
     const status = await stat(path).catch(() => undefined);
     if (status !== undefined && !status.isFile()) continue;
     if ((size += status?.size ?? 0) > MOST_BYTES) return undefined;
-    dirty.set(name, status === undefined ? undefined : await readFile(path));
+    const { mode } = status ?? {};
+    dirty.set(name, mode === undefined ? undefined : { content: await readFile(path), mode });
   }
   return { root, head, dirty };
 }
 
-async function committed(root: string, head: string, name: string): Promise<Buffer | undefined> {
+async function committed(root: string, head: string, name: string): Promise<FileState | undefined> {
   const args = ["cat-file", "--filters", `${head}:${name}`];
   const { code, stdout } = await new Git(root).run(args, { accepts: [0, 128] });
-  return code === 0 ? stdout : undefined;
+  if (code !== 0) return undefined;
+  const listed = await new Git(root).text(["ls-tree", head, "--", `:(literal)${name}`]);
+  return { content: stdout, mode: listed.startsWith("100755 ") ? 0o755 : 0o644 };
 }

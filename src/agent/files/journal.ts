@@ -12,6 +12,8 @@ export interface Change {
   readonly made: string | undefined;
   /** Digests of what the turn left in it: as it was written, and as it then was on disk. */
   readonly after: readonly string[] | undefined;
+  /** Somebody else may have had a part in it: it changed while a command ran, or between two writes. */
+  readonly isShared: boolean;
 }
 
 /** A turn that can be undone. */
@@ -28,6 +30,7 @@ interface Line {
   readonly mode?: number;
   readonly made?: string;
   readonly after?: readonly string[];
+  readonly isShared?: true;
   readonly command?: string;
 }
 
@@ -85,7 +88,8 @@ export class Journal {
 
 export class TurnJournal {
   readonly #make: () => Promise<string>;
-  readonly #known = new Set<string>();
+  /** What the turn left in the files that it has changed. */
+  readonly #known = new Map<string, readonly string[]>();
   #folder: Promise<string> | undefined;
   #blobs = 0;
 
@@ -95,13 +99,17 @@ export class TurnJournal {
 
   /** The files that the turn has changed. */
   get paths(): readonly string[] {
-    return [...this.#known];
+    return [...this.#known.keys()];
   }
 
-  /** To be awaited before a file is changed. Only the first of a turn counts. */
-  async before(path: string, content: Buffer | undefined, mode?: number): Promise<void> {
-    if (this.#known.has(path)) return;
-    this.#known.add(path);
+  /** To be awaited before a file is changed. What is given back is what it held before the first. */
+  async before(path: string, content: Content, mode?: number): Promise<void> {
+    const left = this.#known.get(path);
+    if (left !== undefined) {
+      if (!left.includes(digestOf(content))) await this.shared(path);
+      return;
+    }
+    this.#known.set(path, []);
     const blob = content === undefined ? null : `${this.#blobs++}.before`;
     const folder = await (this.#folder ??= this.#make());
     if (blob !== null) await put(join(folder, blob), content ?? "", "wx");
@@ -111,7 +119,13 @@ export class TurnJournal {
   /** What the turn left in a file, in the forms that it may be found in. */
   async after(path: string, forms: readonly Content[], made?: string): Promise<void> {
     const after = [...new Set(forms.map(digestOf))];
+    this.#known.set(path, after);
     await this.#append({ path, after, ...(made === undefined ? {} : { made }) });
+  }
+
+  /** Somebody else may have changed the file, too, since it held what is kept. */
+  async shared(path: string): Promise<void> {
+    await this.#append({ path, isShared: true });
   }
 
   async ran(command: string): Promise<void> {
@@ -146,12 +160,13 @@ async function readTurn(folder: string): Promise<RecordedTurn> {
     if (line.path === undefined) continue;
     const known = changes.get(line.path);
     if (known !== undefined) {
-      const { after = known.after, made = known.made } = line;
-      changes.set(line.path, { ...known, after, made });
+      const { after = known.after, made = known.made, isShared = known.isShared } = line;
+      changes.set(line.path, { ...known, after, made, isShared });
     } else if (line.blob !== undefined) {
       const before = line.blob === null ? undefined : await readFile(join(folder, line.blob));
       const { path, mode } = line;
-      changes.set(path, { path, before, mode, made: undefined, after: undefined });
+      const unknown = { made: undefined, after: undefined, isShared: false };
+      changes.set(path, { path, before, mode, ...unknown });
     }
   }
   return { folder, changes: [...changes.values()], commands };

@@ -1,11 +1,12 @@
 import { constants } from "node:fs";
-import { lstat, mkdir, open, readFile, rm, rmdir, stat } from "node:fs/promises";
+import { chmod, lstat, mkdir, open, readFile, rm, rmdir, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { ACP } from "../../rpc/codes.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import type { TurnClient } from "../../session/agent.ts";
+import { SessionError } from "../../session/session-error.ts";
 import { type Change, digestOf, type TurnJournal } from "./journal.ts";
 import type { Place, Places } from "./places.ts";
 
@@ -69,16 +70,22 @@ export class TurnFiles {
     await this.journal.after(place.path, [content, await bytesOf(place)], made);
   }
 
-  /** Makes a file what it was before a turn. False when it has been changed since by others. */
-  async restore(change: Change, force = false): Promise<boolean> {
-    const place = await this.places.findToWrite(change.path);
+  /** Whether a file is what a turn left: in the editor, and on disk. */
+  async isAsLeft({ path, after = [] }: Change): Promise<boolean> {
+    const place = await this.places.findToWrite(path);
     const buffered = await this.#fromEditor(place);
-    const now = buffered === undefined ? await bytesOf(place) : Buffer.from(buffered);
-    const isOurs = change.after?.includes(digestOf(now)) ?? true;
-    if (!isOurs && !force) return false;
-    if (change.before === undefined) await this.#remove(place, change.made);
-    else await this.#put(place, change.before, asText(change.before), change.mode);
-    return true;
+    const forms = [
+      await bytesOf(place),
+      ...(buffered === undefined ? [] : [Buffer.from(buffered)]),
+    ];
+    return forms.every((form) => after.includes(digestOf(form)));
+  }
+
+  /** Makes a file what it was before a turn, whatever it is now. */
+  async restore({ path, before, mode, made }: Change): Promise<void> {
+    const place = await this.places.findToWrite(path);
+    if (before === undefined) await this.#remove(place, made);
+    else await this.#giveBack(place, before, mode);
   }
 
   async #fromEditor(place: Place): Promise<string | undefined> {
@@ -86,30 +93,36 @@ export class TurnFiles {
     if (fs?.readTextFile === undefined) return undefined;
     try {
       return await fs.readTextFile(place.path);
-    } catch {
-      // It does not know the file, such as one that it was told to ignore; the disk may.
-      return undefined;
+    } catch (error) {
+      // Nothing unsaved can be missed where the editor has no such file, or where there is none.
+      if (hasNoFile(error) || (await isMissing(place))) return undefined;
+      const { message } = error as Error;
+      const why = `the editor did not say what it holds (${message}), and it may not be saved`;
+      const says = `Cannot read '${place.name}': ${why}. Try again, or ask the person.`;
+      throw new TrunklineError("unavailable", says, { cause: error });
     }
   }
 
+  async #giveBack(place: Place, content: Buffer, mode: number | undefined): Promise<void> {
+    const { fs } = this.#client();
+    const text = asText(content);
+    const isThere = (await lstat(place.real).catch(() => undefined)) !== undefined;
+    const write = text === undefined ? undefined : fs?.writeTextFile;
+    // Only we know how a file was that is gone: an editor would make one that cannot be run.
+    if (!isThere || write === undefined) {
+      await mkdir(dirname(place.real), { recursive: true });
+      await putOnDisk(place, content);
+    }
+    if (mode !== undefined) await chmod(place.real, mode & 0o777);
+    if (text !== undefined) await write?.(place.path, text);
+  }
+
   /** Returns the highest folder that had to be made. */
-  async #put(
-    place: Place,
-    content: Buffer,
-    text: string | undefined,
-    mode?: number,
-  ): Promise<string | undefined> {
+  async #put(place: Place, content: Buffer, text: string): Promise<string | undefined> {
     const made = await mkdir(dirname(place.real), { recursive: true });
     const { fs } = this.#client();
-    if (fs?.writeTextFile !== undefined && text !== undefined) {
-      await fs.writeTextFile(place.path, text);
-      return made;
-    }
-    const { O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW } = constants;
-    // A link that was put there after the path was looked at is not followed.
-    const flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW;
-    await using file = await open(place.real, flags, mode === undefined ? 0o666 : mode & 0o777);
-    await file.writeFile(content);
+    if (fs?.writeTextFile === undefined) await putOnDisk(place, content);
+    else await fs.writeTextFile(place.path, text);
     return made;
   }
 
@@ -124,6 +137,27 @@ export class TurnFiles {
       }
     }
   }
+}
+
+function hasNoFile(error: unknown): boolean {
+  if (error instanceof SessionError) return error.problem === "file-not-found";
+  return error instanceof RpcError && error.code === ACP.resourceNotFound.code;
+}
+
+async function isMissing({ real }: Place): Promise<boolean> {
+  try {
+    await lstat(real);
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "ENOENT";
+  }
+}
+
+async function putOnDisk(place: Place, content: Buffer): Promise<void> {
+  const { O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW } = constants;
+  // A link that was put there after the path was looked at is not followed.
+  await using file = await open(place.real, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0o666);
+  await file.writeFile(content);
 }
 
 async function bytesOf(place: Place): Promise<Buffer | undefined> {

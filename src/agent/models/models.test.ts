@@ -184,6 +184,36 @@ describe("Models", () => {
   });
 });
 
+describe("a model that is found on this machine", () => {
+  it("is offered, and used only where somebody chooses it", async () => {
+    await using server = await ModelServer.listing({ data: [{ id: "squatter" }] });
+    const options = {
+      find: () => undefined,
+      log: new Log("error", () => {}),
+      ports: [["ollama", "Ollama", Number(new URL(server.url).port)]] as const,
+    };
+    const all = new Models(options);
+    await all.refresh();
+    assert.deepEqual(ids(all), ["ollama/squatter", "offline"]);
+    assert.equal(all.first(), OFFLINE);
+    assert.equal(findModel(all, "ollama/squatter").isFound, true);
+    const chosen = new Models({ ...options, settings: { default: "ollama/squatter" } });
+    await chosen.refresh();
+    assert.equal(chosen.first().id, "ollama/squatter");
+    const other = new Models({ ...options, settings: { default: "ollama/gone" } });
+    await other.refresh();
+    assert.equal(other.first(), OFFLINE, "not another model of the same port");
+  });
+
+  it("is not meant where its address is configured", async () => {
+    await using server = await ModelServer.listing({ data: [{ id: "mine" }] });
+    const settings = { providers: { ollama: { baseUrl: server.url } } };
+    const all = new Models({ find: () => undefined, settings, log: new Log("error", () => {}) });
+    await all.refresh();
+    assert.equal(all.first().id, "ollama/mine");
+  });
+});
+
 describe("providersOf()", () => {
   it("finds local servers, unless one of them is configured already", () => {
     const found = providersOf(() => undefined, {

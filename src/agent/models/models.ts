@@ -4,12 +4,14 @@ import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import { maskText } from "../../base/mask.ts";
 import { suggest } from "../../base/suggest.ts";
+import { visibleLine } from "../../base/visible.ts";
 import { Announcement } from "../../tool/announcement.ts";
 import { USUAL_MODELS, windowOf } from "./known-models.ts";
 import { type ListedModel, listModels } from "./list-models.ts";
 import {
   type FindKey,
   keyVariables,
+  type LocalPort,
   type ModelSettings,
   type Provider,
   providersOf,
@@ -23,6 +25,8 @@ export interface ModelEntry {
   readonly description: string;
   /** Tokens. */
   readonly contextWindow: number;
+  /** It was found on a port of this machine, where any program may listen. */
+  readonly isFound?: boolean;
   /** Nothing where there is no model behind it. */
   readonly open?: () => Promise<LanguageModel>;
 }
@@ -57,6 +61,8 @@ export interface ModelsOptions {
   readonly log: Log;
   /** Milliseconds that a provider has to list its models. */
   readonly patience?: number;
+  /** Ports of this machine to look for models on; the usual ones when left out. */
+  readonly ports?: readonly LocalPort[];
 }
 
 const PATIENCE = 10_000;
@@ -77,7 +83,7 @@ export class Models implements ModelSource {
 
   constructor(options: ModelsOptions) {
     this.#options = options;
-    this.#providers = providersOf(options.find, options.settings);
+    this.#providers = providersOf(options.find, options.settings, options.ports);
   }
 
   get secrets(): readonly string[] {
@@ -91,7 +97,9 @@ export class Models implements ModelSource {
   first(): ModelEntry {
     const all = this.list();
     const wanted = this.#options.settings?.default;
-    return all.find(({ id }) => id === wanted) ?? all[0] ?? OFFLINE;
+    // Whoever listens on a port first must not get to read what people say.
+    const named = all.filter(({ isFound }) => isFound !== true);
+    return all.find(({ id }) => id === wanted) ?? named[0] ?? OFFLINE;
   }
 
   onChange(listener: () => void): () => void {
@@ -113,14 +121,15 @@ export class Models implements ModelSource {
 
   /** Asks those, too, whose keys are not at hand. */
   async #findMore(): Promise<void> {
-    const { find, findLater, settings } = this.#options;
+    const { find, findLater, settings, ports } = this.#options;
     if (this.#hasAllKeys || findLater === undefined) return;
     this.#hasAllKeys = true;
     const missing = keyVariables(settings).filter((variable) => find(variable) === undefined);
     const keys = await findLater(missing);
     if (keys.size === 0) return;
     const before = new Set(this.#providers.map(({ key }) => key));
-    this.#providers = providersOf((variable) => find(variable) ?? keys.get(variable), settings);
+    const findAny: FindKey = (variable) => find(variable) ?? keys.get(variable);
+    this.#providers = providersOf(findAny, settings, ports);
     this.#changes.make();
     await Promise.all(
       this.#providers.filter(({ key }) => !before.has(key)).map((each) => this.#ask(each)),
@@ -186,9 +195,10 @@ export function findModel(models: ModelSource, id: string): ModelEntry {
 function entry(provider: Provider, model: string, name: string, window: number): ModelEntry {
   return {
     id: `${provider.id}/${model}`,
-    name: `${provider.name}: ${name}`,
-    description: `${model}, about ${Math.round(window / 1000)} thousand tokens of context`,
+    name: visibleLine(`${provider.name}: ${name}`),
+    description: `${visibleLine(model)}, about ${Math.round(window / 1000)} thousand tokens of context`,
     contextWindow: window,
+    ...(provider.isLocal === true ? { isFound: true } : {}),
     open: async () => (await import("./open-model.ts")).openModel(provider, model),
   };
 }

@@ -14,7 +14,10 @@ export interface Provider {
   readonly models?: readonly string[];
   /** Tokens, where it does not say so itself. */
   readonly contextWindow?: number;
-  /** On this machine: offered only if it answers. */
+  /**
+   * Nobody named it: it may be whatever listens on a port of this machine. It is offered if it
+   * answers, and used only where somebody chooses it.
+   */
   readonly isLocal?: boolean;
 }
 
@@ -59,21 +62,28 @@ export function keyVariables({ providers = {} }: ModelSettings = {}): string[] {
   return [...new Set([...Object.values(VARIABLE), ...named])];
 }
 
-const LOCAL: readonly (readonly [string, string, number])[] = [
+/** A port on this machine that programs with models usually listen on: id, name, port. */
+export type LocalPort = readonly [string, string, number];
+
+const LOCAL: readonly LocalPort[] = [
   ["ollama", "Ollama", 11434],
   ["lmstudio", "LM Studio", 1234],
   ["llamacpp", "llama.cpp", 8080],
 ];
 
 /** The providers that there may be: by keys, by configuration, and on this machine. */
-export function providersOf(find: FindKey, settings: ModelSettings = {}): Provider[] {
+export function providersOf(
+  find: FindKey,
+  settings: ModelSettings = {},
+  ports: readonly LocalPort[] = LOCAL,
+): Provider[] {
   const { providers: configured = {}, local = true } = settings;
   const found = new Map<string, Provider>();
   for (const provider of byKeys(find)) found.set(provider.id, provider);
   for (const [id, entry] of Object.entries(configured))
     found.set(id, configuredOne(id, entry, find));
   if (local) {
-    for (const [id, name, port] of LOCAL) {
+    for (const [id, name, port] of ports) {
       const baseUrl = `http://127.0.0.1:${port}/v1`;
       const isKnown = [...found.values()].some((each) => sameAddress(each.baseUrl, baseUrl));
       if (found.has(id) || isKnown) continue;

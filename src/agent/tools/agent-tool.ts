@@ -42,11 +42,14 @@ export interface ToolAnswer {
   readonly images?: readonly { readonly data: string; readonly mimeType: string }[];
 }
 
-/** What is asked of a person before something is done. */
+/** What is asked of a person before something is done. All of it is shown, or it is not done. */
 export interface Consent {
   readonly title?: string;
-  /** What an "always" stands for. */
-  readonly subject: string;
+  /** What an "always" is remembered for. Without one it is not offered. */
+  readonly subject?: string;
+  /** The same in words for the person who is to say it; the subject itself when left out. */
+  readonly covers?: string;
+  /** What is about to be done, whole; the arguments when left out. */
   readonly content?: readonly ShownContent[];
   readonly locations?: readonly Location[];
 }

@@ -1,8 +1,8 @@
 import { TrunklineError } from "../../base/errors.ts";
 import type { Place } from "../files/places.ts";
-import { MASK } from "../hide-secrets.ts";
+import { MASK } from "../../base/mask.ts";
 import type { ToolAnswer, ToolWork } from "./agent-tool.ts";
-import { changeLocation, shownDiff } from "./shown-diff.ts";
+import { changeLocation, shownDiff, wholeDiff } from "./shown-diff.ts";
 
 /** What "always" means for changes of files. */
 const EDIT_SUBJECT = "edit files";
@@ -23,12 +23,16 @@ export async function changeFile(
       "Change only the lines around it, with edit_file";
     throw new TrunklineError("usage", says);
   }
-  const content = [shownDiff(place.path, old, text)];
   const locations = [changeLocation(place.path, old, text)];
-  const title = `${old === undefined ? "Create" : "Edit"} ${place.name}`;
-  await work.allow({ subject: EDIT_SUBJECT, title, content, locations });
+  await work.allow({
+    subject: EDIT_SUBJECT,
+    covers: "every change of a file",
+    title: `${old === undefined ? "Create" : "Edit"} ${place.name}`,
+    content: [wholeDiff(place.path, old, text)],
+    locations,
+  });
   await work.files.write(place, text, old);
   const lines = text === "" ? 0 : text.split("\n").length - (text.endsWith("\n") ? 1 : 0);
   const says = `${old === undefined ? "Created" : "Changed"} ${place.name} (${lines} lines now).`;
-  return { text: says, content, locations };
+  return { text: says, content: [shownDiff(place.path, old, text)], locations };
 }

@@ -64,6 +64,9 @@ export const gitLog: AgentTool = {
   },
 };
 
+/** What "always" means for commits. */
+export const EVERY_COMMIT = "every git commit, of any files and with any message";
+
 export const gitCommit: AgentTool = {
   name: "git_commit",
   description: "Commits the named files, or with none what is staged.",
@@ -78,7 +81,7 @@ export const gitCommit: AgentTool = {
   async call(args, work) {
     const { message = "", paths = [] } = args as Input;
     const names = await namesOf(work, paths);
-    await work.allow({ subject: "git commit" });
+    await work.allow({ subject: "git commit", covers: EVERY_COMMIT });
     if (names.length > 0) await git(work, ["add", "--", ...names], true);
     return { text: await commit(work, message, names) };
   },

@@ -1,7 +1,7 @@
 import { recordingChanges } from "../files/command-changes.ts";
-import { fenced } from "../fenced.ts";
+import { fenced, wholeFenced } from "../fenced.ts";
 import { type LineEnd, runInTerminal, runLine } from "../files/run-line.ts";
-import { type AgentTool, inputOf, textContent, type ToolWork } from "./agent-tool.ts";
+import { type AgentTool, type Consent, inputOf, textContent, type ToolWork } from "./agent-tool.ts";
 
 const TIMEOUT = 120_000;
 const LONGEST = 1_800_000;
@@ -35,11 +35,22 @@ export const runCommand: AgentTool = {
   async call(args, work) {
     const { command, cwd = ".", timeout_ms: timeout = TIMEOUT } = args as unknown as Input;
     const place = await work.files.places.find(cwd);
-    await work.allow({ subject: `run ${command}`, title: command });
+    await work.allow(consentToRun(command, place.name));
     const { output, end, isOk } = await runShown(work, command, place.path, timeout);
     return { text: `${output.trimEnd()}\n(${end})`.trimStart(), isError: !isOk, content: [] };
   },
 };
+
+/** What a person is asked before a command line is run in a folder of the workspace. */
+export function consentToRun(line: string, folder = "."): Consent {
+  const where = folder === "." ? "" : ` in ${folder}`;
+  return {
+    subject: `run ${line}${where}`,
+    covers: `exactly this command${where}`,
+    title: line,
+    content: [textContent(`${where === "" ? "" : `In ${folder}:\n\n`}${wholeFenced(line)}`)],
+  };
+}
 
 /** Runs a command line where the person sees what it says: in the editor, or here. */
 export async function runShown(

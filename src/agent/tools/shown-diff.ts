@@ -4,15 +4,26 @@ import type { Location, ShownContent } from "./agent-tool.ts";
 const MOST_CHARACTERS = 24_000;
 const CONTEXT = 20;
 
-/**
- * A change as editors show it. Of a large file, only the lines around what changes: an update has to
- * stay small.
- */
+/** A change as editors show it once it is made: an update has to stay small, so not all of a long one. */
 export function shownDiff(
   path: string,
   oldText: string | undefined,
   newText: string,
 ): ShownContent {
+  const { oldText: before, newText: after, ...diff } = wholeDiff(path, oldText, newText);
+  const cut = (text: string): string => text.slice(0, MOST_CHARACTERS / 2);
+  return { ...diff, oldText: before === null ? null : cut(before), newText: cut(after) };
+}
+
+interface Diff extends ShownContent {
+  readonly type: "diff";
+  readonly path: string;
+  readonly oldText: string | null;
+  readonly newText: string;
+}
+
+/** A change with every line of it. Of a large file, the lines that stay as they are are left out. */
+export function wholeDiff(path: string, oldText: string | undefined, newText: string): Diff {
   const size = newText.length + (oldText?.length ?? 0);
   if (size <= MOST_CHARACTERS) return { type: "diff", path, oldText: oldText ?? null, newText };
   const before = (oldText ?? "").split("\n");
@@ -20,19 +31,15 @@ export function shownDiff(
   const from = commonStart(before, after);
   const tail = commonEnd(before, after, from);
   const first = Math.max(0, from - CONTEXT);
-  const cut = (lines: readonly string[]): string => {
-    const end = Math.min(lines.length, lines.length - tail + CONTEXT);
-    return lines
-      .slice(first, end)
-      .join("\n")
-      .slice(0, MOST_CHARACTERS / 2);
+  const changed = (lines: readonly string[]): string => {
+    return lines.slice(first, Math.min(lines.length, lines.length - tail + CONTEXT)).join("\n");
   };
   const excerpt = { firstLine: first + 1, lines: after.length };
   return {
     type: "diff",
     path,
-    oldText: oldText === undefined ? null : cut(before),
-    newText: cut(after),
+    oldText: oldText === undefined ? null : changed(before),
+    newText: changed(after),
     _meta: { "trunkline/excerpt": excerpt },
   };
 }

@@ -1,4 +1,7 @@
 import { mask } from "../../base/mask.ts";
+import { maskWords } from "../../base/mask-words.ts";
+import { wholeFenced } from "../fenced.ts";
+import { type ShownContent, textContent } from "./agent-tool.ts";
 
 const LONGEST = 2_000;
 const MOST = 16_000;
@@ -8,6 +11,11 @@ export function shownInput(args: unknown): unknown {
   const shown = mask(cut(args));
   const size = JSON.stringify(shown)?.length ?? 0;
   return size <= MOST ? shown : { cut: `${size} characters` };
+}
+
+/** Arguments as a person is asked about them: all of them, one beside the other. */
+export function wholeInput(args: unknown): ShownContent {
+  return textContent(wholeFenced(JSON.stringify(maskWords(args), null, 2)));
 }
 
 function cut(value: unknown): unknown {

@@ -1,10 +1,13 @@
 import type { Log } from "../../base/log.ts";
 import { TrunklineError } from "../../base/errors.ts";
+import { maskWords } from "../../base/mask-words.ts";
 import { Stopper } from "../../base/stop.ts";
 import { suggest } from "../../base/suggest.ts";
+import { visibleLine } from "../../base/visible.ts";
 import { ACP } from "../../rpc/codes.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import type { Turn } from "../../session/agent.ts";
+import type { PermissionOption } from "../../session/permission.ts";
 import type { ActsAs } from "../agent-identity.ts";
 import type { TurnFiles } from "../files/turn-files.ts";
 import { hideSecrets } from "../hide-secrets.ts";
@@ -22,7 +25,7 @@ import {
   type ToolAnswer,
   type ToolWork,
 } from "./agent-tool.ts";
-import { shownInput } from "./shown-input.ts";
+import { shownInput, wholeInput } from "./shown-input.ts";
 import { Countdown } from "./countdown.ts";
 
 export interface ToolRunnerOptions {
@@ -50,11 +53,17 @@ export interface ToolCall {
 
 type Shown = Readonly<Record<string, unknown>> & { readonly content?: readonly ShownContent[] };
 
-const OPTIONS = [
-  { optionId: "allow", name: "Allow", kind: "allow_once" },
-  { optionId: "always", name: "Always allow", kind: "allow_always" },
-  { optionId: "reject", name: "Reject", kind: "reject_once" },
-] as const;
+/** What a person can answer. An "always" says what it stands for, and where. */
+function optionsFor({ subject, covers = subject }: Consent, folder: string): PermissionOption[] {
+  const always = `Always allow in ${visibleLine(folder)}: ${visibleLine(covers ?? "")}`;
+  return [
+    { optionId: "allow", name: "Allow", kind: "allow_once" },
+    ...(subject === undefined
+      ? []
+      : [{ optionId: "always", name: always, kind: "allow_always" } as const]),
+    { optionId: "reject", name: "Reject", kind: "reject_once" },
+  ];
+}
 
 /** Calls tools on a turn's behalf: with consent, within limits, and before the person's eyes. */
 export class ToolRunner {
@@ -84,7 +93,7 @@ export class ToolRunner {
     await speaker.update({
       sessionUpdate: "tool_call",
       toolCallId: call.id,
-      title: short(tool?.title(args) ?? call.name),
+      title: short(oneLine(tool?.title(args) ?? call.name)),
       name: call.name,
       kind: tool?.kind ?? "other",
       status: "pending",
@@ -157,19 +166,22 @@ export class ToolRunner {
   }
 
   async #ask(tool: AgentTool, call: ToolCall, consent: Consent, stop: Stopper): Promise<void> {
-    const { turn } = this.#options;
-    const { subject, title, content, locations } = consent;
+    const { turn, files } = this.#options;
+    const { subject, title, content = [wholeInput(call.args)], locations } = consent;
+    const isDiff = content.some(({ type }) => type === "diff");
     const toolCall = {
       toolCallId: call.id,
-      title: short(title ?? tool.title(asArguments(call.args))),
+      title: oneLine(title ?? tool.title(asArguments(call.args))),
       kind: tool.kind,
       status: "pending",
-      rawInput: shownInput(call.args),
-      content: content ?? [],
+      // A diff says the same, and more.
+      ...(isDiff ? {} : { rawInput: maskWords(call.args) }),
+      content,
       locations: locations ?? [],
     };
-    if (content !== undefined) await this.#update(call, { content, locations: locations ?? [] });
-    const asked = turn.requestPermission({ toolCall, options: OPTIONS, subject });
+    const options = optionsFor(consent, files.places.cwd);
+    const always = subject === undefined ? {} : { subject };
+    const asked = turn.requestPermission({ toolCall, options, ...always });
     const outcome = await untilStopped(stop, asked);
     if (outcome.outcome === "selected" && outcome.kind.startsWith("allow")) return;
     throw new Refused(
@@ -229,10 +241,16 @@ function failureText(error: unknown, name: string, log: Log): string {
   return `'${name}' failed because of a fault in it: ${(error as Error).message}`;
 }
 
-function short(title: string): string {
-  const line = title.replaceAll(/\s*\n\s*/g, " ⏎ ");
-  return line.length > 300 ? `${line.slice(0, 300)}…` : line;
+function oneLine(title: string): string {
+  return title.replaceAll(/\s*\n\s*/g, " ⏎ ");
 }
+
+/** For what is only told: whoever is asked sees the whole title. */
+function short(title: string): string {
+  return title.length > MOST_TITLE ? `${title.slice(0, MOST_TITLE)}…` : title;
+}
+
+const MOST_TITLE = 300;
 
 const MOST_SHOWN = 16_000;
 

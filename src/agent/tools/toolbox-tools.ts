@@ -1,5 +1,7 @@
 import type { Principal } from "../../base/principal.ts";
+import type { Project } from "../../tool/project.ts";
 import {
+  type Caller,
   CannotAsk,
   type Question,
   type Tool,
@@ -7,12 +9,25 @@ import {
   type ToolResult,
 } from "../../tool/tool.ts";
 import type { Toolbox } from "../../tool/toolbox.ts";
-import { type AgentTool, Refused, type ToolAnswer, type ToolWork } from "./agent-tool.ts";
+import {
+  type AgentTool,
+  Refused,
+  textContent,
+  type ToolAnswer,
+  type ToolWork,
+} from "./agent-tool.ts";
 
 /** What providers take as a tool's name. */
 const LONGEST_NAME = 64;
 /** Some take no more tools. */
 const MOST_TOOLS = 128;
+
+export interface ToolboxPlace {
+  readonly principal: Principal;
+  readonly project: Project;
+  /** The session brought its servers along: one of them may have the name of a configured one. */
+  readonly isBrought: boolean;
+}
 
 /**
  * Adds every tool of a toolbox that a principal may call, under a name that models can say. Those
@@ -21,15 +36,20 @@ const MOST_TOOLS = 128;
 export function addToolbox(
   tools: Map<string, AgentTool>,
   toolbox: Toolbox,
-  principal: Principal,
+  { principal, project, isBrought }: ToolboxPlace,
 ): string[] {
   const left: string[] = [];
-  for (const tool of toolbox.list(principal)) {
+  const caller = callerFor(principal, "");
+  for (const tool of toolbox.listFor({ caller, project })) {
     const name = freeName(tools, tool.definition.name);
     if (tools.size >= MOST_TOOLS) left.push(tool.definition.name);
-    else tools.set(name, adapt(tool, name, toolbox));
+    else tools.set(name, adapt(tool, name, toolbox, isBrought));
   }
   return left;
+}
+
+function callerFor(principal: Principal, client: string): Caller {
+  return { door: "agent", name: "built-in agent", principal, client };
 }
 
 function freeName(tools: ReadonlyMap<string, AgentTool>, wanted: string): string {
@@ -41,9 +61,15 @@ function freeName(tools: ReadonlyMap<string, AgentTool>, wanted: string): string
   }
 }
 
-function adapt({ definition, source }: Tool, name: string, toolbox: Toolbox): AgentTool {
-  const { annotations = {}, description = "", title, inputSchema } = definition;
+function adapt(tool: Tool, name: string, toolbox: Toolbox, isBrought: boolean): AgentTool {
+  const { annotations = {}, description = "", title, inputSchema } = tool.definition;
+  const { source, bringer } = tool;
+  const called = tool.definition.name;
+  const owner = source?.server ?? bringer;
   const isHarmless = annotations.readOnlyHint === true;
+  const of = owner === undefined ? "" : ` of ${isBrought ? "the session's server " : ""}'${owner}'`;
+  // By the name that its server gives it: the one here may come to be another's.
+  const there = source === undefined ? called : `${source.server}/${source.name}`;
   return {
     name,
     description: description.slice(0, 4_000),
@@ -51,11 +77,21 @@ function adapt({ definition, source }: Tool, name: string, toolbox: Toolbox): Ag
     kind: isHarmless ? "read" : "other",
     need: isHarmless ? "nothing" : "run",
     timeout: 600_000,
-    title: () => (source === undefined ? "" : `${source.server}: `) + (title ?? definition.name),
+    title: () => (owner === undefined ? "" : `${owner}: `) + (title ?? called),
     async call(args, work) {
-      if (!isHarmless) await work.allow({ subject: `call ${definition.name}` });
       const context = contextOf(work);
-      return answerOf(await toolbox.call(definition.name, args, context));
+      // That it only reads is its own word; a policy that asks shows it to the person itself.
+      const isFree =
+        toolbox.asks(tool, args, context) ||
+        (isHarmless && (await toolbox.isTrusted(tool, args, context)));
+      if (!isFree) {
+        await work.allow({
+          subject: `call ${isBrought ? "session server " : ""}${there}`,
+          covers: `every call of '${called}'${of}, whatever its arguments`,
+          title: `Call '${called}'${of}${title === undefined ? "" : ` (${title})`}`,
+        });
+      }
+      return answerOf(await toolbox.call(called, args, context));
     },
   };
 }
@@ -63,7 +99,7 @@ function adapt({ definition, source }: Tool, name: string, toolbox: Toolbox): Ag
 function contextOf(work: ToolWork): ToolContext {
   const { stop, client, log, sessionId, principal } = work;
   return {
-    caller: { door: "agent", name: "built-in agent", principal, client: sessionId },
+    caller: callerFor(principal, sessionId),
     session: sessionId,
     folder: work.files.places.cwd,
     stop,
@@ -85,7 +121,8 @@ async function ask(work: ToolWork, question: Question): Promise<unknown> {
   if (!isYesOrNo(params)) throw new CannotAsk(question);
   const message = String(params.message);
   try {
-    await work.allow({ subject: message, title: message });
+    // Nothing to remember: the same words may be asked about something else the next time.
+    await work.allow({ title: message, content: [textContent(message)] });
     return { action: "accept", content: {} };
   } catch (error) {
     if (error instanceof Refused) return { action: "decline" };

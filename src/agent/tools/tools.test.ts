@@ -4,48 +4,8 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { Offer } from "../../tool/offer.ts";
-import { AgentRig, type AgentRigOptions } from "../../../test/agent/agent-rig.ts";
-import { FakeLlm, type ScriptedCall } from "../../../test/agent/fake-llm.ts";
-import { ALLOW, type SampleTurn, type SampleTurnOptions } from "../../../test/agent/sample-turn.ts";
-
-interface Called {
-  readonly turn: SampleTurn;
-  /** What the model was answered. */
-  readonly answers: string[];
-  /** The code of each failure that has one. */
-  readonly codes: (number | undefined)[];
-}
-
-/** Has tools called in one go, in a workspace that `prepare` fills. */
-async function call(
-  calls: readonly ScriptedCall[],
-  options: AgentRigOptions & {
-    readonly prepare?: (rig: AgentRig) => void;
-    readonly turn?: Partial<SampleTurnOptions>;
-    readonly check?: (rig: AgentRig, called: Called) => void | Promise<void>;
-  } = {},
-): Promise<Called> {
-  const { prepare, turn: turnOptions, check, ...parts } = options;
-  await using llm = await FakeLlm.start([{ toolCalls: calls }, { content: "Done." }]);
-  await using rig = new AgentRig({ llm, ...parts });
-  prepare?.(rig);
-  const { turn } = await rig.turn({ prompt: "go", ...turnOptions });
-  const messages = llm.requests[1]?.messages ?? [];
-  const answers = messages
-    .filter(({ role }) => role === "tool")
-    .map(({ content }) => String(content));
-  const codes = turn.ofKind("tool_call").map(({ toolCallId }) => {
-    const last = turn.updates.findLast((update) => update.toolCallId === toolCallId);
-    return (last?.rawOutput as { error?: { code?: number } } | undefined)?.error?.code;
-  });
-  const called = { turn, answers, codes };
-  await check?.(rig, called);
-  return called;
-}
-
-const read = (path: string, more: object = {}): ScriptedCall => {
-  return { name: "read_file", arguments: { path, ...more } };
-};
+import { call, read } from "../../../test/agent/call-tools.ts";
+import { ALLOW } from "../../../test/agent/sample-turn.ts";
 
 describe("files that cannot be read", () => {
   it("are refused with the codes of the specification", async () => {

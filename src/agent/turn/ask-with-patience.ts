@@ -7,6 +7,7 @@ import { TRUNKLINE } from "../../rpc/codes.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import { askModel, type ModelAnswer, type ModelQuestion } from "./ask-model.ts";
 import { type ModelFailure, modelFailure } from "./model-failure.ts";
+import { Refusal } from "./refusal.ts";
 
 /** How hard a model that fails is tried again. */
 export interface Patience {
@@ -37,8 +38,8 @@ export interface PatientQuestion extends ModelQuestion {
 }
 
 /**
- * Asks a model, again where a failure may pass, and says so each time. Throws `Overflow`, or an error
- * that says what became of it all.
+ * Asks a model, again where a failure may pass, and says so each time. Throws `Overflow`, `Refusal`,
+ * or an error that says what became of it all.
  */
 export async function askWithPatience(question: PatientQuestion): Promise<ModelAnswer> {
   const { stop, speaker, patience, name, log } = question;
@@ -82,6 +83,7 @@ function givenUp(name: string, failure: ModelFailure, attempts: number): Error {
     const data = retryAfter === undefined ? undefined : { retryAfterMs: Math.ceil(retryAfter) };
     return RpcError.of(TRUNKLINE.rateLimited, `${name} ${says}. Try again ${when}. ${kept}`, data);
   }
+  if (kind === "final") return new Refusal("unavailable", `${name} ${says}. ${kept}`);
   const often = attempts > 1 ? `, ${attempts} times` : "";
   return new TrunklineError("unavailable", `${name} ${says}${often}. ${kept}`);
 }

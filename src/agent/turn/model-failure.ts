@@ -11,6 +11,7 @@ export interface ModelFailure {
 }
 
 interface ProviderError {
+  readonly name?: string;
   readonly statusCode?: number;
   readonly responseHeaders?: Readonly<Record<string, string>>;
   readonly responseBody?: string;
@@ -22,6 +23,8 @@ interface ProviderError {
 
 const OVERFLOW =
   /context.{0,20}(?:length|window|size)|prompt is too long|too many tokens|maximum.{0,20}tokens|exceeds?.{0,30}(?:tokens|context)|input is too long/i;
+/** What servers say that have no eyes; some with a status that sounds as if it would pass. */
+const BLIND = /\b(?:images?|vision|multi-?modal|mmproj)\b/i;
 const QUOTA = /insufficient_quota|credit balance|billing|quota.{0,20}exceeded for/i;
 
 /** Understands what a provider, a library or the network made of a failure. */
@@ -37,7 +40,7 @@ export function modelFailure(thrown: unknown): ModelFailure {
   if (statusCode === 413 || (statusCode < 500 && OVERFLOW.test(said))) {
     return { kind: "overflow", says };
   }
-  if (statusCode === 402 || QUOTA.test(said)) return { kind: "final", says };
+  if (statusCode === 402 || QUOTA.test(said) || BLIND.test(said)) return { kind: "final", says };
   if (statusCode === 429) return { kind: "rate", says, ...wait };
   const isPassing = statusCode >= 500 || statusCode === 408 || statusCode === 409;
   // A stream that breaks off after its start still has the status that it began with.
@@ -47,6 +50,10 @@ export function modelFailure(thrown: unknown): ModelFailure {
 function withoutStatus(thrown: unknown, error: ProviderError, said: string): ModelFailure {
   if (thrown instanceof TrunklineError) return { kind: "passing", says: said };
   if (OVERFLOW.test(said)) return { kind: "overflow", says: `said: ${said}` };
+  // A library that knows the provider refuses in its place.
+  if (BLIND.test(said) || /unsupported/i.test(error.name ?? "")) {
+    return { kind: "final", says: `cannot be told that: ${said}` };
+  }
   const code = codeOf(error);
   if (code === "ECONNREFUSED" || code === "ENOTFOUND") {
     return {

@@ -1,6 +1,5 @@
 import type { ModelMessage } from "ai";
 
-import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import type { StopReason, Turn, TurnEnd } from "../../session/agent.ts";
 import type { ModelEntry } from "../models/models.ts";
@@ -11,8 +10,10 @@ import { askWithPatience, Overflow, type Patience } from "./ask-with-patience.ts
 import { compact } from "./compact.ts";
 import type { Conversation } from "./conversation.ts";
 import { promptMessage } from "./prompt-message.ts";
+import { Refusal } from "./refusal.ts";
 import { Repetition } from "./repetition.ts";
 import { type Speaker, SUMMARY } from "./speaker.ts";
+import { withoutImages } from "./without-images.ts";
 
 export interface TurnOptions {
   readonly turn: Turn;
@@ -76,8 +77,44 @@ export class TurnRun {
     return "max_turn_requests";
   }
 
-  /** Asks the model; shortens the conversation first when it is nearly full, or turns out to be. */
+  /** Asks the model; without the images, where it answers to nothing else. */
   async #ask(): Promise<ModelAnswer> {
+    try {
+      return await this.#askFitting();
+    } catch (error) {
+      if (!(error instanceof Refusal) || this.#options.turn.stop.signal.aborted) throw error;
+      return await this.#askBlind(error);
+    }
+  }
+
+  /**
+   * An image that a model refuses would have it refuse all that is said after it. Those that came
+   * last are left out first; where no image is to blame, all of them stay.
+   */
+  async #askBlind(refusal: Error): Promise<ModelAnswer> {
+    const { conversation, model, speaker } = this.#options;
+    const { messages } = conversation;
+    const note = `(Here was an image, which ${model.id} does not take.)`;
+    const newest = messages.findLastIndex(({ role }) => role === "assistant") + 1;
+    for (const from of newest === 0 ? [0] : [newest, 0]) {
+      const bare = withoutImages(messages, from, note);
+      if (bare === undefined) continue;
+      conversation.replace(bare);
+      try {
+        const answer = await this.#askOnce();
+        const says = `${model.id} did not take an image, so it answers without it`;
+        await speaker.notice("warning", says, refusal.message);
+        return answer;
+      } catch (error) {
+        conversation.replace(messages);
+        if (!(error instanceof Refusal || error instanceof Overflow)) throw error;
+      }
+    }
+    throw refusal;
+  }
+
+  /** Shortens the conversation first when it is nearly full, or turns out to be. */
+  async #askFitting(): Promise<ModelAnswer> {
     const { conversation, model } = this.#options;
     const isFull = conversation.size > model.contextWindow * FULL;
     if (isFull && conversation.messages.length > FEWEST) await this.#compact();
@@ -183,9 +220,9 @@ export class TurnRun {
   }
 }
 
-function tooLong(model: string, { message }: Overflow): TrunklineError {
+function tooLong(model: string, { message }: Overflow): Refusal {
   const says = `What was said is too long for ${model}, also shortened: it ${message}`;
-  return new TrunklineError("limit", `${says}. Begin a new session, or choose another model`);
+  return new Refusal("limit", `${says}. Begin a new session, or choose another model`);
 }
 
 function stopReasonOf(finish: string): StopReason {

@@ -1,3 +1,4 @@
+import { visible } from "../../base/visible.ts";
 import type { SessionUpdate, Turn } from "../../session/agent.ts";
 
 type Severity = "info" | "warning" | "error";
@@ -38,8 +39,8 @@ export class Speaker {
   /** A word about the work itself: as a notice where the client shows such, else in the text. */
   async notice(severity: Severity, title: string, description?: string): Promise<void> {
     if (this.#turn.client.notices) {
-      const more = description === undefined ? {} : { description };
-      await this.update({ sessionUpdate: "notice", severity, title, ...more });
+      const more = description === undefined ? {} : { description: visible(description) };
+      await this.update({ sessionUpdate: "notice", severity, title: visible(title), ...more });
       return;
     }
     await this.aside(description === undefined ? title : `${title}: ${description}`);
@@ -49,7 +50,10 @@ export class Speaker {
   async aside(text: string, meta: Readonly<Record<string, unknown>> = {}): Promise<void> {
     const start = this.#isMidLine ? "\n\n" : "";
     this.#isMidLine = false;
-    await this.#chunks("agent_message_chunk", `${start}_${text}_\n\n`, { [ASIDE]: true, ...meta });
+    await this.#chunks("agent_message_chunk", `${start}_${visible(text)}_\n\n`, {
+      [ASIDE]: true,
+      ...meta,
+    });
   }
 
   async usage(used: number, size: number): Promise<void> {

@@ -17,8 +17,9 @@ export const tools: Command = {
       name: "list",
       summary: "List the tools that are offered, and those that are held",
       description:
-        "A tool of another server is held when it is not what it was when it was approved. It is " +
-        "not offered until you have looked at it with `trunkline tools diff` and approved it.",
+        "A tool of another server is held when it is not what it was when it was approved, or when " +
+        "its name looks like that of another tool. It is not offered until you have looked at it " +
+        "with `trunkline tools diff` and approved it. One that your policy denies is marked.",
       options: { json },
       examples: [
         {
@@ -59,7 +60,7 @@ export const tools: Command = {
     },
     {
       name: "diff",
-      summary: "Show how held tools differ from what was approved",
+      summary: "Show held tools, and how they differ from what was approved",
       args: [
         {
           name: "NAME",
@@ -73,10 +74,11 @@ export const tools: Command = {
     },
     {
       name: "approve",
-      summary: "Let held tools through as they are now",
+      summary: "Let held tools through, and believe tools, as they are now",
       description:
         "Look at them first with `trunkline tools diff`. Servers that are running offer them within " +
-        "a second.",
+        "a second. What you approve is also believed: the built-in agent calls a tool that says it " +
+        "only reads without asking you, until the tool changes.",
       args: [
         {
           name: "NAME",
@@ -85,9 +87,14 @@ export const tools: Command = {
           variadic: true,
         },
       ],
-      options: { all: { type: "boolean", describe: "Everything that is held" }, json },
+      options: {
+        all: { type: "boolean", describe: "Everything that is held" },
+        server: { type: "string", value: "SERVER", describe: "All tools of this server" },
+        json,
+      },
       examples: [
         { run: "trunkline tools approve --all", explains: "Having looked at all of them." },
+        { run: "trunkline tools approve --server notes", explains: "Trust one server's tools." },
       ],
       load: async () => ({ run: (await import("../tools-approval.ts")).approve }),
     },

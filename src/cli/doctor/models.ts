@@ -25,6 +25,9 @@ export async function checkModels(
   } else if (models.length === 1) {
     const says = "no language model: the agent does what its slash commands say";
     findings.push({ state: "ok", what, says });
+  } else if (first === "offline" && models.some(({ isFound }) => isFound)) {
+    const says = "there are some on this machine, and none is chosen";
+    findings.push({ state: "ok", what, says, next: "Choose one with `models.default`." });
   } else findings.push({ state: "ok", what, says: `sessions begin with ${first}` });
   return findings;
 }

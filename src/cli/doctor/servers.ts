@@ -1,6 +1,6 @@
 import { openTools } from "../../gateway/open-tools.ts";
 import type { Invocation } from "../command.ts";
-import { printable } from "../printable.ts";
+import { visibleLine } from "../../base/visible.ts";
 import { quietHouse } from "../quiet-house.ts";
 import type { Finding } from "./finding.ts";
 
@@ -14,10 +14,10 @@ export async function checkServers(invocation: Invocation): Promise<Finding[]> {
   await using opened = await openTools(house);
   await opened.known();
   const findings = opened.status().map(({ name, state, lastError }): Finding => {
-    const what = `MCP server '${printable(name)}'`;
+    const what = `MCP server '${visibleLine(name)}'`;
     if (lastError === undefined) return { state: "ok", what, says: state };
     const next = "Run its command by hand to see why, or take it out of `mcpServers`.";
-    return { state: "fail", what, says: `${state}: ${printable(lastError)}`, next };
+    return { state: "fail", what, says: `${state}: ${lastError}`, next };
   });
   const held = opened.offer.tools.held().length;
   if (held === 0) return findings;

@@ -378,6 +378,8 @@ export interface ToolPolicy {
 export interface ToolRule {
   /** Name of the tool; `*` stands for any text. */
   readonly tool: string;
+  /** Name of the MCP server that the tool is from, in `mcpServers`; `*` stands for any text. */
+  readonly server?: string;
   /** Who calls: the name that a program gives itself, or its door; `*` stands for any text. */
   readonly caller?: string;
   /**
@@ -1710,19 +1712,25 @@ export const checkToolRule: Check = (value) => {
   for (const key in value) {
     switch (key) {
       case "tool":
+      case "server":
       case "caller":
       case "project":
       case "arguments":
       case "decision":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["tool", "caller", "project", "arguments", "decision"]) };
+        return { path: [key], says: unknownKey(key, ["tool", "server", "caller", "project", "arguments", "decision"]) };
     }
   }
   const tool: unknown = value.tool;
   if (tool === undefined) return { path: ["tool"], says: "is missing" };
   if (typeof tool !== "string") return { path: ["tool"], says: "must be a string" };
   if (tool === "") return { path: ["tool"], says: "must not be empty" };
+  const server: unknown = value.server;
+  if (server !== undefined) {
+    if (typeof server !== "string") return { path: ["server"], says: "must be a string" };
+    if (server === "") return { path: ["server"], says: "must not be empty" };
+  }
   const caller: unknown = value.caller;
   if (caller !== undefined) {
     if (typeof caller !== "string") return { path: ["caller"], says: "must be a string" };

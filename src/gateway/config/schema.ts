@@ -365,6 +365,12 @@ export const schemas = {
         minLength: 1,
         description: "Name of the tool; `*` stands for any text.",
       },
+      server: {
+        type: "string",
+        minLength: 1,
+        description:
+          "Name of the MCP server that the tool is from, in `mcpServers`; `*` stands for any text.",
+      },
       caller: {
         type: "string",
         minLength: 1,

@@ -36,6 +36,8 @@ interface ServeOptions {
   readonly isPatient?: boolean;
   /** The method whose limits hold for it, too. */
   readonly limitedAs?: string;
+  /** It answers itself when it is cancelled. */
+  readonly answersCancelled?: boolean;
 }
 
 export type Handle<P> = (params: P, call: Call<AcpConnection>) => unknown;
@@ -107,7 +109,7 @@ export class AcpDoor {
   serve<P, R>(
     method: Method<P, R>,
     handle: Handle<P>,
-    { isPatient = false, limitedAs = method.name }: ServeOptions = {},
+    { isPatient = false, limitedAs = method.name, answersCancelled = false }: ServeOptions = {},
   ): Route<AcpConnection> {
     const guarded: Handle<P> = async (params, call) => {
       const { codec } = call.state;
@@ -120,7 +122,8 @@ export class AcpDoor {
     };
     const limits = routeLimits(limitedAs, this.options.limits);
     const { timeout: _, ...untimed } = limits;
-    return route(method, guarded as Handle<unknown>, isPatient ? untimed : limits);
+    const own = { ...(isPatient ? untimed : limits), answersCancelled };
+    return route(method, guarded as Handle<unknown>, own);
   }
 }
 

@@ -25,34 +25,46 @@ export function servePrompts(door: AcpDoor): Route<AcpConnection>[] {
         const meta = params._meta ?? undefined;
         const whileRunning = wishOf(meta) ?? (client.isEchoed ? "queue" : undefined);
         const taken = Promise.withResolvers<unknown>();
+        const withdrawn = Promise.withResolvers<never>();
+        withdrawn.promise.catch(() => {});
         let isWanted = true;
-        let isBegun = false;
-        const end = session.prompt({
-          prompt,
-          client,
-          meta,
-          whileRunning,
-          inserted: (messageId, isBeginning) => {
-            isBegun = isBeginning;
-            taken.resolve({ messageId });
-          },
-          isWanted: () => isWanted,
-        });
+        let hasTurn = false;
+        let isInserted = false;
         const stopped = (reason: Error): void => {
           // The client gave it up. A connection that is lost calls nothing off.
           if (!(reason instanceof TrunklineError) || reason.code !== "cancelled") return;
           isWanted = false;
           // One that waits for a turn, or only joins it, does not end it.
-          if (isBegun) session.cancel();
+          if (!hasTurn) withdrawn.reject(RpcError.of(ACP.cancelled));
+          else if (isInserted) session.cancel();
         };
         call.add({ stopped });
-        if (!client.isEchoed) return end;
+        if (!isWanted) throw RpcError.of(ACP.cancelled);
+        const end = session.prompt({
+          prompt,
+          client,
+          meta,
+          whileRunning,
+          begun: () => (hasTurn = true),
+          inserted: (messageId) => {
+            isInserted = true;
+            taken.resolve({ messageId });
+          },
+          isWanted: () => isWanted,
+        });
         // Once it is taken, what becomes of it is told by what is shown.
         end.then(() => taken.reject(RpcError.of(ACP.cancelled)), taken.reject);
-        return taken.promise;
+        taken.promise.catch(() => {});
+        const answer = await Promise.race([
+          client.isEchoed ? taken.promise : end,
+          withdrawn.promise,
+        ]);
+        // Only now: whoever cancels a prompt sends the next one when it has its answer.
+        if (!isWanted) throw RpcError.of(ACP.cancelled);
+        return answer;
       },
       // The session counts the time without progress, which goes on when the connection does not.
-      { isPatient: true },
+      { isPatient: true, answersCancelled: true },
     ),
     door.serve(METHODS.steer, steer(door), { limitedAs: METHODS.prompt.name }),
     door.serve(METHODS.cancel, ({ sessionId }, { state }) => {

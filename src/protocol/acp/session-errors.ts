@@ -1,3 +1,4 @@
+import { visible } from "../../base/visible.ts";
 import { ACP, type Code } from "../../rpc/codes.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import { SessionError, type SessionProblem } from "../../session/session-error.ts";
@@ -22,7 +23,7 @@ const CODE_OF: Readonly<Record<SessionProblem, Code>> = {
 export function toWire(error: unknown): unknown {
   if (!(error instanceof SessionError)) return error;
   const { code, message } = CODE_OF[error.problem];
-  return new RpcError(code, message, { ...error.data, details: error.message });
+  return new RpcError(code, message, { ...error.data, details: visible(error.message) });
 }
 
 /** The way back: what another agent or client answered, as a failure of ours. */

@@ -11,7 +11,7 @@ import { type Route, route, routes } from "../../rpc/route.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import { FAULT_META } from "../../tool/fault-meta.ts";
 import type { Offer } from "../../tool/offer.ts";
-import { CannotAsk, ToolFault, type ToolResult } from "../../tool/tool.ts";
+import { type Caller, CannotAsk, ToolFault, type ToolResult } from "../../tool/tool.ts";
 import { jugglerDialect } from "./dialect.ts";
 import { executeAction, type ExecuteActionResult, initialize, type ServerInfo } from "./methods.ts";
 import { outputText } from "./output-text.ts";
@@ -47,20 +47,23 @@ export function jugglerRoutes<S>(options: JugglerOptions): Route<S>[] {
   const { info = { name: "Trunkline", version: VERSION, description: DESCRIPTION } } = options;
   let name = "unknown";
   const client = `juggler-${process.pid}-${++opened}`;
+  const callerNamed = (given: string): Caller => {
+    return { door: "juggler", name: given, principal: OWNER, client };
+  };
   return [
     route(initialize, async ({ clientInfo }) => {
       const words = [clientInfo?.name ?? "", clientInfo?.version ?? ""];
       name = words.filter((word) => word !== "").join(" ") || "unknown";
       const offer = await options.offer();
       await offer.known();
-      return { serverInfo: info, tools: offer.tools.list().map(({ definition }) => definition) };
+      const tools = offer.tools.listFor({ caller: callerNamed(name) });
+      return { serverInfo: info, tools: tools.map(({ definition }) => definition) };
     }),
     route(
       executeAction,
       async (params, call: Call<S>) => {
-        const caller = { door: "juggler", name, principal: OWNER, client };
         const folder = folderOf(params, options.folder);
-        const context = new JugglerToolContext(caller, call, folder);
+        const context = new JugglerToolContext(callerNamed(name), call, folder);
         return await execute(params, context, await options.offer());
       },
       { lanes: new Lanes(), key: laneOf },

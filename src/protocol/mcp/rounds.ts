@@ -13,12 +13,11 @@ interface Open {
 }
 
 /**
- * Work that may stop to ask and goes on when it is answered, however many requests that takes. A
- * question whose answer came before it was asked does not stop anything.
+ * Work that may stop to ask and goes on when it is answered, however many requests that takes. Only
+ * a question that is open can be answered: what comes before it is asked, nobody was asked.
  */
 export class Rounds<T> {
   readonly #open = new Map<string, Open>();
-  readonly #given = new Map<string, unknown>();
   readonly #work: Promise<T>;
   readonly #begun = Promise.withResolvers<void>();
   /** What the work came to, where it did not have to wait for anything. */
@@ -26,11 +25,7 @@ export class Rounds<T> {
   #lastKey = 0;
   #asked: (() => void) | undefined;
 
-  constructor(
-    work: (ask: (question: Question) => Promise<unknown>) => T | Promise<T>,
-    given: JsonObject = {},
-  ) {
-    this.give(given);
+  constructor(work: (ask: (question: Question) => Promise<unknown>) => T | Promise<T>) {
     const result = work((question) => this.#ask(question));
     this.atOnce = result instanceof Promise ? undefined : { result };
     this.#work = Promise.resolve(result);
@@ -48,17 +43,13 @@ export class Rounds<T> {
     return new Map(Array.from(this.#open, ([key, { question }]) => [key, question]));
   }
 
-  /** Answers questions by their keys. Only objects are answers; keys nobody asked for are kept. */
+  /** Answers open questions by their keys. Only objects are answers. */
   give(answers: JsonObject): void {
     for (const [key, answer] of Object.entries(answers)) {
       if (!isObject(answer)) continue;
       const open = this.#open.get(key);
-      if (open === undefined) {
-        this.#given.set(key, answer);
-      } else {
-        this.#open.delete(key);
-        open.answer(answer);
-      }
+      this.#open.delete(key);
+      open?.answer(answer);
     }
   }
 
@@ -84,11 +75,6 @@ export class Rounds<T> {
   #ask(question: Question): Promise<unknown> {
     const key = question.key ?? `input-${++this.#lastKey}`;
     this.#begun.resolve();
-    if (this.#given.has(key)) {
-      const answer = this.#given.get(key);
-      this.#given.delete(key);
-      return Promise.resolve(answer);
-    }
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     this.#open.set(key, { question, answer: resolve, reject });
     this.#asked?.();

@@ -28,7 +28,8 @@ export function serveTools(door: McpDoor): Route<Connection>[] {
       METHODS.listTools,
       ({ client, params, call }) => {
         const list = (): JsonObject => {
-          const { page, next } = pageOf(offer.tools.list(call.state.principal), params.cursor);
+          const context = new McpToolContext(client, call, params);
+          const { page, next } = pageOf(offer.tools.listFor(context), params.cursor);
           return { tools: page.map((tool) => shapeTool(client, describe(tool))), ...next };
         };
         return offer.known()?.then(list) ?? list();

@@ -90,7 +90,8 @@ export class V2Codec implements Codec {
     return {
       sessionId,
       title: typeof title === "string" ? title : "The agent asks for permission",
-      subject: { type: "tool_call", toolCall: toolCallInV2(objectOf(toolCall)) },
+      // Whoever is to allow a change sees all of it.
+      subject: { type: "tool_call", toolCall: toolCallInV2(objectOf(toolCall), Infinity) },
       options,
       ...(_meta === undefined ? {} : { _meta }),
     };

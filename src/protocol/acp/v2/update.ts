@@ -33,11 +33,13 @@ export function updateInV2(update: Update): JsonObject | undefined {
   }
 }
 
-export function toolCallInV2(toolCall: JsonObject): JsonObject {
+/** A patch longer than `longest` is left out of it. */
+export function toolCallInV2(toolCall: JsonObject, longest = LONGEST_PATCH): JsonObject {
   const { content, locations } = toolCall;
+  const contents = listOf(content).map((part) => contentInV2(part, longest));
   return {
     ...toolCall,
-    ...(Array.isArray(content) ? { content: listOf(content).map(contentInV2) } : {}),
+    ...(Array.isArray(content) ? { content: contents } : {}),
     ...(Array.isArray(locations) ? { locations: listOf(locations).map(locationInV2) } : {}),
   };
 }
@@ -47,7 +49,7 @@ function locationInV2({ line, ...location }: JsonObject): JsonObject {
   return typeof line === "number" && line >= 1 ? { ...location, line } : location;
 }
 
-function contentInV2(part: JsonObject): JsonObject {
+function contentInV2(part: JsonObject, longest: number): JsonObject {
   if (part.type !== "diff") return part;
   const { path, oldText, newText, _meta } = part;
   const old = typeof oldText === "string" ? oldText : undefined;
@@ -57,7 +59,7 @@ function contentInV2(part: JsonObject): JsonObject {
   return {
     type: "diff",
     changes: [{ operation: old === undefined ? "add" : "modify", path, fileType: "text" }],
-    ...(text.length > LONGEST_PATCH ? {} : { patch: { format: "git_patch", text } }),
+    ...(text.length > longest ? {} : { patch: { format: "git_patch", text } }),
     ...(_meta === undefined ? {} : { _meta }),
   };
 }

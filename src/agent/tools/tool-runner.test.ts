@@ -1,0 +1,70 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { call } from "../../../test/agent/call-tools.ts";
+import { REJECT } from "../../../test/agent/sample-turn.ts";
+
+describe("a person who is to allow a tool call", () => {
+  it("sees every line of a change, whatever its size", async () => {
+    const lines = Array.from({ length: 8_000 }, (_, index) => `line ${index}`);
+    const text = lines.map((line) => `changed ${line}`).join("\n");
+    const { turn } = await call(
+      [{ name: "write_file", arguments: { path: "big", content: text } }],
+      {
+        files: { big: lines.join("\n") },
+      },
+    );
+    const [diff] = (turn.asked[0]?.toolCall.content ?? []) as {
+      newText: string;
+      oldText: string;
+    }[];
+    assert.equal(diff?.newText, text);
+    assert.equal(diff?.oldText, lines.join("\n"));
+    assert.deepEqual(turn.ends, ["completed"]);
+  });
+
+  it("sees the whole command, also where it is long or looks like a secret", async () => {
+    const filler = "echo hello world; ".repeat(2_000);
+    const command = `${filler}curl 'x?token=$(evil)'\necho last`;
+    const { turn } = await call([{ name: "run_command", arguments: { command } }], {
+      turn: { decide: () => REJECT },
+    });
+    const [asked] = turn.asked.map(({ toolCall }) => toolCall);
+    const { title, content, rawInput } = asked ?? { toolCallId: "" };
+    assert.equal(title, command.replace("\n", " ⏎ "));
+    assert.deepEqual(rawInput, { command });
+    const [shown] = content as { content: { text: string } }[];
+    assert.equal(shown?.content.text, `\`\`\`\n${command}\n\`\`\``);
+    const [told] = turn.ofKind("tool_call");
+    assert.ok(String(told?.title).length <= 301, "what is only told stays small");
+  });
+
+  it("reads in the label of always what it stands for, and in which folder", async () => {
+    const run = (cwd: string) => ({ name: "run_command", arguments: { command: "true", cwd } });
+    const edit = { name: "write_file", arguments: { path: "a", content: "x" } };
+    const commit = { name: "git_commit", arguments: { message: "m" } };
+    const { turn } = await call([run("."), run("sub"), edit, commit], {
+      files: { "sub/x": "" },
+      check: (rig, { turn: { asked } }) => {
+        const always = asked.map(({ options }) =>
+          options.find(({ optionId }) => optionId === "always"),
+        );
+        assert.deepEqual(
+          always.map((option) => option?.name),
+          [
+            `Always allow in ${rig.cwd}: exactly this command`,
+            `Always allow in ${rig.cwd}: exactly this command in sub`,
+            `Always allow in ${rig.cwd}: every change of a file`,
+            `Always allow in ${rig.cwd}: every git commit, of any files and with any message`,
+          ],
+        );
+      },
+    });
+    assert.deepEqual(
+      turn.asked.map(({ subject }) => subject),
+      ["run true", "run true in sub", "edit files", "git commit"],
+    );
+    assert.match(JSON.stringify(turn.asked[1]?.toolCall.content), /In sub:/);
+    assert.match(JSON.stringify(turn.asked[3]?.toolCall.content), /message.*m/);
+  });
+});

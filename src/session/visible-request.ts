@@ -1,0 +1,42 @@
+import { visible } from "../base/visible.ts";
+import type { SessionUpdate } from "./agent.ts";
+import type { PermissionRequest } from "./permission.ts";
+
+/** Names that programs go by; they have to stay what they are. */
+const NAMES: ReadonlySet<string> = new Set(["path", "terminalId", "uri", "data", "mimeType"]);
+
+/**
+ * A question for a person with everything in it to be seen, whichever agent asks it: an override of
+ * direction could show another command, or another change, than the one that is about to be made.
+ */
+export function visibleRequest(request: PermissionRequest): PermissionRequest {
+  const { toolCall, options } = request;
+  const { title, content, rawInput } = toolCall;
+  return {
+    ...request,
+    toolCall: {
+      ...toolCall,
+      ...(title === undefined ? {} : { title: shown(title) }),
+      ...(content === undefined ? {} : { content: shown(content) }),
+      ...(rawInput === undefined ? {} : { rawInput: shown(rawInput) }),
+    },
+    options: options.map((option) => ({ ...option, name: visible(option.name) })),
+  };
+}
+
+/** The same for the title of an update, of a tool call or of the session. */
+export function visibleUpdate(update: SessionUpdate): SessionUpdate {
+  const { title } = update;
+  if (typeof title !== "string") return update;
+  const seen = visible(title);
+  return seen === title ? update : { ...update, title: seen };
+}
+
+function shown(value: unknown): unknown {
+  if (typeof value === "string") return visible(value);
+  if (Array.isArray(value)) return value.map(shown);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [visible(key), NAMES.has(key) ? item : shown(item)]),
+  );
+}
