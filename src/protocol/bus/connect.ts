@@ -1,10 +1,16 @@
 import { TrunklineError } from "../../base/errors.ts";
 import type { Stop, StopListener } from "../../base/stop.ts";
-import { MAX_FRAME } from "../../wire/framing/length-prefixed.ts";
+import { MAX_FRAME, PREFIX } from "../../wire/framing/length-prefixed.ts";
 import type { BidiStream } from "../../wire/quic/connection.ts";
 import { ConnectionError } from "../../wire/quic/connection-error.ts";
 import { answersOn, waited } from "./answer-stream.ts";
-import { bodyOf, decodeResponse, encodeRequest, type RequestInit } from "./codec.ts";
+import {
+  bodyOf,
+  decodeResponse,
+  encodeRequest,
+  REFUSE_LONG_FRAME,
+  type RequestInit,
+} from "./codec.ts";
 import type { PluginResponse } from "./plugin.gen.ts";
 import { Redial, type RedialOptions } from "./redial.ts";
 
@@ -36,7 +42,7 @@ const CANCELLING = 2_000;
 /** Milliseconds that a request which may be asked twice waits for a lost connection. */
 const COMING_BACK = 5_000;
 /** The largest frame and its length. */
-const MOST_BYTES = MAX_FRAME + 4;
+const MOST_BYTES = MAX_FRAME + PREFIX;
 const CANCELLED = 1;
 
 /** The asking side of the bus: a stream for each request, on a connection that comes back. */
@@ -108,7 +114,7 @@ export class BusClient implements AsyncDisposable {
     try {
       // The end goes out with the request: others lose track of a stream whose end comes apart.
       await stream.end(frame);
-      bytes = await stream.readAll(MOST_BYTES);
+      bytes = await stream.readAll(MOST_BYTES, REFUSE_LONG_FRAME);
     } catch (error) {
       throw limit.reason ?? this.#lost(error);
     }

@@ -20,6 +20,13 @@ export interface PeerCertificate {
   readonly certificate: X509Certificate;
 }
 
+/** Looks at how a stream begins, and says why the rest of it is not worth waiting for, if it is not. */
+export interface Refuse {
+  /** Bytes that it wants to see. */
+  readonly length: number;
+  problem(begin: Buffer): string | undefined;
+}
+
 /**
  * One exchange: a request goes one way and its end is said, an answer comes back and its end is
  * said. Both directions are bytes; what frames they hold is the business of the layer above.
@@ -30,7 +37,7 @@ export interface BidiStream {
   /** Sends the last bytes and the end in one. Resolves when they are on their way. */
   end(bytes?: Uint8Array): Promise<void>;
   /** All that the other side sends, up to its end. Over the limit, the exchange is broken off. */
-  readAll(limit: number): Promise<Buffer>;
+  readAll(limit: number, refuse?: Refuse): Promise<Buffer>;
   /** What the other side sends, as it comes. It is held while nobody asks for more. */
   chunks(): AsyncGenerator<Buffer, void, void>;
   /** The request is whole: until it is answered, its end may come as late as the peer likes. */
