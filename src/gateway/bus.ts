@@ -72,6 +72,7 @@ export async function openBus(plan: BusPlan, options: OpenBusOptions): Promise<O
     await Orchestrator.open({
       ...plan,
       ...{ offer, log, transport, storage: storage.handlers, limits: { call: callTimeout } },
+      folder: join(data, "bus"),
     }),
   );
   await orchestrator.configure(plan.plugins);
@@ -100,6 +101,7 @@ function pluginsOf({ plugins }: Config["bus"]): PluginSettings[] {
       config: program.config ?? {},
       providesStorage: program.providesStorage ?? [],
       providesAi: program.providesAi ?? [],
+      ...(program.needsTools === undefined ? {} : { needsTools: program.needsTools }),
       dependsOn: program.dependsOn ?? [],
     }));
 }

@@ -2,6 +2,7 @@ import type { Log, LogLevel } from "../base/log.ts";
 import type { Stop } from "../base/stop.ts";
 import type { ToolCall } from "../protocol/bus/tool-shape.ts";
 import { type Caller, CannotAsk, type Question, type ToolContext } from "../tool/tool.ts";
+import { markNested } from "./nested-call.ts";
 import { PROVIDER } from "./plugin-tool.ts";
 
 export interface BusContextOptions {
@@ -9,6 +10,8 @@ export interface BusContextOptions {
   readonly name: string;
   readonly stop: Stop;
   readonly log: Log;
+  /** A plugin calls. */
+  readonly isNested?: boolean;
   readonly piece?: ToolContext["piece"];
 }
 
@@ -21,7 +24,7 @@ export class BusContext implements ToolContext {
   readonly piece?: NonNullable<ToolContext["piece"]>;
   readonly #log: Log;
 
-  constructor(call: ToolCall, { name, stop, log, piece }: BusContextOptions) {
+  constructor(call: ToolCall, { name, stop, log, isNested, piece }: BusContextOptions) {
     this.caller = { door: "bus", name };
     if (call.session !== undefined) this.session = call.session;
     if (piece !== undefined) this.piece = piece;
@@ -31,6 +34,7 @@ export class BusContext implements ToolContext {
       ...(call.provider === undefined ? {} : { [PROVIDER]: call.provider }),
       ...(call.traceParent === undefined ? {} : { traceparent: call.traceParent }),
     };
+    if (isNested === true) markNested(this.meta);
   }
 
   get signal(): AbortSignal {

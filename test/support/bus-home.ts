@@ -14,6 +14,7 @@ export interface PluginEntry {
   readonly env?: Readonly<Record<string, string>>;
   readonly config?: Readonly<Record<string, string>>;
   readonly provides_storage?: readonly string[];
+  readonly needs_tools?: readonly string[];
   readonly depends_on?: readonly string[];
 }
 

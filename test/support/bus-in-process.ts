@@ -85,6 +85,7 @@ function settingsOf(entry: PluginEntry): PluginSettings {
     config: entry.config ?? {},
     providesStorage: entry.provides_storage ?? [],
     providesAi: [],
+    ...(entry.needs_tools === undefined ? {} : { needsTools: entry.needs_tools }),
     dependsOn: entry.depends_on ?? [],
   };
 }

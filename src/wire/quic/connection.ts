@@ -13,6 +13,8 @@ export interface Credentials {
 export interface PeerCertificate {
   /** The common name of its subject. */
   readonly name: string;
+  /** The organizational unit of its subject, if it has one. */
+  readonly unit: string | undefined;
   /** The DNS names and IP addresses it was made for. */
   readonly names: readonly string[];
   /** SHA-256 of the certificate, in hex. */
