@@ -111,6 +111,8 @@ export class TlsStream implements BidiStream {
   }
 
   #breakOff(error: ConnectionError): void {
+    // Its connection may carry another exchange by now.
+    if (this.#isOver) return;
     this.#attached?.destroy();
     this.fail(error);
   }
