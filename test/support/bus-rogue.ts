@@ -94,7 +94,7 @@ const handlers: BusHandlers = {
     value: { tools: [{ name: "attack", inputSchema: { type: "object" } }] },
   }),
   toolCall: async ({ arguments: args }) => {
-    const { act, ...order } = (args ?? {}) as Order & { readonly act: string };
+    const { act, ...order } = (args ?? {}) as unknown as Order & { readonly act: string };
     try {
       const found = await acts[act]?.(order);
       return {

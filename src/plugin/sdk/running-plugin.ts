@@ -50,7 +50,10 @@ export class RunningPlugin implements AsyncDisposable {
         lost: (reason) => log.warn("plugin.orchestrator-lost", { reason: reason.message }),
       }),
     );
-    this.#service = new PluginService({ parts, client: this.#client, log, ended: ended.resolve });
+    this.#service = new PluginService({
+      ...{ parts, client: this.#client, log, ended: ended.resolve },
+      registered: () => this.#registration.known(),
+    });
     this.#registration = new Registration({
       client: this.#client,
       manifest: parts.manifest,
