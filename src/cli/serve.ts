@@ -1,5 +1,5 @@
 import { announceGateway } from "../gateway/announce-gateway.ts";
-import { openBusBeside } from "../gateway/bus.ts";
+import { BusBeside } from "../gateway/bus-beside.ts";
 import { HttpServer } from "../gateway/http-server.ts";
 import { repairIdentities } from "../gateway/identities-repair.ts";
 import { openData } from "../gateway/open-data.ts";
@@ -26,7 +26,9 @@ export async function run(invocation: Invocation<ServeValues>): Promise<number> 
   openData(house.config.data);
   await using _repair = repairIdentities(house);
   await using tools = await openTools(house, { isLasting: true, hasOwnBus: true, isShared: true });
-  await using _bus = await openBusBeside(house, tools.offer);
+  const { config, log, reloading } = house;
+  await using bus = new BusBeside({ config, log, reloading, offer: tools.offer });
+  if (bus.isWanted) await bus.open();
   const noAuth = values["no-auth"] === true;
   const server = await HttpServer.open(house, { offer: tools.offer, noAuth });
   try {

@@ -1,6 +1,8 @@
 import { BusCertificates } from "../plugin/bus-certificates.ts";
 import type { PluginStatus } from "../plugin/plugin.ts";
-import { CONTROL, CONTROL_NAME } from "../plugin/serve-control.ts";
+import { expectOrchestrator } from "../plugin/expect-peer.ts";
+import { CONTROL_NAME } from "../plugin/guests.ts";
+import { CONTROL } from "../plugin/serve-control.ts";
 import { answerOf } from "../protocol/bus/answer.ts";
 import { BusClient } from "../protocol/bus/connect.ts";
 import { fromToolResponse } from "../protocol/bus/tool-result.ts";
@@ -40,7 +42,7 @@ export class BusControl implements AsyncDisposable {
       name,
       dial: async (signal) => {
         const credentials = await certificates.of(CONTROL_NAME);
-        return transport.connect(address, { credentials, signal });
+        return expectOrchestrator(await transport.connect(address, { credentials, signal }));
       },
     });
     try {

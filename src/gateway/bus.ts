@@ -5,7 +5,6 @@ import type { BusTransport, Orchestrator } from "../plugin/orchestrator.ts";
 import type { PluginSettings } from "../plugin/settings.ts";
 import type { Offer } from "../tool/offer.ts";
 import type { Config } from "./config/config.ts";
-import type { House } from "./house.ts";
 
 export const BUS_ADDRESS = "localhost:50100";
 
@@ -31,18 +30,14 @@ export function busPlan({ bus, data }: Pick<Config, "bus" | "data">): BusPlan {
   };
 }
 
-/** Whether a configuration wants a bus beside everything else. */
-export function hasBus({ bus }: Pick<Config, "bus">): boolean {
-  return bus.listen !== undefined || pluginsOf(bus).length > 0;
+/** Whether a configuration names plugins to start. */
+export function hasPlugins({ bus }: Pick<Config, "bus">): boolean {
+  return pluginsOf(bus).length > 0;
 }
 
-/** The bus that a configuration wants beside everything else, its plugins' tools in the offer. */
-export async function openBusBeside(
-  { config, log }: House,
-  offer: Offer,
-): Promise<OpenedBus | undefined> {
-  if (!hasBus(config)) return undefined;
-  return openBus(busPlan(config), { offer, log, data: config.data });
+/** Whether a configuration wants a bus beside everything else. */
+export function hasBus(config: Pick<Config, "bus">): boolean {
+  return config.bus.listen !== undefined || hasPlugins(config);
 }
 
 export interface OpenBusOptions {
@@ -72,12 +67,30 @@ export async function openBus(plan: BusPlan, options: OpenBusOptions): Promise<O
     await Orchestrator.open({
       ...plan,
       ...{ offer, log, transport, storage: storage.handlers, limits: { call: callTimeout } },
+      folder: join(data, "bus"),
     }),
   );
   await orchestrator.configure(plan.plugins);
   offer.waitFor(() => orchestrator.known());
   const open = opening.move();
   return { orchestrator, [Symbol.asyncDispose]: () => open.disposeAsync() };
+}
+
+/** The settings of a bus that hold from its start to its end. */
+const LASTING = ["listen", "certsDir", "clientCertificate", "callTimeout", "workspace"] as const;
+
+/** Applies a changed plan to a bus that was opened with another, as far as that can be done. */
+export async function reconfigure(
+  orchestrator: Orchestrator,
+  plan: BusPlan,
+  opened: BusPlan | undefined,
+  log: Log,
+): Promise<void> {
+  const changed = LASTING.filter((key) => plan[key] !== opened?.[key]);
+  if (changed.length > 0) {
+    log.warn("config.needs-restart", { settings: changed.map((key) => `bus.${key}`) });
+  }
+  await orchestrator.configure(plan.plugins);
 }
 
 /** Over QUIC, or TLS where the address says so. */
@@ -100,6 +113,7 @@ function pluginsOf({ plugins }: Config["bus"]): PluginSettings[] {
       config: program.config ?? {},
       providesStorage: program.providesStorage ?? [],
       providesAi: program.providesAi ?? [],
+      ...(program.needsTools === undefined ? {} : { needsTools: program.needsTools }),
       dependsOn: program.dependsOn ?? [],
     }));
 }

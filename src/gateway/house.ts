@@ -3,7 +3,7 @@ import { Log } from "../base/log.ts";
 import type { PeerOptions } from "../rpc/peer-options.ts";
 import type { Config } from "./config/config.ts";
 import { traceTo } from "./trace.ts";
-import type { Reloading } from "./upstreams.ts";
+import type { Reloading } from "./follow-config.ts";
 
 /** The running program as the doors see it: its configuration and its log. */
 export class House {

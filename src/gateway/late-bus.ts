@@ -1,5 +1,6 @@
 import type { Offer } from "../tool/offer.ts";
-import type { OpenedBus } from "./bus.ts";
+import { BusBeside } from "./bus-beside.ts";
+import type { Reloading } from "./follow-config.ts";
 import type { House } from "./house.ts";
 
 /** Milliseconds after which plugins are started, though nobody has asked for a list. */
@@ -7,30 +8,28 @@ const SOON = 200;
 
 /**
  * The configured plugins, for a program that is not the bus: they are its own, on an address that
- * nobody else knows, and are started with the first list, or soon. Undefined when there are none.
+ * nobody else knows, and are started with the first list, or soon.
  */
-export function lateBus({ config, log }: House, offer: Offer): AsyncDisposable | undefined {
-  const isWanted = Object.values(config.bus.plugins).some(({ enabled }) => enabled !== false);
-  if (!isWanted) return undefined;
-  let opening: Promise<OpenedBus | undefined> | undefined;
-  const open = (): Promise<OpenedBus | undefined> => {
-    opening ??= import("./bus.ts")
-      .then(({ busPlan, openBus }) => {
-        const plan = { ...busPlan(config), listen: "localhost:0" };
-        return openBus(plan, { offer, log, data: config.data });
-      })
-      .catch((error: unknown) => {
-        log.error("bus.not-opened", { error });
-        return undefined;
-      });
-    return opening;
+export function lateBus(
+  { config, log }: House,
+  offer: Offer,
+  reloading: Reloading | undefined,
+): AsyncDisposable {
+  const bus = new BusBeside({ config, log, offer, reloading, listen: "localhost:0" });
+  const open = async (): Promise<void> => {
+    if (!bus.isWanted) return;
+    try {
+      await (await bus.open()).orchestrator.known();
+    } catch (error) {
+      log.error("bus.not-opened", { error });
+    }
   };
   const timer = setTimeout(() => void open(), SOON).unref();
-  offer.waitFor(() => open().then((bus) => bus?.orchestrator.known()));
+  offer.waitFor(() => (bus.isWanted ? open() : undefined));
   return {
     async [Symbol.asyncDispose]() {
       clearTimeout(timer);
-      await (await opening)?.[Symbol.asyncDispose]();
+      await bus[Symbol.asyncDispose]();
     },
   };
 }

@@ -1,7 +1,9 @@
 import { join } from "node:path";
 
 import { BusCertificates } from "../plugin/bus-certificates.ts";
-import { BRIDGE_NAME, RemoteBus } from "../plugin/remote-bus.ts";
+import { expectOrchestrator } from "../plugin/expect-peer.ts";
+import { BRIDGE_NAME } from "../plugin/guests.ts";
+import { RemoteBus } from "../plugin/remote-bus.ts";
 import { Connection } from "../protocol/mcp/connection.ts";
 import { McpDoor } from "../protocol/mcp/door.ts";
 import { Policy } from "../tool/policy.ts";
@@ -34,7 +36,7 @@ export async function serveBridge(house: House, options: BridgeOptions): Promise
     address,
     dial: async (signal) => {
       const credentials = await certificates.of(BRIDGE_NAME);
-      return transport.connect(address, { credentials, signal });
+      return expectOrchestrator(await transport.connect(address, { credentials, signal }));
     },
     connected: () => tell(`connected to orchestrator at ${address}`),
     lost: (reason) => tell(`lost the orchestrator at ${address}: ${reason.message}`),

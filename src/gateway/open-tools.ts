@@ -63,8 +63,7 @@ export async function openTools(
       ...(reloading === undefined ? {} : { reloading }),
     }),
   );
-  const bus = hasOwnBus ? undefined : lateBus(house, opened.offer);
-  if (bus !== undefined) opening.use(bus);
+  if (!hasOwnBus) opening.use(lateBus(house, opened.offer, reloading));
   const open = opening.move();
   return {
     offer: opened.offer,

@@ -3,7 +3,9 @@ import { resolve } from "node:path";
 import { Policy } from "../tool/policy.ts";
 import { Offer } from "../tool/offer.ts";
 import { AuditLog } from "../store/audit-log.ts";
-import { type BusPlan, busPlan, openBus } from "./bus.ts";
+import { type BusPlan, busPlan, openBus, reconfigure } from "./bus.ts";
+import type { Config } from "./config/config.ts";
+import { followConfig, type Reloading } from "./follow-config.ts";
 import type { House } from "./house.ts";
 import { openData } from "./open-data.ts";
 
@@ -29,7 +31,7 @@ export async function runOrchestrator(
 ): Promise<RunningOrchestrator> {
   const { config, log, report } = house;
   openData(config.data);
-  const plan = await planOf(house, options);
+  const plan = await planOf(config, options);
   if (plan.clientCertificate === "request") {
     options.warn(
       "programs without a certificate are let in, and can call every tool: " +
@@ -40,6 +42,8 @@ export async function runOrchestrator(
   const audit = opening.use(new AuditLog(config.data, { report }));
   const offer = new Offer({ policy: new Policy(config.policy.tools), audit, report });
   const { orchestrator } = opening.use(await openBus(plan, { offer, log, data: config.data }));
+  const apply = (changed: BusPlan) => reconfigure(orchestrator, changed, plan, log);
+  opening.defer(followConfig(reloadingOf(house, options), log, apply));
   const open = opening.move();
   return {
     address: orchestrator.address,
@@ -48,9 +52,29 @@ export async function runOrchestrator(
   };
 }
 
-async function planOf(house: House, options: RunOrchestratorOptions): Promise<BusPlan> {
+/** Where the plugins are in a file of their own, that is what is followed. */
+function reloadingOf(
+  { config, reloading }: House,
+  options: RunOrchestratorOptions,
+): Reloading<BusPlan> | undefined {
+  const { pluginsFile, cwd } = options;
+  if (pluginsFile !== undefined) {
+    return { files: [resolve(cwd, pluginsFile)], load: () => planOf(config, options) };
+  }
+  if (reloading === undefined) return undefined;
+  const load = async (): Promise<BusPlan> => {
+    const { bus } = await reloading.load();
+    return planOf({ bus, data: config.data }, options);
+  };
+  return { files: reloading.files, load };
+}
+
+async function planOf(
+  config: Pick<Config, "bus" | "data">,
+  options: RunOrchestratorOptions,
+): Promise<BusPlan> {
   const { listen, certsDir, pluginsFile, cwd, home, warn } = options;
-  const plan = busPlan(house.config);
+  const plan = busPlan(config);
   const given = {
     ...(listen === undefined ? {} : { listen }),
     ...(certsDir === undefined ? {} : { certsDir: resolve(cwd, certsDir) }),

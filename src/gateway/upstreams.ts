@@ -6,17 +6,11 @@ import type { ToolboxOptions } from "../tool/toolbox.ts";
 import type { UpstreamStatus } from "../upstream/upstream.ts";
 import type { Upstreams } from "../upstream/upstreams.ts";
 import type { Config } from "./config/config.ts";
+import { followConfig, type Reloading } from "./follow-config.ts";
 import type { House } from "./house.ts";
 import { type Remembered, RememberedOffer } from "./remembered-offer.ts";
 import { StandIns } from "./stand-ins.ts";
 import { watchFiles } from "./watch-files.ts";
-
-/** How the configuration is read again when one of its files changes. */
-export interface Reloading {
-  /** The files to watch, whether they are there yet or not. */
-  readonly files: readonly string[];
-  load(): Promise<Pick<Config, "mcpServers">>;
-}
 
 export interface OpenOfferOptions {
   /** What is offered already; an empty offer when left out. */
@@ -87,7 +81,9 @@ class HouseOffer implements OpenedOffer {
     if (Object.keys(this.#table).length > 0) {
       await (beforeRemembered === undefined ? this.#opened() : this.#recall(beforeRemembered));
     }
-    this.#ends.push(watchFiles(reloading?.files ?? [], () => void this.#reload()));
+    this.#ends.push(
+      followConfig(reloading, this.#house.log, ({ mcpServers }) => this.#configure(mcpServers)),
+    );
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -152,18 +148,6 @@ class HouseOffer implements OpenedOffer {
     });
     this.offer.waitFor(() => upstreams.known());
     return upstreams;
-  }
-
-  async #reload(): Promise<void> {
-    const { log } = this.#house;
-    try {
-      const config = await this.#options.reloading?.load();
-      if (config !== undefined) await this.#configure(config.mcpServers);
-      log.info("config.reloaded");
-    } catch (error) {
-      // A file that is being edited may be wrong for a moment: what was good stays in force.
-      log.warn("config.not-reloaded", { error });
-    }
   }
 }
 

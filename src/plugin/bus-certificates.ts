@@ -1,4 +1,8 @@
-import { type Certificates, openCertificates } from "../protocol/bus/certificates/certificates.ts";
+import {
+  type CertificateOptions,
+  type Certificates,
+  openCertificates,
+} from "../protocol/bus/certificates/certificates.ts";
 import type { Credentials } from "../wire/quic/connection.ts";
 
 /** Certificates are looked at so often, at least: the clock of a machine that slept is not to be trusted. */
@@ -15,19 +19,19 @@ export class BusCertificates {
     this.#certificates = openCertificates(folder, { warn });
   }
 
-  async of(name: string, hosts: readonly string[] = []): Promise<Credentials> {
-    return (await this.#load(name, hosts)).credentials;
+  async of(name: string, options: CertificateOptions = {}): Promise<Credentials> {
+    return (await this.#load(name, options)).credentials;
   }
 
   /** The same, and again whenever they were renewed, until the returned function is called. */
   async follow(
     name: string,
-    hosts: readonly string[],
+    options: CertificateOptions,
     renewed: (credentials: Credentials) => Promise<void>,
     failed: (error: unknown) => void,
   ): Promise<{ readonly credentials: Credentials; readonly stop: () => void }> {
     let timer: NodeJS.Timeout | undefined;
-    const first = await this.#load(name, hosts);
+    const first = await this.#load(name, options);
     const wait = (renewAt: Date): void => {
       const until = renewAt.getTime() - Date.now();
       timer = setTimeout(
@@ -36,12 +40,13 @@ export class BusCertificates {
       );
       timer.unref();
     };
-    let present = first.credentials.cert;
+    let present = first.credentials;
     const again = async (): Promise<void> => {
       try {
-        const { credentials, renewAt } = await this.#load(name, hosts);
-        if (credentials.cert !== present) await renewed(credentials);
-        present = credentials.cert;
+        const { credentials, renewAt } = await this.#load(name, options);
+        const isSame = credentials.cert === present.cert && credentials.ca === present.ca;
+        if (!isSame) await renewed(credentials);
+        present = credentials;
         wait(renewAt);
       } catch (error) {
         failed(error);
@@ -52,8 +57,8 @@ export class BusCertificates {
     return { credentials: first.credentials, stop: () => clearTimeout(timer) };
   }
 
-  async #load(name: string, hosts: readonly string[]) {
-    const made = await this.#certificates.credentialsFor(name, { hosts });
+  async #load(name: string, options: CertificateOptions) {
+    const made = await this.#certificates.credentialsFor(name, options);
     const credentials: Credentials = { ca: made.caPem, cert: made.certPem, key: made.keyPem };
     return { credentials, renewAt: made.renewAt };
   }

@@ -3,6 +3,7 @@ import type { Stop } from "../base/stop.ts";
 import type { ToolCall } from "../protocol/bus/tool-shape.ts";
 import type { Project } from "../tool/project.ts";
 import { type Caller, CannotAsk, type Question, type ToolContext } from "../tool/tool.ts";
+import { markNested } from "./nested-call.ts";
 import { PROVIDER } from "./plugin-tool.ts";
 
 export interface BusContextOptions {
@@ -10,6 +11,8 @@ export interface BusContextOptions {
   readonly name: string;
   readonly stop: Stop;
   readonly log: Log;
+  /** A plugin calls. */
+  readonly isNested?: boolean;
   readonly piece?: ToolContext["piece"];
 }
 
@@ -28,7 +31,7 @@ export class BusContext implements ToolContext {
   readonly piece?: NonNullable<ToolContext["piece"]>;
   readonly #log: Log;
 
-  constructor(call: ToolCall, { name, stop, log, piece }: BusContextOptions) {
+  constructor(call: ToolCall, { name, stop, log, isNested, piece }: BusContextOptions) {
     this.caller = busCaller(name);
     if (call.session !== undefined) this.session = call.session;
     if (piece !== undefined) this.piece = piece;
@@ -38,6 +41,7 @@ export class BusContext implements ToolContext {
       ...(call.provider === undefined ? {} : { [PROVIDER]: call.provider }),
       ...(call.traceParent === undefined ? {} : { traceparent: call.traceParent }),
     };
+    if (isNested === true) markNested(this.meta);
   }
 
   get signal(): AbortSignal {

@@ -1,48 +1,112 @@
 import type { PluginManifest } from "../protocol/bus/plugin.gen.ts";
+import { PLUGIN_UNIT } from "../protocol/bus/certificates/certificates.ts";
+import { STDIO_CALLER } from "../protocol/bus/tool-shape.ts";
 import type { Connection } from "../wire/quic/connection.ts";
 
-/** Certificates that plugins dial us with are named so. */
+/** The certificate that `trunkline plugin` shows. */
+export const CONTROL_NAME = "trunkline-control";
+/** The certificate that the bridge shows. */
+export const BRIDGE_NAME = `${STDIO_CALLER}-client`;
+
+/** Certificates that programs dial us with are named so. */
 const CLIENT = /-client$/;
+/** Programs that bring clients of another protocol to the bus. */
+const TRANSPORT = /^transport\./;
+/** Names of certificates that are ours: a plugin that had one would be taken for us. */
+const RESERVED = new RegExp(
+  `^(?:ca|orchestrator|orchestrator-to-.*|${CONTROL_NAME}|${STDIO_CALLER}|.*-client)$`,
+  "i",
+);
+/** Entries of a manifest; it is kept for as long as the bus runs. */
+const MOST_ENTRIES = 10_000;
+const LONGEST_ENTRY = 1_000;
 
 /** Who is behind a connection. */
 export interface Guest {
   /** By its certificate; it cannot be made up. */
   readonly name: string;
-  /** The tools of the house that it may call: those that it said it needs; all, of no plugin. */
-  readonly mayCall: (tool: string) => boolean;
   readonly isPlugin: boolean;
+  /** Whether it may call a tool; `owner` is the plugin that brings it, if one does. */
+  readonly mayCall: (tool: string, owner: string | undefined) => boolean;
 }
 
-/** Those who have dialled us. A plugin says that it is one when it registers. */
+export interface GuestsOptions {
+  /** What the configuration lets a plugin call; undefined when there is no plugin of that id. */
+  readonly granted: (id: string) => readonly string[] | undefined;
+}
+
+/**
+ * Those who have dialled us, and what their certificates make of them.
+ *
+ * A plugin may call its own tools and those that it said it needs, whether it has registered or not:
+ * that it is a plugin shows in its certificate, or in its id being that of one. The bridge and
+ * `trunkline plugin`, which the owner starts, may call whatever the policy allows. Anybody else whom
+ * the authority has made a certificate for may call the tools of plugins, and none of the house.
+ */
 export class Guests {
-  readonly #manifests = new WeakMap<Connection, PluginManifest>();
+  readonly #options: GuestsOptions;
+  readonly #manifests = new Map<string, PluginManifest>();
   /** Plugins redial: what they said counts for each of their connections. */
-  readonly #byId = new Map<string, PluginManifest>();
+  readonly #plugins = new Map<string, Guest>();
+
+  constructor(options: GuestsOptions) {
+    this.#options = options;
+  }
 
   /** Why the plugin may not register, if it may not. */
   register(connection: Connection, manifest: PluginManifest): string | undefined {
     const name = nameOf(connection);
     if (connection.peer === undefined) return "a plugin must show a certificate";
     if (name !== manifest.id) return `the certificate is that of '${name}'`;
-    this.#manifests.set(connection, manifest);
-    this.#byId.set(manifest.id, manifest);
+    const entries = entriesOf(manifest);
+    if (entries.length > MOST_ENTRIES || entries.some((entry) => entry.length > LONGEST_ENTRY)) {
+      return `a manifest has at most ${MOST_ENTRIES} entries of ${LONGEST_ENTRY} characters`;
+    }
+    this.#manifests.set(name, manifest);
+    this.#plugins.delete(name);
     return undefined;
+  }
+
+  /** A plugin has ended: what it said of itself is not said of the next one of that id. */
+  forget(id: string): void {
+    this.#manifests.delete(id);
+    this.#plugins.delete(id);
   }
 
   of(connection: Connection): Guest {
     const name = nameOf(connection);
-    const manifest = this.#manifests.get(connection) ?? this.#byId.get(name);
-    if (manifest === undefined) return { name, mayCall: () => true, isPlugin: false };
-    const needed = new Set(manifest.needsTools);
-    const mayCall = (tool: string): boolean => needed.has(tool) || needed.has("*");
-    return { name: manifest.id, mayCall, isPlugin: true };
+    const isMarked = connection.peer?.unit === PLUGIN_UNIT;
+    if (isMarked || this.#manifests.has(name) || this.#options.granted(name) !== undefined) {
+      return this.#plugins.getOrInsertComputed(name, () => this.#plugin(name));
+    }
+    if (connection.peer === undefined || TRANSPORT.test(name) || name === CONTROL_NAME) {
+      return { name, isPlugin: false, mayCall: () => true };
+    }
+    return { name, isPlugin: false, mayCall: (_, owner) => owner !== undefined };
   }
 
   manifestOf(id: string): PluginManifest | undefined {
-    return this.#byId.get(id);
+    return this.#manifests.get(id);
   }
+
+  #plugin(name: string): Guest {
+    const granted = this.#options.granted(name) ?? [];
+    const needed = new Set([...granted, ...(this.#manifests.get(name)?.needsTools ?? [])]);
+    const mayCall = (tool: string, owner: string | undefined): boolean =>
+      owner === name || needed.has(tool) || needed.has("*");
+    return { name, isPlugin: true, mayCall };
+  }
+}
+
+/** Why no plugin can have that id, if none can. */
+export function problemOfId(id: string): string | undefined {
+  return RESERVED.test(id) ? "its certificate would be that of another program" : undefined;
 }
 
 function nameOf({ peer }: Connection): string {
   return peer === undefined ? "anonymous" : peer.name.replace(CLIENT, "");
+}
+
+function entriesOf({ needsTools, providesTools, providesStorage, providesAi }: PluginManifest) {
+  return [...needsTools, ...providesTools, ...providesStorage, ...providesAi];
 }

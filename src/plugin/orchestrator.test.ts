@@ -148,7 +148,8 @@ describe("Orchestrator", { timeout: 60_000 }, () => {
   it("answers in one piece for a tool that knows of none", async () => {
     await using bus = await Bus.open();
     const value = { streamId: "one", toolName: "clock", arguments: { n: 2 } };
-    const answers = bus.guest("a-client").askForMany({ case: "streamStart", value });
+    const bridge = bus.guest("transport.test-client");
+    const answers = bridge.askForMany({ case: "streamStart", value });
     const kinds: unknown[] = [];
     for await (const { response } of answers) {
       if (response.case === "streamChunk") kinds.push(Buffer.from(response.value.data).toString());

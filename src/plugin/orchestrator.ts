@@ -1,3 +1,5 @@
+import { join } from "node:path";
+
 import { TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { suggest } from "../base/suggest.ts";
@@ -13,8 +15,12 @@ import type {
 import { boundedReport } from "./bounded-report.ts";
 import { BusCertificates } from "./bus-certificates.ts";
 import { Events } from "./events.ts";
-import { Guests } from "./guests.ts";
+import { expectPlugin } from "./expect-peer.ts";
+import { FirstStarts } from "./first-starts.ts";
+import { Guests, problemOfId } from "./guests.ts";
+import type { PluginOffer } from "./introduce.ts";
 import { Plugin, type PluginStatus } from "./plugin.ts";
+import { PluginFolders } from "./plugin-folders.ts";
 import { PluginTools } from "./plugin-tools.ts";
 import { serveBus } from "./serve-bus.ts";
 import { serveControl } from "./serve-control.ts";
@@ -40,12 +46,19 @@ export interface OrchestratorOptions {
   readonly transport: BusTransport;
   readonly log: Log;
   readonly limits?: Partial<PluginLimits>;
-  /** Milliseconds that a list waits for plugins that are being started. */
+  /** Where the folders of plugins are made; beside the certificates when left out. */
+  readonly folder?: string;
+  /** Milliseconds that lists and calls wait for plugins of which nothing is known yet. */
   readonly firstList?: number;
 }
 
 const NAME = "orchestrator";
 const FIRST_LIST = 5_000;
+/**
+ * Plugins of other makers ask everything on one connection. A call that waits there for the end of
+ * another, which waits for a call of its own, would wait for ever: so many as a guest may have run.
+ */
+const LISTEN_LIMITS = { maxStreams: 2_112 };
 
 /** The plugin bus: plugins, started and looked after; and a listener that passes on between them. */
 export class Orchestrator implements AsyncDisposable {
@@ -54,11 +67,14 @@ export class Orchestrator implements AsyncDisposable {
   readonly #report: BusService["report"];
   readonly #certificates: BusCertificates;
   readonly #events: Events;
-  readonly #guests = new Guests();
+  readonly #guests: Guests;
   readonly #tools: PluginTools;
+  readonly #folders: PluginFolders;
+  readonly #firstStarts: FirstStarts;
   readonly #ending = new AsyncDisposableStack();
   #listener: Listener | undefined;
   #plugins: readonly Plugin[] = [];
+  #configuring: Promise<void> = Promise.resolve();
 
   private constructor(options: OrchestratorOptions) {
     const { offer, log } = options;
@@ -69,7 +85,18 @@ export class Orchestrator implements AsyncDisposable {
     this.#certificates = new BusCertificates(options.certsDir, (message) => {
       log.warn("bus.certificates", { message });
     });
-    this.#tools = new PluginTools(offer, (id) => this.#guests.manifestOf(id));
+    this.#guests = new Guests({
+      granted: (id) => {
+        const plugin = this.#find(id);
+        return plugin === undefined ? undefined : (plugin.settings.needsTools ?? []);
+      },
+    });
+    const manifestOf = (id: string) => this.#guests.manifestOf(id);
+    this.#tools = new PluginTools(offer, manifestOf);
+    const folder = options.folder ?? join(options.certsDir, "run");
+    this.#folders = this.#ending.use(new PluginFolders(folder, this.#certificates));
+    const patience = options.firstList ?? FIRST_LIST;
+    this.#firstStarts = new FirstStarts({ plugins: () => this.#plugins, manifestOf, patience });
   }
 
   /** Begins to listen. Plugins come with `configure`. */
@@ -93,35 +120,25 @@ export class Orchestrator implements AsyncDisposable {
     return this.#plugins.map((plugin) => plugin.status());
   }
 
-  /** Brings the plugins in line with the settings: those that are the same go on as they are. */
-  async configure(settings: readonly PluginSettings[]): Promise<void> {
-    const before = new Map(this.#plugins.map((plugin) => [plugin.id, plugin]));
+  /**
+   * Brings the plugins in line with the settings: those that are the same go on as they are, others
+   * are started, ended, or ended and started anew. What runs in one that ends may come to its end.
+   * Resolves when what is gone has ended; throws where the settings cannot be, and changes nothing.
+   */
+  configure(settings: readonly PluginSettings[]): Promise<void> {
     const ordered = startOrder(settings).flat();
-    const plugins = ordered.map((one) => {
-      const known = before.get(one.id);
-      const isSame = JSON.stringify(known?.settings) === JSON.stringify(one);
-      return known !== undefined && isSame ? known : this.#make(one);
-    });
-    const kept = new Set(plugins);
-    this.#plugins = plugins;
-    const gone = [...before.values()].filter((plugin) => !kept.has(plugin));
-    await Promise.all(gone.map((plugin) => this.#end(plugin)));
-    for (const plugin of plugins) plugin.start().catch(() => {});
-    this.#publish();
+    for (const { id } of ordered) checkId(id);
+    this.#configuring = this.#configuring.then(() => this.#apply(ordered));
+    return this.#configuring;
   }
 
-  /** Waits for plugins that are being started, for a bounded time; undefined when none is. */
+  /** To be awaited before a list: what plugins offer may not be known yet. */
   known(): Promise<void> | undefined {
-    const starting = this.#plugins.filter(({ state }) => state === "starting");
-    if (starting.length === 0) return undefined;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, this.#options.firstList ?? FIRST_LIST);
-    const all = Promise.allSettled(starting.map((plugin) => plugin.start()));
-    return Promise.race([all.then(() => {}), promise]).finally(() => clearTimeout(timer));
+    return this.#firstStarts.known();
   }
 
   plugin(id: string): Plugin {
-    const plugin = this.#plugins.find((one) => one.id === id);
+    const plugin = this.#find(id);
     if (plugin !== undefined) return plugin;
     const ids = this.#plugins.map((one) => one.id);
     const [meant] = suggest(id, ids);
@@ -131,6 +148,7 @@ export class Orchestrator implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#configuring;
     const plugins = this.#plugins.toReversed();
     this.#plugins = [];
     // What others need ends after them.
@@ -145,7 +163,7 @@ export class Orchestrator implements AsyncDisposable {
     const failed = (error: unknown): void => this.#log.error("bus.not-renewed", { error });
     const followed = await this.#certificates.follow(
       NAME,
-      [],
+      {},
       async (credentials) => this.#listener?.renew(credentials),
       failed,
     );
@@ -154,6 +172,7 @@ export class Orchestrator implements AsyncDisposable {
       await transport.listen(listen, {
         credentials: followed.credentials,
         clientCertificate,
+        limits: LISTEN_LIMITS,
         stream: (stream, connection) => void serveExchange(stream, connection, service),
         refused: (reason) => this.#report("bus.refused", { reason: reason.message }),
         lost: (reason) => this.#log.error("bus.listener-lost", { reason: reason.message }),
@@ -171,29 +190,57 @@ export class Orchestrator implements AsyncDisposable {
         events: this.#events,
         guests: this.#guests,
         log: this.#log,
-        isPluginTool: (name) => this.#tools.has(name),
+        firstStarts: this.#firstStarts,
+        tools: this.#tools,
         deliverTo: (id) => {
-          const plugin = this.#plugins.find((one) => one.id === id);
+          const plugin = this.#find(id);
           if (plugin === undefined) return undefined;
           return async (value) => {
-            await plugin.client.ask({ case: "publish", value });
+            await (await plugin.link()).ask({ case: "publish", value }, { isNested: true });
           };
         },
       }),
-      ...routeStorage(providerOf, storage),
+      ...routeStorage(
+        providerOf,
+        ({ connection }) => this.#guests.of(connection).isPlugin,
+        storage,
+      ),
     };
     return { handlers: serveControl(this, this.#guests, handlers), report: this.#report };
   }
 
-  #make(settings: PluginSettings): Plugin {
-    const { certsDir, transport, limits } = this.#options;
+  async #apply(settings: readonly PluginSettings[]): Promise<void> {
+    const before = new Map(this.#plugins.map((plugin) => [plugin.id, plugin]));
+    const plugins = settings.map((one) => {
+      const known = before.get(one.id);
+      const isSame = JSON.stringify(known?.settings) === JSON.stringify(one);
+      return known !== undefined && isSame ? known : this.#make(one, known?.offer);
+    });
+    const kept = new Set(plugins);
+    this.#plugins = plugins;
+    this.#publish();
+    const gone = [...before.values()].filter((plugin) => !kept.has(plugin));
+    const ends = new Map(gone.map((plugin) => [plugin.id, this.#end(plugin)]));
+    for (const plugin of plugins) plugin.start(ends.get(plugin.id)).catch(() => {});
+    await Promise.all(ends.values());
+  }
+
+  #find(id: string): Plugin | undefined {
+    return this.#plugins.find((plugin) => plugin.id === id);
+  }
+
+  /** `offer` is what one of the same id, which it takes the place of, has offered. */
+  #make(settings: PluginSettings, offer: PluginOffer | undefined): Plugin {
+    const { transport, limits } = this.#options;
     return new Plugin(settings, {
       log: this.#log,
-      certsDir,
+      offer,
+      folder: () => this.#folders.make(settings.id),
       orchestratorAddress: () => plainAddress(this.address),
       dial: async (address, name, signal) => {
         const credentials = await this.#certificates.of(name);
-        return transport.connect(address, { credentials, signal });
+        const connection = await transport.connect(address, { credentials, signal });
+        return expectPlugin(connection, settings.id);
       },
       needs: () => this.#plugins.filter(({ id }) => settings.dependsOn.includes(id)),
       changed: () => this.#publish(),
@@ -207,8 +254,15 @@ export class Orchestrator implements AsyncDisposable {
 
   async #end(plugin: Plugin): Promise<void> {
     this.#events.forget(plugin.id);
+    this.#guests.forget(plugin.id);
     await plugin.stop();
   }
+}
+
+function checkId(id: string): void {
+  const problem = problemOfId(id);
+  if (problem === undefined) return;
+  throw new TrunklineError("config", `Cannot have a plugin '${id}': ${problem}. Rename it.`);
 }
 
 /** Plugins of other makers know no schemes. */

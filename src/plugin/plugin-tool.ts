@@ -6,6 +6,7 @@ import { fromToolResponse } from "../protocol/bus/tool-result.ts";
 import { fromBusTool, toToolRequest } from "../protocol/bus/tool-shape.ts";
 import type { Arguments, Tool, ToolContext, ToolResult } from "../tool/tool.ts";
 import { isIdempotent } from "./idempotent.ts";
+import { isNested } from "./nested-call.ts";
 import type { Plugin } from "./plugin.ts";
 import { callInPieces } from "./stream-call.ts";
 
@@ -56,7 +57,9 @@ async function callAtOnce(
     ...(typeof provider === "string" ? { provider } : {}),
     ...(typeof traceParent === "string" ? { traceParent } : {}),
   });
-  const answer = await plugin.client.ask({ case: "toolCall", value }, { stop, again });
+  const link = await plugin.link();
+  const asking = { stop, again, isNested: isNested(context) };
+  const answer = await link.ask({ case: "toolCall", value }, asking);
   const response = answerOf(`Plugin '${plugin.id}'`, answer, "toolCall");
   if (!response.success && response.errorCode === FAILURE.toolNotFound) return undefined;
   return fromToolResponse(response);

@@ -3,7 +3,7 @@ import { answerOf } from "../protocol/bus/answer.ts";
 import { BusClient } from "../protocol/bus/connect.ts";
 import { fromToolResponse } from "../protocol/bus/tool-result.ts";
 import { fromBusPrompt, fromPromptGetResponse } from "../protocol/bus/prompt-shape.ts";
-import { fromBusTool, STDIO_CALLER, toToolRequest } from "../protocol/bus/tool-shape.ts";
+import { fromBusTool, toToolRequest } from "../protocol/bus/tool-shape.ts";
 import type { Offer } from "../tool/offer.ts";
 import type { Prompt } from "../tool/prompt.ts";
 import { Published } from "../tool/published.ts";
@@ -18,9 +18,6 @@ import {
 import { parseAddress } from "../wire/quic/address.ts";
 import type { Connection } from "../wire/quic/connection.ts";
 import { isIdempotent } from "./idempotent.ts";
-
-/** The certificate that the bridge shows. */
-export const BRIDGE_NAME = `${STDIO_CALLER}-client`;
 
 export interface RemoteBusOptions {
   /** As it was given, for messages. */

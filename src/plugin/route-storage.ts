@@ -1,10 +1,12 @@
-import type { BusHandlers } from "../protocol/bus/serve.ts";
+import type { BusCall, BusHandlers } from "../protocol/bus/serve.ts";
 import type { Plugin } from "./plugin.ts";
+import type { PluginLink } from "./plugin-link.ts";
 import { DEFAULT_STORAGE } from "./serve-storage.ts";
 
 /** Sends what is asked of storage to the plugin that provides its kind, else to our own. */
 export function routeStorage(
   providerOf: (type: string) => Plugin | undefined,
+  isNested: (call: BusCall) => boolean,
   own: BusHandlers,
 ): BusHandlers {
   const provider = ({ storageType }: { readonly storageType: string }): Plugin | undefined =>
@@ -13,30 +15,32 @@ export function routeStorage(
     storageRead: async (value, call) => {
       const plugin = provider(value);
       if (plugin === undefined) return own.storageRead?.(value, call);
-      const asking = { stop: call.stop, again: true };
-      return answerOf(await plugin.client.ask({ case: "storageRead", value }, asking));
+      const asking = { stop: call.stop, again: true, isNested: isNested(call) };
+      return answerOf(await (await plugin.link()).ask({ case: "storageRead", value }, asking));
     },
     storageWrite: async (value, call) => {
       const plugin = provider(value);
       if (plugin === undefined) return own.storageWrite?.(value, call);
       // Once it was sent, nobody knows whether it was written: its caller has versions to find out.
-      return answerOf(await plugin.client.ask({ case: "storageWrite", value }));
+      const asking = { isNested: isNested(call) };
+      return answerOf(await (await plugin.link()).ask({ case: "storageWrite", value }, asking));
     },
     storageDelete: async (value, call) => {
       const plugin = provider(value);
       if (plugin === undefined) return own.storageDelete?.(value, call);
-      return answerOf(await plugin.client.ask({ case: "storageDelete", value }));
+      const asking = { isNested: isNested(call) };
+      return answerOf(await (await plugin.link()).ask({ case: "storageDelete", value }, asking));
     },
     storageList: async (value, call) => {
       const plugin = provider(value);
       if (plugin === undefined) return own.storageList?.(value, call);
-      const asking = { stop: call.stop, again: true };
-      return answerOf(await plugin.client.ask({ case: "storageList", value }, asking));
+      const asking = { stop: call.stop, again: true, isNested: isNested(call) };
+      return answerOf(await (await plugin.link()).ask({ case: "storageList", value }, asking));
     },
   };
 }
 
-type Answered = Awaited<ReturnType<Plugin["client"]["ask"]>>;
+type Answered = Awaited<ReturnType<PluginLink["ask"]>>;
 
 /** The plugin's own answer, as it is. */
 function answerOf({ response }: Answered): Extract<Answered["response"], { case: string }> {

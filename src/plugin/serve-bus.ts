@@ -11,9 +11,12 @@ import { toToolResponse } from "../protocol/bus/tool-result.ts";
 import { fromToolRequest, toBusTool, type ToolCall } from "../protocol/bus/tool-shape.ts";
 import type { Offer } from "../tool/offer.ts";
 import type { ToolContext, ToolResult } from "../tool/tool.ts";
+import type { Connection } from "../wire/quic/connection.ts";
 import { BusContext, busCaller } from "./bus-context.ts";
 import type { Events } from "./events.ts";
-import type { Guests } from "./guests.ts";
+import type { FirstStarts } from "./first-starts.ts";
+import type { Guest, Guests } from "./guests.ts";
+import type { PluginTools } from "./plugin-tools.ts";
 import { serveStreams } from "./serve-streams.ts";
 
 export interface Bus {
@@ -21,8 +24,9 @@ export interface Bus {
   readonly events: Events;
   readonly guests: Guests;
   readonly log: Log;
-  /** Whether a plugin brought the tool. */
-  readonly isPluginTool: (name: string) => boolean;
+  readonly firstStarts: FirstStarts;
+  /** Which plugin brings what. */
+  readonly tools: Pick<PluginTools, "ownerOf" | "ownerOfPrompt">;
   /** Sends an event to a plugin of ours; undefined when there is none of that id. */
   readonly deliverTo: (id: string) => ((event: EventRequest) => Promise<void>) | undefined;
 }
@@ -54,21 +58,25 @@ export function serveBus(bus: Bus): BusHandlers {
       const tools = offer.tools
         .listFor({ caller: busCaller(guest) })
         .map(({ definition }) => definition)
-        .filter(({ name }) => bus.isPluginTool(name) || mayCall(name));
+        .filter(({ name }) => mayCall(name, bus.tools.ownerOf(name)));
       return { case: "listTools", value: { tools: tools.map(toBusTool) } };
     },
     toolCall: async (request, call) => {
       const result = await callTool(bus, fromToolRequest(request), call);
       return { case: "toolCall", value: toToolResponse(result) };
     },
-    listPrompts: async () => {
+    listPrompts: async (_, { connection }) => {
       await offer.known();
-      const prompts = offer.prompts.list().map(({ definition }) => toBusPrompt(definition));
+      const prompts = offer.prompts
+        .list()
+        .map(({ definition }) => definition)
+        .filter(({ name }) => mayGet(bus, connection, name))
+        .map(toBusPrompt);
       return { case: "listPrompts", value: { prompts } };
     },
     promptGet: async ({ promptName, arguments: args }, call) => {
       const prompt = offer.prompts.get(promptName);
-      if (prompt === undefined) {
+      if (prompt === undefined || !mayGet(bus, call.connection, promptName)) {
         const value = failure(FAILURE.promptRouting, `no plugin provides prompt "${promptName}"`);
         return { case: "toolCall", value };
       }
@@ -88,15 +96,40 @@ async function callTool(
   piece?: ToolContext["piece"],
 ): Promise<ToolResult> {
   const { name, args = {} } = toolCall;
-  await bus.offer.known();
-  const guest = bus.guests.of(call.connection);
-  if (!bus.isPluginTool(name) && !guest.mayCall(name)) {
-    throw new TrunklineError(
-      "untrusted",
-      `'${guest.name}' may not call '${name}': its manifest does not say so in needs_tools`,
-    );
+  const { tools } = bus.offer;
+  if (tools.get(name) === undefined) {
+    await bus.firstStarts.tool(name, () => tools.get(name) !== undefined);
   }
-  return bus.offer.tools.call(name, args, contextOf(bus, toolCall, call, piece));
+  const guest = bus.guests.of(call.connection);
+  if (!guest.mayCall(name, bus.tools.ownerOf(name))) throw mayNot(guest, name);
+  try {
+    return await tools.call(name, args, contextOf(bus, toolCall, call, piece));
+  } catch (error) {
+    throw tools.get(name) === undefined ? unknownTool(bus, name, error) : error;
+  }
+}
+
+function mayNot({ name, isPlugin }: Guest, tool: string): TrunklineError {
+  const why = isPlugin
+    ? "its manifest does not say so in needs_tools"
+    : "its certificate is not that of a bridge, which would be called 'transport.NAME-client'";
+  return new TrunklineError("untrusted", `'${name}' may not call '${tool}': ${why}`);
+}
+
+/** Names the plugins that may have the tool, once they are up. */
+function unknownTool({ firstStarts }: Bus, name: string, error: unknown): unknown {
+  const plugins = firstStarts.mayHave(name);
+  if (!(error instanceof TrunklineError) || plugins.length === 0) return error;
+  const ids = plugins.map(({ id }) => `'${id}'`).join(", ");
+  const [which, may] = plugins.length === 1 ? ["Plugin", "is"] : ["Plugins", "are"];
+  const hint = `${which} ${ids} ${may} not up yet and may have it: try again, or see how with 'trunkline plugin list'.`;
+  return new TrunklineError(error.code, `${error.message}. ${hint}`);
+}
+
+/** A prompt is another plugin's work, too: whoever may not call all its tools may not have it done. */
+function mayGet({ guests, tools }: Bus, connection: Connection, prompt: string): boolean {
+  const owner = tools.ownerOfPrompt(prompt);
+  return guests.of(connection).mayCall("*", owner);
 }
 
 function contextOf(
@@ -105,8 +138,9 @@ function contextOf(
   { connection, stop }: BusCall,
   piece?: ToolContext["piece"],
 ): BusContext {
-  const { name } = guests.of(connection);
-  return new BusContext(toolCall, { name, stop, log, ...(piece === undefined ? {} : { piece }) });
+  const { name, isPlugin } = guests.of(connection);
+  const given = piece === undefined ? {} : { piece };
+  return new BusContext(toolCall, { name, stop, log, isNested: isPlugin, ...given });
 }
 
 function serveEvents({ events, guests, deliverTo }: Bus): BusHandlers {

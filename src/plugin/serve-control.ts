@@ -1,11 +1,8 @@
 import { TrunklineError } from "../base/errors.ts";
 import type { BusHandlers } from "../protocol/bus/serve.ts";
 import { toStruct } from "../protocol/bus/json-struct.ts";
-import type { Guests } from "./guests.ts";
+import { CONTROL_NAME, type Guests } from "./guests.ts";
 import type { Orchestrator } from "./orchestrator.ts";
-
-/** The certificate that `trunkline plugin` shows. */
-export const CONTROL_NAME = "trunkline-control";
 
 /** Tools for whoever runs the bus: not listed, and for nobody else. */
 export const CONTROL = {

@@ -13,6 +13,8 @@ export interface PluginSettings {
   /** Kinds of storage and AI that it offers, besides those that it says itself. */
   readonly providesStorage: readonly string[];
   readonly providesAi: readonly string[];
+  /** Tools that it may call, besides those that it says itself. */
+  readonly needsTools?: readonly string[];
   /** Plugins that must be up before it is started. */
   readonly dependsOn: readonly string[];
 }
@@ -30,6 +32,10 @@ export interface PluginLimits extends BackoffLimits {
   readonly mostUnhealthy: number;
   /** For its answer to anything else, or the next piece of it. */
   readonly call: number;
+  /** Calls of clients that it answers at once; more wait. */
+  readonly calls: number;
+  /** Calls of plugins that it answers at once; more are refused. */
+  readonly nestedCalls: number;
   /** For its own end, before it is ended. */
   readonly shutdown: number;
 }
@@ -45,5 +51,7 @@ export const DEFAULT_PLUGIN_LIMITS: PluginLimits = {
   health: 5_000,
   mostUnhealthy: 3,
   call: 600_000,
+  calls: 128,
+  nestedCalls: 2_048,
   shutdown: 5_000,
 };

@@ -4,6 +4,7 @@ import { toStruct } from "../protocol/bus/json-struct.ts";
 import type { StreamEnd } from "../protocol/bus/plugin.gen.ts";
 import { fromToolResponse } from "../protocol/bus/tool-result.ts";
 import { type Arguments, errorResult, type ToolContext, type ToolResult } from "../tool/tool.ts";
+import { isNested } from "./nested-call.ts";
 import { Pieces } from "./pieces.ts";
 import type { Plugin } from "./plugin.ts";
 
@@ -17,7 +18,7 @@ export async function callInPieces(
   args: Arguments,
   context: ToolContext,
 ): Promise<ToolResult | undefined> {
-  const { client } = plugin;
+  const link = await plugin.link();
   const streamId = crypto.randomUUID();
   const value = {
     streamId,
@@ -27,9 +28,9 @@ export async function callInPieces(
   };
   // Plugins do not notice that a stream was broken off: they are told.
   const cancel = { case: "streamCancel", value: { streamId } } as const;
-  const asking = { stop: context.stop, cancel };
+  const asking = { stop: context.stop, cancel, isNested: isNested(context) };
   const pieces = new Pieces();
-  const answers = client.askForMany({ case: "streamStart", value }, asking);
+  const answers = link.askForMany({ case: "streamStart", value }, asking);
   for await (const { response } of answers) {
     if (response.case === "streamChunk") {
       const { data, contentType } = response.value;

@@ -14,6 +14,7 @@ export interface PluginEntry {
   readonly env?: Readonly<Record<string, string>>;
   readonly config?: Readonly<Record<string, string>>;
   readonly provides_storage?: readonly string[];
+  readonly needs_tools?: readonly string[];
   readonly depends_on?: readonly string[];
 }
 
@@ -38,6 +39,7 @@ export interface Reply {
 /** Milliseconds for anything that is waited for; then the test fails with what was said. */
 const LONGEST_WAIT = 30_000;
 const PLUGIN = join(import.meta.dirname, "bus-plugin.ts");
+const ROGUE = join(import.meta.dirname, "bus-rogue.ts");
 
 /** A folder with the certificates, the state and the plugins of one bus, and who runs on it. */
 export class BusHome implements AsyncDisposable {
@@ -55,6 +57,11 @@ export class BusHome implements AsyncDisposable {
   testPlugin(id = "tools.test", env: Readonly<Record<string, string>> = {}): PluginEntry {
     const given = { BUS_RECORD: this.record, BUS_ID: id, ...env };
     return { id, binary: process.execPath, args: [PLUGIN], env: given, config: { greeting: "hi" } };
+  }
+
+  /** A plugin that does not register, and does what it is told with its certificates. */
+  roguePlugin(id = "rogue", env: Readonly<Record<string, string>> = {}): PluginEntry {
+    return { id, binary: process.execPath, args: [ROGUE], env: { BUS_ID: id, ...env } };
   }
 
   /** The lines that the test plugins have recorded. */

@@ -1,9 +1,11 @@
 import { Log } from "../../src/base/log.ts";
 import { Stopper } from "../../src/base/stop.ts";
+import { BusCertificates } from "../../src/plugin/bus-certificates.ts";
 import { BusContext } from "../../src/plugin/bus-context.ts";
 import { Orchestrator } from "../../src/plugin/orchestrator.ts";
 import type { PluginStatus } from "../../src/plugin/plugin.ts";
 import type { PluginLimits, PluginSettings } from "../../src/plugin/settings.ts";
+import { BusClient } from "../../src/protocol/bus/connect.ts";
 import { Offer } from "../../src/tool/offer.ts";
 import type { ToolResult } from "../../src/tool/tool.ts";
 import { connect } from "../../src/wire/quic/connect.ts";
@@ -18,14 +20,23 @@ const LIMITS: Partial<PluginLimits> = {
   shutdown: 500,
 };
 
+export interface BusInProcessOptions extends Partial<PluginLimits> {
+  readonly listen?: string;
+  /** Milliseconds that lists and calls wait for plugins of which nothing is known yet. */
+  readonly firstList?: number;
+}
+
 /** An orchestrator in this process, so that its limits can be set. */
 export class BusInProcess implements AsyncDisposable {
   readonly offer = new Offer();
   readonly orchestrator: Orchestrator;
   /** Lines of its log. */
   readonly lines: string[];
+  readonly #home: BusHome;
+  readonly #guests = new AsyncDisposableStack();
 
-  private constructor(orchestrator: Orchestrator, offer: Offer, lines: string[]) {
+  private constructor(home: BusHome, orchestrator: Orchestrator, offer: Offer, lines: string[]) {
+    this.#home = home;
     this.orchestrator = orchestrator;
     this.offer = offer;
     this.lines = lines;
@@ -34,12 +45,12 @@ export class BusInProcess implements AsyncDisposable {
   static async open(
     home: BusHome,
     plugins: readonly PluginEntry[],
-    limits: Partial<PluginLimits> = {},
+    { listen: address = "localhost:0", firstList, ...limits }: BusInProcessOptions = {},
   ): Promise<BusInProcess> {
     const offer = new Offer();
     const lines: string[] = [];
     const orchestrator = await Orchestrator.open({
-      listen: "localhost:0",
+      listen: address,
       certsDir: home.certs,
       clientCertificate: "require",
       offer,
@@ -47,9 +58,23 @@ export class BusInProcess implements AsyncDisposable {
       transport: { listen, connect },
       log: new Log("info", (line) => void lines.push(line)),
       limits: { ...LIMITS, ...limits },
+      ...(firstList === undefined ? {} : { firstList }),
     });
     await orchestrator.configure(plugins.map(settingsOf));
-    return new BusInProcess(orchestrator, offer, lines);
+    return new BusInProcess(home, orchestrator, offer, lines);
+  }
+
+  /** Somebody who dials the bus with a certificate of that name. */
+  guest(name = "transport.test-client"): BusClient {
+    return this.#guests.use(
+      new BusClient({
+        name: "The bus",
+        dial: async () =>
+          connect(this.orchestrator.address, {
+            credentials: await new BusCertificates(this.#home.certs, () => {}).of(name),
+          }),
+      }),
+    );
   }
 
   status(id: string): PluginStatus {
@@ -72,6 +97,7 @@ export class BusInProcess implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#guests.disposeAsync();
     await this.orchestrator[Symbol.asyncDispose]();
   }
 }
@@ -85,6 +111,7 @@ function settingsOf(entry: PluginEntry): PluginSettings {
     config: entry.config ?? {},
     providesStorage: entry.provides_storage ?? [],
     providesAi: [],
+    ...(entry.needs_tools === undefined ? {} : { needsTools: entry.needs_tools }),
     dependsOn: entry.depends_on ?? [],
   };
 }

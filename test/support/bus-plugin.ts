@@ -40,6 +40,7 @@ const names = { type: "object", properties: { name: { type: "string" } } } as co
 definePlugin({
   id: BUS_ID,
   version: "1.0.0",
+  needs: { tools: ["echo", "inspect"] },
   tools: {
     create_project: {
       description: "Create a new project workspace",
@@ -113,6 +114,24 @@ definePlugin({
       input: { type: "object", properties: { tool: { type: "string" } }, required: ["tool"] },
       call: async ({ tool }, { callTool }) => (await callTool(tool, { text: "asked" })).text,
     },
+    again: {
+      description: "Calls itself so many times, one within the other; without a number, for ever",
+      input: { type: "object", properties: { depth: { type: "number" } } },
+      call: async ({ depth = Infinity }, { callTool }) => {
+        if (depth <= 0) return "deep enough";
+        // Endless is a number that JSON does not have.
+        const args = Number.isFinite(depth) ? { depth: depth - 1 } : {};
+        return (await callTool("again", args)).text;
+      },
+    },
+    fan: {
+      description: "Calls another tool of its own so many times at once",
+      input: { type: "object", properties: { calls: { type: "number" } } },
+      call: async ({ calls = 0 }, { callTool }) => {
+        const all = Array.from({ length: calls }, () => callTool("echo", { text: "fanned" }));
+        return (await Promise.all(all)).filter(({ text }) => text === "fanned").length.toString();
+      },
+    },
     chatter: {
       description: "Writes so much to stderr that nobody can read it",
       call: () => {
@@ -145,6 +164,9 @@ definePlugin({
   },
   health: () => {
     if (BUS_TROUBLE === "hang-health") return NEVER;
+    if (BUS_TROUBLE === "record-health" && BUS_RECORD !== undefined) {
+      appendFileSync(BUS_RECORD, "health\n");
+    }
     return BUS_TROUBLE === "unhealthy" ? { status: "unhealthy", message: "a fever" } : "healthy";
   },
   shutdown: () => (BUS_TROUBLE === "hang-shutdown" ? NEVER : undefined),

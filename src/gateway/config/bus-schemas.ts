@@ -76,6 +76,12 @@ export const BUS_SCHEMAS = {
         items: { type: "string" },
         description: "Plugins that have to be up before it.",
       },
+      needsTools: {
+        type: "array",
+        items: { type: "string" },
+        description:
+          "Tools that it may call, besides its own and those that it says itself; `*` for all.",
+      },
       providesStorage: {
         type: "array",
         items: { type: "string" },

@@ -214,6 +214,8 @@ export interface PluginProgram {
   readonly enabled?: boolean;
   /** Plugins that have to be up before it. */
   readonly dependsOn?: readonly string[];
+  /** Tools that it may call, besides its own and those that it says itself; `*` for all. */
+  readonly needsTools?: readonly string[];
   /** Kinds of storage that it provides, besides those that it says itself. */
   readonly providesStorage?: readonly string[];
   /** Providers of AI that it stands for, besides those that it says itself. */
@@ -1543,11 +1545,12 @@ export const checkPluginProgram: Check = (value) => {
       case "config":
       case "enabled":
       case "dependsOn":
+      case "needsTools":
       case "providesStorage":
       case "providesAi":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["command", "args", "env", "config", "enabled", "dependsOn", "providesStorage", "providesAi"]) };
+        return { path: [key], says: unknownKey(key, ["command", "args", "env", "config", "enabled", "dependsOn", "needsTools", "providesStorage", "providesAi"]) };
     }
   }
   const command: unknown = value.command;
@@ -1596,25 +1599,35 @@ export const checkPluginProgram: Check = (value) => {
       }
     }
   }
+  const needsTools: unknown = value.needsTools;
+  if (needsTools !== undefined) {
+    if (!Array.isArray(needsTools)) return { path: ["needsTools"], says: "must be a list" };
+    for (let i3 = 0; i3 < needsTools.length; i3++) {
+      const item5: unknown = needsTools[i3];
+      if (typeof item5 !== "string") {
+        return { path: ["needsTools", i3], says: "must be a string" };
+      }
+    }
+  }
   const providesStorage: unknown = value.providesStorage;
   if (providesStorage !== undefined) {
     if (!Array.isArray(providesStorage)) {
       return { path: ["providesStorage"], says: "must be a list" };
     }
-    for (let i3 = 0; i3 < providesStorage.length; i3++) {
-      const item5: unknown = providesStorage[i3];
-      if (typeof item5 !== "string") {
-        return { path: ["providesStorage", i3], says: "must be a string" };
+    for (let i4 = 0; i4 < providesStorage.length; i4++) {
+      const item6: unknown = providesStorage[i4];
+      if (typeof item6 !== "string") {
+        return { path: ["providesStorage", i4], says: "must be a string" };
       }
     }
   }
   const providesAi: unknown = value.providesAi;
   if (providesAi !== undefined) {
     if (!Array.isArray(providesAi)) return { path: ["providesAi"], says: "must be a list" };
-    for (let i4 = 0; i4 < providesAi.length; i4++) {
-      const item6: unknown = providesAi[i4];
-      if (typeof item6 !== "string") {
-        return { path: ["providesAi", i4], says: "must be a string" };
+    for (let i5 = 0; i5 < providesAi.length; i5++) {
+      const item7: unknown = providesAi[i5];
+      if (typeof item7 !== "string") {
+        return { path: ["providesAi", i5], says: "must be a string" };
       }
     }
   }

@@ -8,6 +8,7 @@ import type { ToolResponse } from "../../protocol/bus/plugin.gen.ts";
 import { fromToolResponse } from "../../protocol/bus/tool-result.ts";
 import { type ToolCall, toToolRequest } from "../../protocol/bus/tool-shape.ts";
 import type { CallContext, CallResult, PluginContext } from "./context.ts";
+import { OwnRequests } from "./own-requests.ts";
 import { RemoteStorage } from "./remote-storage.ts";
 import { ToolError } from "./tool-error.ts";
 
@@ -18,6 +19,8 @@ export interface OutsideOptions {
   readonly id: string;
   readonly client: BusClient;
   readonly log: Log;
+  /** Resolves when the orchestrator knows what the plugin may call; undefined when it does. */
+  readonly registered?: () => Promise<void> | undefined;
   /** The kind of storage that is meant where nothing is said; empty for the orchestrator's. */
   readonly storageType: string;
 }
@@ -33,13 +36,14 @@ export class Outside {
   /** For whatever is done until the stop comes, on behalf of a call if there is one. */
   context(stop: Stop, call?: ToolCall): PluginContext {
     const { client, id, log, storageType } = this.#options;
+    const own = new OwnRequests(client);
     return {
       log,
       get signal() {
         return stop.signal;
       },
-      storage: new RemoteStorage(client, stop, storageType),
-      callTool: (name, args = {}) => this.#callTool({ ...about(call), name, args }, stop),
+      storage: new RemoteStorage(own, stop, storageType),
+      callTool: (name, args = {}) => this.#callTool({ ...about(call), name, args }, stop, own),
       publish: async (topic, type, payload = {}) => {
         const value = {
           topic,
@@ -47,7 +51,7 @@ export class Outside {
           payload: toStruct(payload, "payload"),
           sourcePlugin: id,
         };
-        checkAnswer(ORCHESTRATOR, await client.ask({ case: "publish", value }, { stop }));
+        checkAnswer(ORCHESTRATOR, await own.ask({ case: "publish", value }, { stop }));
       },
     };
   }
@@ -61,10 +65,12 @@ export class Outside {
     });
   }
 
-  async #callTool(call: ToolCall, stop: Stop): Promise<CallResult> {
-    const { client, id } = this.#options;
+  async #callTool(call: ToolCall, stop: Stop, own: OwnRequests): Promise<CallResult> {
+    const { id, registered } = this.#options;
     const value = toToolRequest({ ...call, caller: id });
-    const { response } = await client.ask({ case: "toolCall", value }, { stop });
+    const registering = registered?.();
+    if (registering !== undefined) await registering;
+    const { response } = await own.ask({ case: "toolCall", value }, { stop });
     if (response.case === "toolCall") return callResult(response.value);
     throw new ToolError("invalid_response", `${ORCHESTRATOR} gave no answer to '${call.name}'`);
   }

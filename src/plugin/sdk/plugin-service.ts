@@ -17,6 +17,7 @@ export interface PluginServiceOptions {
   /** To the orchestrator. */
   readonly client: BusClient;
   readonly log: Log;
+  readonly registered?: () => Promise<void> | undefined;
   /** The orchestrator wants it to end; what it was told has been answered by then. */
   readonly ended: () => void;
 }
@@ -36,12 +37,15 @@ export class PluginService {
   readonly #exchanges = new Set<Promise<void>>();
   #shutdown: Promise<boolean> | undefined;
 
-  constructor({ parts, client, log, ended }: PluginServiceOptions) {
+  constructor({ parts, client, log, registered, ended }: PluginServiceOptions) {
     this.#parts = parts;
     this.#log = log;
     const { tools, manifest } = parts;
     const storageType = manifest.needs_storage[0] ?? "";
-    const outside = new Outside({ id: manifest.id, client, log, storageType });
+    const outside = new Outside({
+      ...{ id: manifest.id, client, log, storageType },
+      ...(registered === undefined ? {} : { registered }),
+    });
     const context = { tools, outside, calls: this.#calls, log };
     this.deliver = deliverTo(parts.events, context);
     const lifecycle = {

@@ -25,10 +25,25 @@ const BACKOFF = { firstWait: 200, longestWait: 10_000, mostFailures: Infinity, r
 export class Registration {
   readonly #options: RegistrationOptions;
   readonly #backoff = new Backoff(BACKOFF);
+  readonly #first = Promise.withResolvers<void>();
+  #isKnown = false;
   #present = new Stopper();
 
   constructor(options: RegistrationOptions) {
     this.#options = options;
+  }
+
+  /**
+   * Resolves when the orchestrator was told for the first time what the plugin needs, or could not
+   * be: until then it lets the plugin call nothing. Undefined when that is over.
+   */
+  known(): Promise<void> | undefined {
+    if (this.#isKnown) return undefined;
+    return this.#options.client.connect().then(
+      () => this.#first.promise,
+      // Whoever calls something now is told the same.
+      () => {},
+    );
   }
 
   /** There is a new connection. What was said on the one before it is said again. */
@@ -60,7 +75,10 @@ export class Registration {
     const { client, manifest, events, log } = this.#options;
     const value = fromJson(PluginManifestSchema, { ...manifest } as object as JsonObject);
     const asking = { stop, timeout: TIMEOUT };
-    const answer = await client.ask({ case: "register", value }, asking);
+    const answer = await client
+      .ask({ case: "register", value }, asking)
+      .finally(() => this.#first.resolve());
+    this.#isKnown = true;
     const { accepted, rejectReason } = answerOf(ORCHESTRATOR, answer, "register");
     if (!accepted) {
       // It would be refused again. What it offers can still be called.

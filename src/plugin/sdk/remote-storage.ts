@@ -12,11 +12,11 @@ const STORAGE = "The storage";
 
 /** The storage that an orchestrator leads to. */
 export class RemoteStorage implements PluginStorage {
-  readonly #client: BusClient;
+  readonly #client: Pick<BusClient, "ask">;
   readonly #stop: Stop;
   readonly #storageType: string;
 
-  constructor(client: BusClient, stop: Stop, storageType: string) {
+  constructor(client: Pick<BusClient, "ask">, stop: Stop, storageType: string) {
     this.#client = client;
     this.#stop = stop;
     this.#storageType = storageType;

@@ -1,9 +1,11 @@
 import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import { BusClient } from "../../protocol/bus/connect.ts";
+import { PLUGIN_UNIT } from "../../protocol/bus/certificates/certificates.ts";
 import { parseAddress } from "../../wire/quic/address.ts";
 import type { Connection, Listener } from "../../wire/quic/connection.ts";
 import { BusCertificates } from "../bus-certificates.ts";
+import { expectOrchestrator, isPlugin } from "../expect-peer.ts";
 import type { BusTransport } from "../orchestrator.ts";
 import type { PluginFlags } from "./flags.ts";
 import type { PluginParts } from "./parts.ts";
@@ -16,6 +18,9 @@ export interface RunningPluginOptions {
   readonly transport: BusTransport;
   readonly log: Log;
 }
+
+/** Calls that lead to further calls of it must not wait for each other. */
+const LISTEN_LIMITS = { maxStreams: 2_112 };
 
 /** A plugin that serves, and keeps in touch with its orchestrator. */
 export class RunningPlugin implements AsyncDisposable {
@@ -45,7 +50,10 @@ export class RunningPlugin implements AsyncDisposable {
         lost: (reason) => log.warn("plugin.orchestrator-lost", { reason: reason.message }),
       }),
     );
-    this.#service = new PluginService({ parts, client: this.#client, log, ended: ended.resolve });
+    this.#service = new PluginService({
+      ...{ parts, client: this.#client, log, ended: ended.resolve },
+      registered: () => this.#registration.known(),
+    });
     this.#registration = new Registration({
       client: this.#client,
       manifest: parts.manifest,
@@ -93,7 +101,7 @@ export class RunningPlugin implements AsyncDisposable {
     const { host } = parseAddress(flags.listen);
     const followed = await this.#certificates.follow(
       parts.manifest.id,
-      isLocal(host) ? [] : [host],
+      { hosts: isLocal(host) ? [] : [host], unit: PLUGIN_UNIT },
       async (credentials) => this.#listener?.renew(credentials),
       (error) => log.error("plugin.not-renewed", { error }),
     );
@@ -101,7 +109,17 @@ export class RunningPlugin implements AsyncDisposable {
     this.#listener = this.#ending.use(
       await transport.listen(flags.listen, {
         credentials: followed.credentials,
-        stream: (stream, connection) => this.#service.serve(stream, connection),
+        limits: LISTEN_LIMITS,
+        stream: (stream, connection) => {
+          // Whoever else wants something of it asks the orchestrator, which knows whether it may.
+          if (isPlugin(connection)) stream.reset();
+          else this.#service.serve(stream, connection);
+        },
+        connected: (connection) => {
+          if (!isPlugin(connection)) return;
+          log.warn("plugin.refused", { reason: `Plugin '${connection.peer?.name}' dialled it` });
+          void connection.close();
+        },
         refused: (reason) => log.warn("plugin.refused", { reason: reason.message }),
         lost: (reason) => log.error("plugin.listener-lost", { reason: reason.message }),
       }),
@@ -122,8 +140,9 @@ export class RunningPlugin implements AsyncDisposable {
     if (flags.orchestrator === "") {
       throw new TrunklineError("unavailable", "The plugin was started without --orchestrator-addr");
     }
-    const credentials = await this.#certificates.of(`${parts.manifest.id}-client`);
-    return transport.connect(flags.orchestrator, { credentials, signal });
+    const name = `${parts.manifest.id}-client`;
+    const credentials = await this.#certificates.of(name, { unit: PLUGIN_UNIT });
+    return expectOrchestrator(await transport.connect(flags.orchestrator, { credentials, signal }));
   }
 }
 

@@ -8,7 +8,8 @@ import {
 } from "@bufbuild/protobuf";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { encodeFrame, MAX_FRAME } from "../../wire/framing/length-prefixed.ts";
+import { encodeFrame, MAX_FRAME, PREFIX } from "../../wire/framing/length-prefixed.ts";
+import type { Refuse } from "../../wire/quic/connection.ts";
 import { keepMarks } from "./keep-marks.ts";
 import {
   type PluginRequest,
@@ -21,9 +22,6 @@ import { shapeOf } from "./wire-shape.ts";
 
 export type RequestInit = MessageInitShape<typeof PluginRequestSchema>;
 export type ResponseInit = MessageInitShape<typeof PluginResponseSchema>;
-
-/** Bytes before the body of a frame. */
-const PREFIX = 4;
 
 /**
  * A level of JSON is two messages, and three are around it. The check before has counted already;
@@ -53,6 +51,15 @@ export function decodeRequest(body: Uint8Array): PluginRequest {
 export function decodeResponse(body: Uint8Array): PluginResponse {
   return decode(PluginResponseSchema, body);
 }
+
+/** A frame whose prefix announces too much is not waited for. */
+export const REFUSE_LONG_FRAME: Refuse = {
+  length: PREFIX,
+  problem(begin) {
+    const length = begin.readUInt32BE();
+    return length > MAX_FRAME ? tooLong("read", "frame", length).message : undefined;
+  },
+};
 
 /** The body of the one frame that a whole stream holds. */
 export function bodyOf(stream: Uint8Array): Uint8Array {

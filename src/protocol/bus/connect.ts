@@ -1,10 +1,16 @@
 import { TrunklineError } from "../../base/errors.ts";
 import type { Stop, StopListener } from "../../base/stop.ts";
-import { MAX_FRAME } from "../../wire/framing/length-prefixed.ts";
+import { MAX_FRAME, PREFIX } from "../../wire/framing/length-prefixed.ts";
 import type { BidiStream } from "../../wire/quic/connection.ts";
 import { ConnectionError } from "../../wire/quic/connection-error.ts";
 import { answersOn, waited } from "./answer-stream.ts";
-import { bodyOf, decodeResponse, encodeRequest, type RequestInit } from "./codec.ts";
+import {
+  bodyOf,
+  decodeResponse,
+  encodeRequest,
+  REFUSE_LONG_FRAME,
+  type RequestInit,
+} from "./codec.ts";
 import type { PluginResponse } from "./plugin.gen.ts";
 import { Redial, type RedialOptions } from "./redial.ts";
 
@@ -27,19 +33,17 @@ export interface AskOptions {
 
 export interface AskForManyOptions {
   readonly stop?: Stop;
-  /** What tells the other side that no more is wanted. Without it, the stream is broken off. */
-  readonly cancel?: Asked;
+  /** Tells the other side that no more is wanted. Without it, the stream is broken off. */
+  readonly cancel?: () => void;
 }
 
-/** Milliseconds that the other side may take to hear that no more is wanted. */
-const CANCELLING = 2_000;
 /** Milliseconds that a request which may be asked twice waits for a lost connection. */
 const COMING_BACK = 5_000;
 /** The largest frame and its length. */
-const MOST_BYTES = MAX_FRAME + 4;
+const MOST_BYTES = MAX_FRAME + PREFIX;
 const CANCELLED = 1;
 
-/** The asking side of the bus: a stream for each request, on a connection that comes back. */
+/** The asking side of the bus: a stream for each request, on connections that come back. */
 export class BusClient implements AsyncDisposable {
   readonly #name: string;
   readonly #patience: number | undefined;
@@ -79,16 +83,13 @@ export class BusClient implements AsyncDisposable {
   ): AsyncGenerator<PluginResponse, void, void> {
     const { stop, cancel } = options;
     const frame = encodeRequest({ requestId: this.#nextId(), request });
-    const stream = await this.#open();
+    const stream = await this.#redial.open();
     const sent = stream.end(frame);
     // That it could not be sent shows where the answers are read.
     sent.catch(() => {});
-    const tell = (): void => {
-      if (cancel !== undefined) this.ask(cancel, { timeout: CANCELLING }).catch(() => {});
-    };
     yield* answersOn(stream, {
       stop,
-      cancel: cancel === undefined ? undefined : tell,
+      cancel,
       patience: this.#patience,
       waitedFor: this.#answerTo(request),
     });
@@ -101,14 +102,14 @@ export class BusClient implements AsyncDisposable {
   async #once(request: Asked, options: AskOptions): Promise<PluginResponse> {
     const requestId = this.#nextId();
     const frame = encodeRequest({ requestId, request });
-    const stream = await this.#open();
+    const stream = await this.#redial.open();
     const { stop, timeout = this.#patience } = options;
     using limit = new Limit(stream, stop, timeout, this.#answerTo(request));
     let bytes: Uint8Array;
     try {
       // The end goes out with the request: others lose track of a stream whose end comes apart.
       await stream.end(frame);
-      bytes = await stream.readAll(MOST_BYTES);
+      bytes = await stream.readAll(MOST_BYTES, REFUSE_LONG_FRAME);
     } catch (error) {
       throw limit.reason ?? this.#lost(error);
     }
@@ -126,13 +127,6 @@ export class BusClient implements AsyncDisposable {
     if (response.requestId === "" || response.requestId === requestId) return response;
     const why = `${this.#name} gave the answer to '${response.requestId}', not to '${requestId}'`;
     throw new TrunklineError("unavailable", why);
-  }
-
-  /** At once where there is a connection: a moment later it may be one that takes nothing new. */
-  #open(): BidiStream | Promise<BidiStream> {
-    const connection = this.#redial.get();
-    if (!(connection instanceof Promise)) return connection.openStream();
-    return connection.then((dialled) => dialled.openStream());
   }
 
   /** Waits for the connection to come back; where it does not, that it was lost is what counts. */

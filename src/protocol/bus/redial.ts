@@ -1,6 +1,7 @@
 import { Backoff } from "../../base/backoff.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import type { Connection } from "../../wire/quic/connection.ts";
+import type { BidiStream, Connection } from "../../wire/quic/connection.ts";
+import { FurtherConnections, MOST_AT_ONCE } from "./further-connections.ts";
 
 export interface RedialOptions {
   /** Who is at the other end, in words that begin a sentence. */
@@ -10,9 +11,12 @@ export interface RedialOptions {
   readonly lost?: (reason: Error) => void;
   /** Exchanges after which a connection is given up for a new one; each costs the next one more. */
   readonly mostExchanges?: number;
+  /** Connections at once; when all are busy, what is asked waits for what was asked before. */
+  readonly mostConnections?: number;
 }
 
 const MOST_EXCHANGES = 5_000;
+const MOST_CONNECTIONS = 8;
 /** Milliseconds after which a connection that is lost was good, and is dialled again at once. */
 const GOOD = 1_000;
 /** Milliseconds; it is never left alone for good. */
@@ -20,7 +24,8 @@ const BACKOFF = { firstWait: 100, longestWait: 5_000, mostFailures: Infinity, re
 
 /**
  * A connection that is there when it is wanted: dialled with the first use, dialled again when it
- * was lost, and changed for a new one before it has grown slow.
+ * was lost, changed for a new one before it has grown slow, and joined by others while it carries
+ * as much as one should.
  */
 export class Redial implements AsyncDisposable {
   readonly #options: RedialOptions;
@@ -28,6 +33,7 @@ export class Redial implements AsyncDisposable {
   readonly #backoff = new Backoff(BACKOFF);
   readonly #stopping = new AbortController();
   readonly #draining = new Set<Connection>();
+  readonly #further: FurtherConnections;
   /** Those who wait for it to come back. */
   readonly #waiting = new Set<PromiseWithResolvers<void>>();
   #current: Connection | undefined;
@@ -42,13 +48,26 @@ export class Redial implements AsyncDisposable {
   constructor(options: RedialOptions) {
     this.#options = options;
     this.#mostExchanges = options.mostExchanges ?? MOST_EXCHANGES;
+    this.#further = new FurtherConnections({
+      dial: () => options.dial(this.#stopping.signal),
+      most: (options.mostConnections ?? MOST_CONNECTIONS) - 1,
+      mostExchanges: this.#mostExchanges,
+    });
   }
 
   get isUp(): boolean {
     return this.#current !== undefined && !this.#current.isClosed;
   }
 
-  /** A connection for one exchange. While it is down, whoever asks is told why at once. */
+  /** Opens an exchange. While the other side cannot be reached, whoever asks is told why at once. */
+  open(): BidiStream | Promise<BidiStream> {
+    const connection = this.get();
+    if (!(connection instanceof Promise)) return connection.openStream();
+    // Looked for anew: others have waited for the same one, and may have filled it meanwhile.
+    return connection.then(() => this.open());
+  }
+
+  /** A connection for one exchange that is opened at once; a promise where there is none yet. */
   get(): Connection | Promise<Connection> {
     const current = this.#current;
     if (current === undefined || current.isClosed) {
@@ -61,7 +80,10 @@ export class Redial implements AsyncDisposable {
     this.#exchanges++;
     const wear = Math.max(this.#exchanges, (current.wear ?? 0) - this.#forgiven);
     if (wear >= this.#mostExchanges) this.#dial().catch(() => {});
-    return current;
+    if (current.openStreams < MOST_AT_ONCE) return current;
+    const further = this.#further.get();
+    if (further instanceof Promise) return further.then((found) => found ?? this.get());
+    return further ?? current;
   }
 
   /** Waits until it is there again, for so many milliseconds; rejects with why it is not. */
@@ -89,9 +111,11 @@ export class Redial implements AsyncDisposable {
     for (const { reject } of this.#waiting) reject(over);
     clearTimeout(this.#timer);
     await this.#dialling?.catch(() => {});
+    const further = this.#further[Symbol.asyncDispose]();
     const all = [...this.#draining, ...(this.#current === undefined ? [] : [this.#current])];
     this.#current = undefined;
     await Promise.all(all.map((connection) => connection.close(0, "client closed")));
+    await further;
   }
 
   #dial(): Promise<Connection> {

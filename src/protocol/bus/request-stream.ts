@@ -26,8 +26,8 @@ export async function readFrames(stream: BidiStream, taker: FrameTaker): Promise
       stream.patient?.();
       taker.first(body);
     },
-    fault: () => {
-      problem = `it has over ${MAX_FRAME} bytes`;
+    oversize: (length) => {
+      problem = `it has over ${MAX_FRAME} bytes, namely ${length}`;
     },
     truncated: (missing) => {
       problem = `its last ${missing} bytes are missing`;

@@ -12,8 +12,8 @@ export async function* readResponses(
   let problem: string | undefined;
   const decoder = new LengthPrefixedDecoder(MAX_FRAME, {
     frame: (body) => void frames.push(body),
-    fault: () => {
-      problem = `a frame has over ${MAX_FRAME} bytes`;
+    oversize: (length) => {
+      problem = `a frame has over ${MAX_FRAME} bytes, namely ${length}`;
     },
     truncated: (missing) => {
       problem = `the last ${missing} bytes are missing`;

@@ -1,8 +1,7 @@
-import type { FrameFault } from "../channel.ts";
-import { ByteQueue, faultOf } from "./byte-queue.ts";
+import { ByteQueue } from "./byte-queue.ts";
 
 /** A frame is a 32-bit big-endian length and so many bytes. */
-const PREFIX = 4;
+export const PREFIX = 4;
 
 /** What the bus allows in one frame. */
 export const MAX_FRAME = 16 * 1024 * 1024;
@@ -17,14 +16,16 @@ export function encodeFrame(body: Uint8Array): Buffer {
 export interface Frames {
   /** The bytes are the receiver's to keep. */
   frame(body: Buffer): void;
-  fault(fault: FrameFault): void;
+  /** A frame over the limit was announced. Nothing follows: what comes after it is not looked at. */
+  oversize(length: number): void;
   /** The stream ended inside a frame. */
   truncated(missing: number): void;
 }
 
 /**
  * Finds frames in a byte stream. Memory is taken as bytes arrive, not as the prefix announces, so a
- * lying prefix costs nothing. A frame over the limit is skipped and reported at its end.
+ * lying prefix costs nothing. A frame over the limit is refused as soon as its prefix is there:
+ * whoever announces 4 GiB may never send them, or send them all.
  */
 export class LengthPrefixedDecoder {
   readonly #limit: number;
@@ -32,11 +33,9 @@ export class LengthPrefixedDecoder {
   readonly #prefix = Buffer.alloc(PREFIX);
   #prefixLength = 0;
   readonly #body: ByteQueue;
-  /** For a frame over the limit, of which only the ends are kept. */
-  readonly #skipped = new ByteQueue(0);
-  #size = 0;
   /** Bytes of the present frame still to come; -1 between frames. */
   #missing = -1;
+  #isRefused = false;
 
   constructor(limit: number, out: Frames) {
     this.#limit = limit;
@@ -46,7 +45,7 @@ export class LengthPrefixedDecoder {
 
   push(chunk: Buffer): void {
     let at = 0;
-    while (at < chunk.length) {
+    while (at < chunk.length && !this.#isRefused) {
       if (this.#missing < 0) at = this.#readPrefix(chunk, at);
       else at = this.#readBody(chunk, at);
       if (this.#missing === 0) this.#finish();
@@ -64,33 +63,35 @@ export class LengthPrefixedDecoder {
     const end = at + PREFIX - this.#prefixLength;
     const taken = chunk.copy(this.#prefix, this.#prefixLength, at, end);
     this.#prefixLength += taken;
-    if (this.#prefixLength === PREFIX) {
-      this.#missing = this.#size = this.#prefix.readUInt32BE();
-      this.#prefixLength = 0;
-    }
+    if (this.#prefixLength === PREFIX) this.#begin(this.#prefix.readUInt32BE());
     return at + taken;
+  }
+
+  #begin(length: number): void {
+    this.#prefixLength = 0;
+    if (length <= this.#limit) {
+      this.#missing = length;
+      return;
+    }
+    this.#isRefused = true;
+    this.#out.oversize(length);
   }
 
   #readBody(chunk: Buffer, at: number): number {
     const part = chunk.subarray(at, at + this.#missing);
     this.#missing -= part.length;
-    (this.#size > this.#limit ? this.#skipped : this.#body).append(part);
+    this.#body.append(part);
     return at + part.length;
   }
 
   #finish(): void {
-    const fault =
-      this.#size > this.#limit ? faultOf("oversize", this.#skipped, this.#limit) : undefined;
     const body = Buffer.from(this.#body.take() ?? []);
     this.#reset();
-    if (fault === undefined) this.#out.frame(body);
-    else this.#out.fault(fault);
+    this.#out.frame(body);
   }
 
   #reset(): void {
     this.#body.clear();
-    this.#skipped.clear();
-    this.#size = 0;
     this.#missing = -1;
   }
 }

@@ -13,11 +13,20 @@ export interface Credentials {
 export interface PeerCertificate {
   /** The common name of its subject. */
   readonly name: string;
+  /** The organizational unit of its subject, if it has one. */
+  readonly unit: string | undefined;
   /** The DNS names and IP addresses it was made for. */
   readonly names: readonly string[];
   /** SHA-256 of the certificate, in hex. */
   readonly fingerprint: string;
   readonly certificate: X509Certificate;
+}
+
+/** Looks at how a stream begins, and says why the rest of it is not worth waiting for, if it is not. */
+export interface Refuse {
+  /** Bytes that it wants to see. */
+  readonly length: number;
+  problem(begin: Buffer): string | undefined;
 }
 
 /**
@@ -30,7 +39,7 @@ export interface BidiStream {
   /** Sends the last bytes and the end in one. Resolves when they are on their way. */
   end(bytes?: Uint8Array): Promise<void>;
   /** All that the other side sends, up to its end. Over the limit, the exchange is broken off. */
-  readAll(limit: number): Promise<Buffer>;
+  readAll(limit: number, refuse?: Refuse): Promise<Buffer>;
   /** What the other side sends, as it comes. It is held while nobody asks for more. */
   chunks(): AsyncGenerator<Buffer, void, void>;
   /** The request is whole: until it is answered, its end may come as late as the peer likes. */

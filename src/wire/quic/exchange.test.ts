@@ -166,6 +166,31 @@ function exchanges(scheme: Scheme): void {
     assert.ok(signal.reason instanceof ConnectionError);
   });
 
+  test("leaves the next one alone when it is given up after its end", async () => {
+    const begun = Promise.withResolvers<void>();
+    const goOn = Promise.withResolvers<void>();
+    await using pair = await TestPair.open({
+      scheme,
+      handle: async (stream) => {
+        const request = await stream.readAll(LIMIT);
+        if (request.length > 8) {
+          begun.resolve();
+          await goOn.promise;
+        }
+        await stream.end(request);
+      },
+    });
+    const connection = await pair.connect();
+    const first = connection.openStream();
+    void first.end(encodeFrame(Buffer.from("1st")));
+    await first.readAll(LIMIT);
+    const second = ask(connection, Buffer.from("second"));
+    await begun.promise;
+    first.reset();
+    goOn.resolve();
+    assert.equal((await second).toString(), "second");
+  });
+
   test("tells the client when the server gives up", async () => {
     await using pair = await TestPair.open({
       scheme,

@@ -1,3 +1,4 @@
+import type { Refuse } from "./connection.ts";
 import { ConnectionError } from "./connection-error.ts";
 import type { HeldBytes, Holder } from "./held-bytes.ts";
 
@@ -8,6 +9,8 @@ const STEP = 128 * 1024;
 
 interface Whole {
   readonly limit: number;
+  /** Not looked at yet. */
+  refuse: Refuse | undefined;
   readonly promise: PromiseWithResolvers<Buffer>;
 }
 
@@ -83,10 +86,10 @@ export class Incoming implements Holder {
     this.#owner.breakOff(new ConnectionError("limit", message));
   }
 
-  readAll(limit: number): Promise<Buffer> {
+  readAll(limit: number, refuse?: Refuse): Promise<Buffer> {
     if (this.#error !== undefined) return Promise.reject(this.#error);
     const promise = Promise.withResolvers<Buffer>();
-    this.#whole = { limit, promise };
+    this.#whole = { limit, refuse, promise };
     this.#fill(this.#whole, this.#size);
     return promise.promise;
   }
@@ -113,8 +116,12 @@ export class Incoming implements Holder {
   }
 
   /** Bytes have come for one who wants all of them at once. */
-  #fill({ limit, promise }: Whole, bytes: number): void {
-    if (this.#size > limit) {
+  #fill(whole: Whole, bytes: number): void {
+    const { limit, promise } = whole;
+    const problem = this.#problemOf(whole);
+    if (problem !== undefined) {
+      this.#owner.breakOff(new ConnectionError("limit", problem));
+    } else if (this.#size > limit) {
       const message = `Cannot read the whole stream: it is longer than the limit of ${limit} bytes.`;
       this.#owner.breakOff(new ConnectionError("limit", message));
     } else if (this.#isEnded) {
@@ -124,6 +131,15 @@ export class Incoming implements Holder {
     } else {
       this.#took(bytes);
     }
+  }
+
+  #problemOf(whole: Whole): string | undefined {
+    const { refuse } = whole;
+    if (refuse === undefined || this.#size < refuse.length) return undefined;
+    whole.refuse = undefined;
+    const [first = Buffer.alloc(0)] = this.#chunks;
+    const isEnough = first.length >= refuse.length;
+    return refuse.problem(isEnough ? first : Buffer.concat(this.#chunks, refuse.length));
   }
 
   #took(bytes: number): void {

@@ -5,6 +5,7 @@ export function readPeerCertificate(der: Buffer): PeerCertificate {
   const certificate = new X509Certificate(der);
   return {
     name: /^CN=(.*)$/m.exec(certificate.subject)?.[1] ?? "",
+    unit: /^OU=(.*)$/m.exec(certificate.subject)?.[1],
     names: alternativeNames(certificate),
     fingerprint: certificate.fingerprint256.replaceAll(":", "").toLowerCase(),
     certificate,

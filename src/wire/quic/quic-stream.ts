@@ -1,5 +1,5 @@
 import { type Stop, Stopper } from "../../base/stop.ts";
-import type { BidiStream } from "./connection.ts";
+import type { BidiStream, Refuse } from "./connection.ts";
 import { ConnectionError } from "./connection-error.ts";
 import { COMMAND, FIRST, LAST } from "./control-frame.ts";
 import type { EngineSession } from "./engine-session.ts";
@@ -45,8 +45,8 @@ export class QuicStream implements BidiStream {
     return sent;
   }
 
-  readAll(limit: number): Promise<Buffer> {
-    return this.#incoming.readAll(limit);
+  readAll(limit: number, refuse?: Refuse): Promise<Buffer> {
+    return this.#incoming.readAll(limit, refuse);
   }
 
   chunks(): AsyncGenerator<Buffer, void, void> {

@@ -1,6 +1,6 @@
 import type { TLSSocket } from "node:tls";
 import { type Stop, Stopper } from "../../base/stop.ts";
-import type { BidiStream } from "./connection.ts";
+import type { BidiStream, Refuse } from "./connection.ts";
 import { ConnectionError } from "./connection-error.ts";
 import type { HeldBytes } from "./held-bytes.ts";
 import { Incoming } from "./incoming.ts";
@@ -72,8 +72,8 @@ export class TlsStream implements BidiStream {
     });
   }
 
-  readAll(limit: number): Promise<Buffer> {
-    return this.#incoming.readAll(limit);
+  readAll(limit: number, refuse?: Refuse): Promise<Buffer> {
+    return this.#incoming.readAll(limit, refuse);
   }
 
   chunks(): AsyncGenerator<Buffer, void, void> {
@@ -111,6 +111,8 @@ export class TlsStream implements BidiStream {
   }
 
   #breakOff(error: ConnectionError): void {
+    // Its connection may carry another exchange by now.
+    if (this.#isOver) return;
     this.#attached?.destroy();
     this.fail(error);
   }

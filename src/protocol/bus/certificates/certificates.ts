@@ -7,6 +7,9 @@ import { checkPair, parseCertificates, parseKey, Unusable } from "./pem.ts";
 import { dayOf, RENEW_AUTHORITY, RENEW_LEAF, Renewal } from "./renewal.ts";
 import { settled } from "./settled.ts";
 
+/** The organizational unit in a plugin's certificate, by which it is known for one. */
+export const PLUGIN_UNIT = "plugin";
+
 const NAME = /^(?!ca$)[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/;
 
 export interface CertificatesOptions {
@@ -15,6 +18,13 @@ export interface CertificatesOptions {
   /** Of the keys that are made. Those that are there are used, whatever they are. */
   readonly keyType?: KeyType;
   readonly now?: () => number;
+}
+
+export interface CertificateOptions {
+  /** What it is good for besides its name and this machine. */
+  readonly hosts?: readonly string[];
+  /** Whom it is for, such as `PLUGIN_UNIT`. One that was made without is made anew. */
+  readonly unit?: string | undefined;
 }
 
 /** What one side of a connection shows, and whom it trusts. */
@@ -59,7 +69,7 @@ export class Certificates {
   /** The certificate of a program, good for its name, for this machine and for `hosts`. */
   async credentialsFor(
     name: string,
-    { hosts = [] }: { readonly hosts?: readonly string[] } = {},
+    { hosts = [], unit }: CertificateOptions = {},
   ): Promise<Credentials> {
     if (!NAME.test(name)) {
       const form = "letters, digits, '.', '_' and '-', not 'ca'";
@@ -79,7 +89,7 @@ export class Certificates {
         await this.#files.create(pair.key, newKey(this.#keyType));
         return undefined;
       }
-      const leaf = { name, key: parseKey(pair.key, keyPem), hosts, now: this.#renewal.now() };
+      const leaf = { name, key: parseKey(pair.key, keyPem), hosts, unit, now: this.#renewal.now() };
       if (certPem === undefined) {
         const { issueLeaf } = await import("./issue.ts");
         await this.#files.create(path, await issueLeaf(authority.signer(path), leaf));
@@ -88,7 +98,9 @@ export class Certificates {
       const [certificate] = parseCertificates(path, certPem);
       checkPair(pair, certificate, leaf.key);
       authority.checkSigned(path, certificate);
-      const need = this.#needOf(certificate, hosts);
+      // Whom it is for can only be said anew by who can sign; until then it is good as it is.
+      const isMarked = authority.hindrance !== undefined || isFor(certificate, unit);
+      const need = this.#needOf(certificate, hosts) ?? (isMarked ? undefined : `is no ${unit}'s`);
       if (need !== undefined && authority.hindrance === undefined && !isRenewed) {
         isRenewed = true;
         const { issueLeaf } = await import("./issue.ts");
@@ -115,4 +127,8 @@ export class Certificates {
     const missing = hostWithout(certificate, hosts);
     return missing === undefined ? undefined : `is not for '${missing}'`;
   }
+}
+
+function isFor({ subject }: Authority["certificate"], unit: string | undefined): boolean {
+  return unit === undefined || subject.split("\n").includes(`OU=${unit}`);
 }

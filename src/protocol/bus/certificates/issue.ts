@@ -28,6 +28,8 @@ export interface LeafOptions {
   readonly name: string;
   readonly key: KeyObject;
   readonly hosts: readonly string[];
+  /** The organizational unit of its subject. */
+  readonly unit?: string | undefined;
   readonly now: number;
   /** The certificate that this one follows; it goes on to speak for the same hosts. */
   readonly old?: X509Certificate | undefined;
@@ -77,7 +79,7 @@ export async function issueAuthority(
 
 /** A certificate for one name, good for both sides of a connection. */
 export async function issueLeaf(signer: Signer, options: LeafOptions): Promise<string> {
-  const { name, key, hosts, now, old } = options;
+  const { name, key, hosts, unit, now, old } = options;
   const x509 = await loadX509();
   const issuer = new x509.X509Certificate(signer.certificate.raw);
   const id = issuer.getExtension(x509.SubjectKeyIdentifierExtension);
@@ -87,7 +89,7 @@ export async function issueLeaf(signer: Signer, options: LeafOptions): Promise<s
   const wanted = [name, "localhost", "127.0.0.1", "::1", ...hosts].map(generalName);
   const certificate = await x509.X509CertificateGenerator.create({
     ...validity(now),
-    subject: before?.subjectName ?? nameOf(name),
+    subject: unit === undefined && before !== undefined ? before.subjectName : nameOf(name, unit),
     issuer: issuer.subjectName,
     publicKey: cryptoKeys(key).public,
     signingKey: signing.private,
@@ -106,8 +108,8 @@ export async function issueLeaf(signer: Signer, options: LeafOptions): Promise<s
   return `${certificate.toString("pem")}\n`;
 }
 
-function nameOf(name: string): Record<string, string[]>[] {
-  return [{ O: ["Orchestra"] }, { CN: [name] }];
+function nameOf(name: string, unit?: string): Record<string, string[]>[] {
+  return [{ O: ["Orchestra"] }, ...(unit === undefined ? [] : [{ OU: [unit] }]), { CN: [name] }];
 }
 
 /** It begins a little before now: clocks differ. */

@@ -15,6 +15,8 @@ export interface PluginEntry {
   readonly enabled: boolean;
   readonly providesStorage: readonly string[];
   readonly providesAi: readonly string[];
+  /** Tools that it may call, besides those that it says itself. Orchestra's own file has none. */
+  readonly needsTools?: readonly string[];
   readonly dependsOn: readonly string[];
 }
 
@@ -43,6 +45,7 @@ const PLUGIN_KEYS = [
   "enabled",
   "provides_storage",
   "provides_ai",
+  "needs_tools",
   "depends_on",
 ];
 
@@ -129,6 +132,7 @@ function readPlugin(reader: YamlReader, place: Place, folder: string): PluginEnt
     enabled: enabled ?? false,
     providesStorage: reader.texts(members.get("provides_storage")),
     providesAi: reader.texts(members.get("provides_ai")),
+    ...(members.has("needs_tools") ? { needsTools: reader.texts(members.get("needs_tools")) } : {}),
     dependsOn: reader.texts(members.get("depends_on")),
   };
 }

@@ -1,0 +1,119 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { Stopper } from "../../src/base/stop.ts";
+import { answerOf } from "../../src/protocol/bus/answer.ts";
+import type { BusClient } from "../../src/protocol/bus/connect.ts";
+import { BusHome } from "../support/bus-home.ts";
+import { BusInProcess, wordsOf } from "../support/bus-in-process.ts";
+
+/** So long that a test fails before it is over. */
+const FOR_EVER = 3_600_000;
+
+async function call(client: BusClient, toolName: string, args: Record<string, string> = {}) {
+  const answer = await client.ask({ case: "toolCall", value: { toolName, arguments: args } });
+  return answerOf("It", answer, "toolCall");
+}
+
+describe("a plugin that never gets ready", { timeout: 60_000 }, () => {
+  const limits = { firstList: FOR_EVER, ready: FOR_EVER };
+
+  it("is not waited for by whoever calls another", async () => {
+    await using home = new BusHome();
+    const plugins = [home.testPlugin("well"), home.testPlugin("ill", { BUS_TROUBLE: "no-ready" })];
+    await using bus = await BusInProcess.open(home, plugins, limits);
+    const client = bus.guest();
+    // The first call waits for its own plugin to get up.
+    for (const text of ["first", "second"]) {
+      assert.equal((await call(client, "echo", { text })).result?.text, text);
+    }
+    assert.equal(bus.status("ill").state, "starting");
+  });
+
+  it("is waited for by whoever calls a tool that it might have, and is named then", async () => {
+    await using home = new BusHome();
+    const plugins = [home.testPlugin("ill", { BUS_TROUBLE: "no-ready" })];
+    await using bus = await BusInProcess.open(home, plugins, { firstList: 300, ready: FOR_EVER });
+    const { errorCode, errorMessage } = await call(bus.guest(), "nobodys");
+    assert.equal(errorCode, "tool_not_found");
+    assert.match(
+      errorMessage,
+      /^Unknown tool: nobodys\. Plugin 'ill' is not up yet and may have it/,
+    );
+  });
+
+  it("is not waited for once it is known what it has", async () => {
+    await using home = new BusHome();
+    await using bus = await BusInProcess.open(home, [home.testPlugin("well")], limits);
+    await bus.until("well", ({ state }) => state === "up");
+    const { errorMessage } = await call(bus.guest(), "nobodys");
+    assert.equal(errorMessage, "Unknown tool: nobodys");
+  });
+
+  it("holds up no list once its first moments are over", async () => {
+    await using home = new BusHome();
+    const plugins = [home.testPlugin("well"), home.testPlugin("ill", { BUS_TROUBLE: "no-ready" })];
+    await using bus = await BusInProcess.open(home, plugins, { ...limits, firstList: 500 });
+    await bus.until("well", ({ state }) => state === "up");
+    await bus.orchestrator.known();
+    assert.equal(bus.status("ill").state, "starting");
+    assert.equal(bus.orchestrator.known(), undefined);
+  });
+});
+
+describe("many calls of one plugin", { timeout: 120_000 }, () => {
+  const up = async (home: BusHome, options = {}): Promise<BusInProcess> => {
+    const plugin = home.testPlugin("tools.test", { BUS_TROUBLE: "record-health" });
+    const bus = await BusInProcess.open(home, [plugin], options);
+    await bus.until("tools.test", ({ state }) => state === "up");
+    return bus;
+  };
+
+  it("do not keep it from being asked how it is", async () => {
+    await using home = new BusHome();
+    const often = { healthEvery: 100, health: 2_000, mostUnhealthy: 1 };
+    await using bus = await up(home, often);
+    const { pid } = bus.status("tools.test");
+    const stop = new Stopper();
+    const hanging = Array.from({ length: 300 }, () => bus.call("hang", {}, stop));
+    await bus.until("tools.test", ({ calls, waiting }) => calls === 128 && waiting === 172);
+    // Asked while they hang, whoever was asked before.
+    const asked = (): number => home.recorded().filter((line) => line === "health").length;
+    const before = asked();
+    while (asked() < before + 5) await new Promise((resolve) => setTimeout(resolve, 20));
+    const { state, pid: same, restarts, health } = bus.status("tools.test");
+    assert.deepEqual([state, same, restarts, health], ["up", pid, 0, "healthy: ok"]);
+    stop.stop(new Error("enough"));
+    await Promise.all(hanging);
+    await bus.until("tools.test", ({ calls, waiting }) => calls === 0 && waiting === 0);
+    assert.equal(wordsOf(await bus.call("echo", { text: "again" })), "again");
+  });
+
+  for (const scheme of ["quic", "tls"] as const) {
+    it(`that lead to further calls of it all come to their end (${scheme})`, async () => {
+      await using home = new BusHome();
+      await using bus = await up(home, { listen: `${scheme}://localhost:0` });
+      const nested = Array.from({ length: 200 }, () => bus.call("again", { depth: 1 }));
+      const words = (await Promise.all(nested)).map(wordsOf);
+      assert.deepEqual([...new Set(words)], ["deep enough"]);
+    });
+  }
+
+  it("that lead to calls within calls, and to many at once, come to their end", async () => {
+    await using home = new BusHome();
+    await using bus = await up(home);
+    const deep = Array.from({ length: 140 }, () => bus.call("again", { depth: 4 }));
+    const wide = Array.from({ length: 40 }, () => bus.call("fan", { calls: 40 }));
+    const words = (await Promise.all([...deep, ...wide])).map(wordsOf);
+    assert.deepEqual([...new Set(words)], ["deep enough", "40"]);
+  });
+
+  it("without end are refused in words, and others go on", async () => {
+    await using home = new BusHome();
+    await using bus = await up(home, { nestedCalls: 50 });
+    const result = await bus.call("again");
+    assert.equal(result.isError, true);
+    assert.match(wordsOf(result), /already answers 50 calls that plugins have made/);
+    assert.equal(wordsOf(await bus.call("again", { depth: 3 })), "deep enough");
+  });
+});

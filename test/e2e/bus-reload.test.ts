@@ -1,0 +1,131 @@
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import type { PluginStatus } from "../../src/plugin/plugin.ts";
+import { Bridge, BusHome, OrchestratorProgram, type PluginEntry } from "../support/bus-home.ts";
+import { Program } from "../support/program.ts";
+
+/** A bus whose plugins are in a file that the test writes anew. */
+interface Followed extends AsyncDisposable {
+  readonly orchestrator: OrchestratorProgram;
+  write(...plugins: PluginEntry[]): void;
+}
+
+/** `trunkline orchestrator --config plugins.yaml` */
+async function withYaml(home: BusHome, ...plugins: PluginEntry[]): Promise<Followed> {
+  const orchestrator = await home.orchestrator(plugins);
+  return {
+    orchestrator,
+    write: (...all) => void home.write(...all),
+    // It ends with its home.
+    [Symbol.asyncDispose]: async () => {},
+  };
+}
+
+/** The same with `bus.plugins` of a configuration. */
+async function withConfig(home: BusHome, ...plugins: PluginEntry[]): Promise<Followed> {
+  const path = join(home.path, "config.jsonc");
+  const write = (...all: PluginEntry[]): void => {
+    const table = all.map(({ id, binary, ...rest }) => [id, { command: binary, ...rest }]);
+    writeFileSync(path, JSON.stringify({ bus: { plugins: Object.fromEntries(table) } }));
+  };
+  write(...plugins);
+  const where = ["--listen", "localhost:0", "--certs-dir", home.certs, "--data", home.data];
+  const program = new Program(["orchestrator", "--json", "--config", path, ...where]);
+  const orchestrator = new OrchestratorProgram(home, program);
+  await program.until(({ lines }) => lines.length > 0);
+  return { orchestrator, write, [Symbol.asyncDispose]: () => orchestrator[Symbol.asyncDispose]() };
+}
+
+async function statusOf(orchestrator: OrchestratorProgram): Promise<Map<string, PluginStatus>> {
+  const { out } = await orchestrator.plugin("list", "--json");
+  const { plugins } = JSON.parse(out) as { plugins: PluginStatus[] };
+  return new Map(plugins.map((plugin) => [plugin.id, plugin]));
+}
+
+for (const [what, start] of [
+  ["bus.plugins", withConfig],
+  ["plugins.yaml", withYaml],
+] as const) {
+  describe(`a changed ${what}`, { timeout: 120_000 }, () => {
+    it("starts what is new, ends what is gone, restarts what changed, and leaves the rest", async () => {
+      await using home = new BusHome();
+      const [kept, gone, changed] = ["kept", "gone", "changed"].map((id) => home.testPlugin(id));
+      assert.ok(kept && gone && changed);
+      await using bus = await start(home, kept, gone, changed);
+      const { orchestrator } = bus;
+      await orchestrator.logged("plugin.up", 3);
+      const before = await statusOf(orchestrator);
+
+      bus.write(kept, { ...changed, config: { greeting: "moin" } }, home.testPlugin("added"));
+      await orchestrator.logged("config.reloaded");
+      await orchestrator.logged("plugin.up", 5);
+      const after = await statusOf(orchestrator);
+      assert.deepEqual([...after.keys()].toSorted(), ["added", "changed", "kept"]);
+      assert.deepEqual(
+        [...after.values()].map(({ state }) => state),
+        ["up", "up", "up"],
+      );
+      assert.equal(after.get("kept")?.pid, before.get("kept")?.pid);
+      assert.notEqual(after.get("changed")?.pid, before.get("changed")?.pid);
+      assert.match(orchestrator.program.stderr, /booted with \{.*moin/);
+      assert.throws(() => process.kill(before.get("gone")?.pid ?? 0, 0), { code: "ESRCH" });
+      // Its tools are those of the plugin that runs now, and none are left of the one that is gone.
+      await using bridge = home.bridge(orchestrator.addr);
+      const names = (await bridge.ask("tools/list")).result?.tools?.map(({ name }) => name) ?? [];
+      assert.ok(names.includes("changed_echo") && names.includes("added_echo"), names.join());
+      assert.ok(!names.some((name) => name.startsWith("gone_")));
+      const { result } = await bridge.call("changed_echo", { text: "again" });
+      assert.equal(result?.content?.[0]?.text, "again");
+    });
+
+    it("lets a call come to its end before its plugin is ended", async () => {
+      await using home = new BusHome();
+      const plugin = home.testPlugin();
+      await using bus = await start(home, plugin);
+      await bus.orchestrator.logged("plugin.up");
+      await using bridge = home.bridge(bus.orchestrator.addr);
+      const slow = bridge.call("note", { message: "slow", ms: 1_500 });
+      while (home.recorded().length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+      bus.write({ ...plugin, config: { greeting: "moin" } });
+      assert.match((await slow).result?.content?.[0]?.text ?? "", / slow$/);
+      // What is called meanwhile waits for the one that comes after it.
+      await bus.orchestrator.logged("config.reloaded");
+      const next = await bridge.call("echo", { text: "next" });
+      assert.equal(next.result?.content?.[0]?.text, "next");
+    });
+
+    it("changes nothing where it is wrong", async () => {
+      await using home = new BusHome();
+      await using bus = await start(home, home.testPlugin("kept"));
+      await bus.orchestrator.logged("plugin.up");
+      bus.write(home.testPlugin("kept"), home.testPlugin("orchestrator"));
+      const { error } = await bus.orchestrator.logged("config.not-reloaded");
+      assert.match(JSON.stringify(error), /Cannot have a plugin 'orchestrator'/);
+      assert.equal((await statusOf(bus.orchestrator)).get("kept")?.state, "up");
+    });
+  });
+}
+
+describe("plugins that are added later", { timeout: 120_000 }, () => {
+  it("are started by a program that had none", async () => {
+    await using home = new BusHome();
+    const path = join(home.path, "config.jsonc");
+    writeFileSync(path, "{}");
+    const args = ["mcp", "--config", path, "--data", home.data];
+    await using bridge = new Bridge(new Program(args));
+    await bridge.ask("ping");
+    const { binary, args: given, env } = home.testPlugin();
+    const plugins = { "tools.test": { command: binary, args: given, env } };
+    writeFileSync(path, JSON.stringify({ bus: { plugins } }));
+    for (;;) {
+      const { result } = await bridge.ask("tools/list");
+      if (result?.tools?.some(({ name }) => name === "create_project") === true) break;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    const { result } = await bridge.call("echo", { text: "late" });
+    assert.equal(result?.content?.[0]?.text, "late");
+  });
+});
