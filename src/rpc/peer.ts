@@ -44,6 +44,8 @@ export class Peer<S = undefined> implements Sink<string> {
   readonly #inFlight = new InFlight<S>();
   readonly #ended = Promise.withResolvers<void>();
   #full: Promise<void> | undefined;
+  /** While whoever does nothing but wrong is not read. */
+  #pause: { readonly over: Promise<void>; end(): void } | undefined;
   #closing = false;
   #hasEnded = false;
 
@@ -98,6 +100,7 @@ export class Peer<S = undefined> implements Sink<string> {
     }
     this.#outgoing.failAll(error);
     this.deadlines.clear();
+    this.#pause?.end();
     this.#ended.resolve();
     await this.#channel[Symbol.asyncDispose]();
   }
@@ -132,6 +135,7 @@ export class Peer<S = undefined> implements Sink<string> {
       this.#report("rpc.connection-failed", { error: error.message });
       for (const call of this.#inFlight.all) this.#endCall(call, reason, undefined);
       this.deadlines.clear();
+      this.#pause?.end();
     }
     this.#ended.resolve();
   }
@@ -321,11 +325,26 @@ export class Peer<S = undefined> implements Sink<string> {
     // Who does nothing but wrong is read slowly; what is no request need not be answered.
     const wait = this.#errors?.take("") ?? 0;
     if (wait > 0) {
-      this.#full = new Promise((resolve) => setTimeout(resolve, wait).unref());
+      this.#full = this.#pauseFor(wait);
       if (id === "null") return;
     }
     const answer = `{"jsonrpc":"2.0","id":${id},"error":${errorText(error)}}`;
     this.#reply(answer, { request: String(id), isAnswer: true, errorCode: error.code }, batch);
+  }
+
+  /** Its timer keeps the process alive: input that is not read does not. */
+  #pauseFor(milliseconds: number): Promise<void> {
+    if (this.#pause === undefined) {
+      const over = Promise.withResolvers<void>();
+      const end = (): void => {
+        clearTimeout(timer);
+        this.#pause = undefined;
+        over.resolve();
+      };
+      const timer = setTimeout(end, milliseconds);
+      this.#pause = { over: over.promise, end };
+    }
+    return this.#pause.over;
   }
 
   #reply(text: string, topic: Topic, batch?: Batch): void {

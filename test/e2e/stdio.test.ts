@@ -174,6 +174,21 @@ describe("trunkline acp", { timeout: 30_000 }, () => {
   });
 });
 
+describe("trunkline acp under many errors", { timeout: 30_000 }, () => {
+  it("reads more slowly after 100 in a second, and goes on with the conversation", async () => {
+    await using program = new Program(["acp"]);
+    const wrong = { jsonrpc: "2.0", id: 1, method: "no/such/method" };
+    program.write(...Array.from({ length: 150 }, () => wrong));
+    await program.answers(150);
+    const params = { protocolVersion: 1 };
+    program.write({ jsonrpc: "2.0", id: "after", method: "initialize", params });
+    const answers = await program.answers(151);
+    assert.equal(answers.at(-1)?.id, "after");
+    program.child.stdin.end();
+    assert.equal(await program.exit, 0);
+  });
+});
+
 async function drained(program: Program): Promise<false> {
   await once(program.child.stdin, "drain");
   return false;
