@@ -123,7 +123,12 @@ export class Peer<S = undefined> implements Sink<string> {
 
   /** Called by the channel: a message that was not read whole. */
   fault(fault: FrameFault): void {
-    this.#lost(recoverMessage(fault), faultError(fault));
+    this.#unreadable(recoverMessage(fault), faultError(fault));
+  }
+
+  /** Called by the channel: one request of ours gets no answer. */
+  lost(id: string | number, error: Error): void {
+    this.#outgoing.fail(id, error);
   }
 
   /** Called by the channel. */
@@ -143,10 +148,10 @@ export class Peer<S = undefined> implements Sink<string> {
   /** A text that is not JSON says nothing for certain; one that is too much to parse has an id. */
   #unread(text: string, error: RpcError): void {
     if (error.code === STANDARD.parse.code) this.#fail("null", error);
-    else this.#lost(recoverUnparsed(text), error);
+    else this.#unreadable(recoverUnparsed(text), error);
   }
 
-  #lost({ idText, isResponse }: LostMessage, error: RpcError): void {
+  #unreadable({ idText, isResponse }: LostMessage, error: RpcError): void {
     if (!isResponse) {
       this.#fail(idText, error);
       return;
