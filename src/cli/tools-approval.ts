@@ -4,6 +4,7 @@ import type { Invocation } from "./command.ts";
 import { diffLines } from "./diff-lines.ts";
 import { printable } from "./printable.ts";
 import { quietHouse } from "./quiet-house.ts";
+import { untilKnown } from "./until-known.ts";
 
 type Approvals = NonNullable<OpenedTools["approvals"]>;
 type Pending = ReturnType<Approvals["pending"]>[number];
@@ -54,7 +55,7 @@ export async function approve(
 /** With what the servers offer now, as far as they can be reached. */
 async function open(invocation: Invocation): Promise<OpenedTools> {
   const opened = await openTools(await quietHouse(invocation), { needsApprovals: true });
-  await opened.known();
+  await untilKnown(opened, invocation.err);
   return opened;
 }
 

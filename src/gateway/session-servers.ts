@@ -26,6 +26,7 @@ export function sessionServers(options: SessionServersOptions): OpenServers {
       log,
       ...(channelLimits === undefined ? {} : { channelLimits }),
     });
+    offer.waitFor(upstreams);
     await upstreams.configure(tableOf(servers, cwd));
     return {
       tools: offer.tools,

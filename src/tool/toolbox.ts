@@ -11,6 +11,7 @@ import { LimitedContext } from "./limited-context.ts";
 import { Policy } from "./policy.ts";
 import { heldBecause, type HeldTool, Shelves } from "./shelves.ts";
 import { timestamp } from "./timestamp.ts";
+import { awaitTool, type ToolSources } from "./tool-sources.ts";
 import {
   type Arguments,
   CannotAsk,
@@ -28,6 +29,8 @@ export interface ToolboxOptions {
   readonly approver?: Approver;
   /** Makes a tool for a name that nobody has offered: it can be called, but is not listed. */
   readonly fallback?: (name: string) => Tool | undefined;
+  /** Who may yet bring a tool: a call of one that is not there waits for them. */
+  readonly sources?: Required<Pick<ToolSources, "arrival" | "missing">>;
   /** Where a fault in a tool goes: its caller learns only that there was one. */
   readonly report?: (event: string, fields: Record<string, unknown>) => void;
 }
@@ -54,6 +57,7 @@ export class Toolbox {
   readonly #deadlines = new Deadlines();
   readonly #audit: Audit | undefined;
   readonly #fallback: ((name: string) => Tool | undefined) | undefined;
+  readonly #sources: ToolboxOptions["sources"];
   readonly #report: (event: string, fields: Record<string, unknown>) => void;
   policy: Policy;
 
@@ -62,6 +66,7 @@ export class Toolbox {
     this.#shelves = new Shelves(options.approver);
     this.#audit = options.audit;
     this.#fallback = options.fallback;
+    this.#sources = options.sources;
     this.#report = options.report ?? (() => {});
   }
 
@@ -118,12 +123,27 @@ export class Toolbox {
     }
   }
 
-  #missing(passage: Passage): ToolResult {
+  #missing(passage: Passage): ToolResult | Promise<ToolResult> {
     const held = this.#shelves.held.get(passage.name);
     if (held !== undefined) return this.#refuse(passage, heldBecause(held));
-    const reason = `Unknown tool: ${short(passage.name)}`;
+    if (this.#sources?.arrival() !== undefined) return this.#await(passage, this.#sources);
+    const missing = (this.#sources?.missing() ?? []).map(({ why }) => why);
+    const reason = [`Unknown tool: ${short(passage.name)}`, ...missing].join(". ");
     this.#record(passage, "refused", reason);
     throw new TrunklineError("not-found", reason);
+  }
+
+  /** A server that has not said yet what it has may have the tool. */
+  async #await(
+    passage: Passage,
+    sources: NonNullable<ToolboxOptions["sources"]>,
+  ): Promise<ToolResult> {
+    const { name, args, context } = passage;
+    const isThere = (): boolean =>
+      this.get(name) !== undefined || this.#shelves.held.get(name) !== undefined;
+    await awaitTool(isThere, sources, context);
+    if (context.signal.aborted) return this.#failed(passage, context.signal.reason);
+    return this.call(name, args, context);
   }
 
   #check(tool: Tool, passage: Passage): ToolResult | Promise<ToolResult> {

@@ -160,6 +160,51 @@ export class Upstream {
     patience.abort();
   }
 
+  /** Whether it may yet say what it has: nobody has heard it so far, and nothing went wrong. */
+  get isComing(): boolean {
+    const { state } = this.#life;
+    if (this.catalogue !== undefined) return false;
+    return state === "up"
+      ? this.#refresh.listing !== undefined
+      : state === "idle" || state === "starting";
+  }
+
+  /** Starts it if need be, and resolves when it has said what it has, or has failed to. */
+  async arrival(): Promise<void> {
+    try {
+      await this.#life.ready();
+      await this.#refresh.listing;
+    } catch {
+      // `missing` says why.
+    }
+  }
+
+  /** Why it is not known what it has, in a sentence; undefined when it is known. */
+  get missing(): string | undefined {
+    if (this.catalogue !== undefined) return undefined;
+    const { state, since, sayings } = this.#life;
+    switch (state) {
+      case "up": {
+        const { problem } = this.#refresh;
+        const why = problem === undefined ? "has not said yet" : "could not say";
+        const because = problem === undefined ? "" : `: ${problem}`;
+        return `MCP server '${this.name}' ${why} which tools it has${because}`;
+      }
+      case "starting": {
+        const seconds = Math.round((Date.now() - since.getTime()) / 1000);
+        const said = sayings.last === undefined ? "" : `; it said last: ${sayings.last}`;
+        return `MCP server '${this.name}' is still starting, after ${seconds} s${said}`;
+      }
+      case "idle":
+        return `MCP server '${this.name}' was not started yet`;
+      case "waiting":
+      case "resting":
+        return this.#life.down("could not be started").message;
+      case "stopped":
+        return undefined;
+    }
+  }
+
   /**
    * Has something done. What it answers with as an error is a `ToolFault`. Work that was lost is done
    * again if it never got there; else once more, only if it is harmless (`again`), since nobody knows

@@ -8,7 +8,7 @@ import type { McpDoor } from "./door.ts";
 import { METHODS } from "./methods.ts";
 import { pageOf } from "./page.ts";
 import type { McpRequest } from "./request.ts";
-import { UNCACHED } from "./result.ts";
+import { UNCACHED, whatIsMissing } from "./result.ts";
 import type { CompleteParams } from "./schema.gen.ts";
 import { McpToolContext } from "./tool-context.ts";
 
@@ -50,7 +50,8 @@ export function serveLists(door: McpDoor): Route<Connection>[] {
       async ({ params }) => {
         await offer.known();
         const { page, next } = pageOf(offer.prompts.list(), params.cursor);
-        return { prompts: page.map(({ definition }) => definition), ...next };
+        const prompts = page.map(({ definition }) => definition);
+        return { prompts, ...next, ...whatIsMissing(offer) };
       },
       caching,
     ),
