@@ -1,5 +1,5 @@
 // Bundles src/cli/main.ts into dist/: a small launcher, scripts of the commands that must start fast,
-// and modules that are loaded when needed.
+// and one file with all modules that are loaded when needed.
 import {
   type BuildFailure,
   type BuildOptions,
@@ -17,7 +17,9 @@ import { cheapBuiltins } from "./cheap-builtins.ts";
 import { hotCommand } from "./hot-command.ts";
 import { type Build, installBuild } from "./install-build.ts";
 import { lazyOutside } from "./lazy-outside.ts";
+import { launcherText } from "./launcher-text.ts";
 import { licenses } from "./licenses.ts";
+import { packOf } from "./pack.ts";
 import { pluginModule } from "./plugin-module.ts";
 
 const ROOT = join(import.meta.dirname, "..");
@@ -63,19 +65,18 @@ const SCRIPT = {
   footer: { js: "})" },
 } as const satisfies BuildOptions;
 
-/** The program that runs native code: others start it, by its name. */
-async function buildEngine(): Promise<readonly [name: string, contents: Uint8Array]> {
+/** The program that runs native code: whoever starts it has its code in memory. */
+async function buildEngine(): Promise<string> {
   const { outputFiles } = await build({
     ...OPTIONS,
     entryPoints: ["src/wire/quic/engine-main.ts"],
-    entryNames: "quic-engine-[hash]",
   });
-  const [{ path, contents }] = outputFiles as [(typeof outputFiles)[number]];
-  return [basename(path), contents];
+  const [{ text }] = outputFiles as [OutputFile];
+  return text;
 }
 
 async function bundle(): Promise<Build> {
-  const [engine, engineCode] = await buildEngine();
+  const engine = await buildEngine();
   const define = { ...OPTIONS.define, __TRUNKLINE_QUIC_ENGINE__: JSON.stringify(engine) };
   const options = { ...OPTIONS, define };
   const split = await build({
@@ -86,8 +87,8 @@ async function bundle(): Promise<Build> {
     splitting: true,
     plugins: [builtinRequires, cheapBuiltins],
   });
-  const chunks = new Map<string, Uint8Array | string>([[engine, engineCode]]);
-  for (const { path, contents } of split.outputFiles) chunks.set(basename(path), contents);
+  const code = new Map<string, Uint8Array | string>();
+  for (const { path, contents } of split.outputFiles) code.set(basename(path), contents);
   const entries = new Map<string, string>();
   for (const [path, { entryPoint }] of Object.entries(split.metafile.outputs)) {
     if (entryPoint !== undefined) entries.set(join(ROOT, entryPoint), basename(path));
@@ -98,7 +99,11 @@ async function bundle(): Promise<Build> {
     return chunk;
   };
   /** Makes one script of an entry and all that it imports at once. */
-  const whole = async (entry: string, name: string, ...plugins: Plugin[]): Promise<string> => {
+  const whole = async (
+    entry: string,
+    name: string,
+    ...plugins: Plugin[]
+  ): Promise<readonly [name: string, text: string]> => {
     const built = await build({
       ...options,
       ...SCRIPT,
@@ -108,24 +113,32 @@ async function bundle(): Promise<Build> {
     });
     const [{ path, text }] = built.outputFiles as [OutputFile];
     if (/\bimport\(/.test(text)) throw new Error(`Cannot run ${name}: a script cannot import()`);
-    chunks.set(basename(path), withAsciiComments(text));
-    return basename(path);
+    return [basename(path), withAsciiComments(text)];
   };
-  const starts: Record<string, string> = { main: chunkOf(join(ROOT, ENTRY)) };
   for (const source of WHOLE) {
     const name = `whole-${basename(source, ".ts")}`;
-    entries.set(join(ROOT, source), await whole(source, name));
+    const [script, text] = await whole(source, name);
+    entries.set(join(ROOT, source), script);
+    code.set(script, text);
   }
+  const chunks = new Map<string, Uint8Array | string>();
+  const starts = new Map<string, string>();
   for (const command of HOT) {
     const name = `start-${command.replace(" ", "-")}`;
-    starts[command] = await whole(ENTRY, name, hotCommand(ROOT, command));
+    const [script, text] = await whole(ENTRY, name, hotCommand(ROOT, command));
+    starts.set(command, script);
+    chunks.set(script, text);
   }
+  const pack = packOf(code);
   const plugin = await pluginModule(ROOT, options);
+  chunks.set(pack.name, pack.bytes);
   for (const [name, content] of plugin.files) chunks.set(name, content);
   const inputs = [...Object.keys(split.metafile.inputs), ...plugin.inputs];
   chunks.set("THIRD-PARTY-LICENSES.txt", await licenses(ROOT, inputs));
-  const launcher = await readFile(join(ROOT, "scripts/launcher.js"), "utf8");
-  const text = launcher.replace('"STARTS"', JSON.stringify(starts));
+  const text = launcherText(await readFile(join(ROOT, "scripts/launcher.js"), "utf8"), pack, {
+    main: chunkOf(join(ROOT, ENTRY)),
+    starts,
+  });
   return { chunks, launcher: { name: "trunkline.js", text } };
 }
 

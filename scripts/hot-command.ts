@@ -17,7 +17,6 @@ export function hotCommand(root: string, command: string): Plugin {
     const code = replaced(source, `import("${to}/${file}.ts")`, "Promise.resolve(hotCommand)");
     return `import * as hotCommand from "${to}/${file}.ts";\n${code}`;
   };
-  const waiting = "process.exitCode = await run(process.argv.slice(2), processHost);";
   const edits: Readonly<Record<string, (source: string) => string>> = {
     [join(folder, "commands.ts")]: (source) =>
       second === undefined ? eager(alone(source), ".") : alone(source),
@@ -28,10 +27,8 @@ export function hotCommand(root: string, command: string): Plugin {
       return `import * as schema from "./schema.gen.ts";\n${eager}`;
     },
     // A script cannot wait at its top.
-    [join(folder, "main.ts")]: (source) => {
-      const then = ".then((code) => (process.exitCode = code));";
-      return replaced(source, waiting, `run(process.argv.slice(2), processHost)${then}`);
-    },
+    [join(folder, "main.ts")]: (source) =>
+      replaced(source, "await runProcess(run);", "void runProcess(run);"),
   };
   return {
     name: "hot-command",

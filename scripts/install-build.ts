@@ -12,8 +12,8 @@ export interface Build {
 
 /**
  * Puts a build in place, the launcher last: a program that starts meanwhile finds either the old
- * build or the new one whole. A running program loads the chunks it was built with, so those that
- * the new build has replaced stay for a day.
+ * build or the new one whole. A running plugin loads the chunks that its module was built with, so
+ * those that the new build has replaced stay for a day.
  */
 export async function installBuild(folder: string, build: Build, now = new Date()): Promise<void> {
   const { chunks, launcher } = build;

@@ -1,6 +1,16 @@
 #!/usr/bin/env node
 // Becomes dist/trunkline.js. Its syntax is one that old Nodes read, so that they can say so.
 
+/** Put in by the build: what each command starts with, and the file that holds all other code. */
+const BUILD = "BUILD";
+
+/** The folder of this file, with a separator at its end. */
+let folder;
+/** The open file. It stays open: whatever becomes of the package, this process can go on. */
+let pack;
+/** Where each part of it is, once one was needed. */
+let places;
+let areModulesServed = false;
 /** Scripts by name, each of which is run once. */
 const loaded = new Map();
 
@@ -15,29 +25,63 @@ const loaded = new Map();
     process.exitCode = 1;
     return;
   }
-  const starts = "STARTS";
+  openPack();
   const [, , first, second] = process.argv;
   const asked = [String(first).replace(/^--mode=/, ""), `${first} ${second}`];
-  const hot = asked.find((words) => words !== "main" && Object.hasOwn(starts, words));
+  const hot = asked.find((words) => Object.hasOwn(BUILD.starts, words));
   if (hot !== undefined) {
-    loadScript(starts[hot]);
+    const name = BUILD.starts[hot];
+    const { readFileSync } = process.getBuiltinModule("node:fs");
+    loadScript(name, readFileSync(folder + name, "utf8"));
     return;
   }
-  cacheModules();
-  void import(`./${starts.main}`);
+  serveModules();
+  void import(`./${BUILD.main}`);
 })();
+
+/** Not with import.meta, which is no syntax for old Nodes. */
+function openPack() {
+  const { openSync, realpathSync } = process.getBuiltinModule("node:fs");
+  folder = realpathSync.native(process.argv[1]).replace(/[^\\/]*$/, "");
+  pack = openSync(folder + BUILD.pack, "r");
+}
+
+/** The text of a part, which has its name ahead of it. */
+function readPart(name, at, length) {
+  const { readSync } = process.getBuiltinModule("node:fs");
+  const head = name.length + 1;
+  const bytes = Buffer.allocUnsafeSlow(head + length);
+  let end = 0;
+  for (let read = 1; read > 0 && end < bytes.length; end += read) {
+    read = readSync(pack, bytes, end, bytes.length - end, at + end);
+  }
+  if (end === bytes.length && bytes.latin1Slice(0, head) === `${name}\n`) {
+    return bytes.utf8Slice(head, end);
+  }
+  throw new Error(
+    `Cannot load '${name}': ${folder}${BUILD.pack} was written over while the program runs. ` +
+      "Start it again.",
+  );
+}
+
+/** Undefined when there is none of that name. */
+function readPlaced(name) {
+  if (places === undefined) {
+    places = new Map(JSON.parse(readPart("index", BUILD.index[0], BUILD.index[1])));
+  }
+  const place = places.get(name);
+  return place && readPart(name, place[0], place[1]);
+}
 
 /**
  * Runs a script with the code that was compiled for it at earlier starts. Node's own cache is filled
  * before a script has run, when hardly a function is compiled: ours when it has done its work, over
  * a few starts, since they differ in what they need.
  */
-function loadScript(name) {
-  const { readFileSync } = process.getBuiltinModule("node:fs");
+function loadScript(name, text) {
   const { Script } = process.getBuiltinModule("node:vm");
-  const filename = besideUs(name);
   const { code: cachedData, starts = 0 } = keptCode(name);
-  const script = new Script(readFileSync(filename, "utf8"), { filename, cachedData });
+  const script = new Script(text, { filename: folder + name, cachedData });
   const isUsed = script.cachedDataRejected === false;
   if (!isUsed || starts < 4) {
     let isKept = false;
@@ -58,18 +102,37 @@ function loadScript(name) {
 function load(path) {
   const name = path.slice("./".length);
   if (name.endsWith(".cjs")) {
-    if (!loaded.has(name)) loaded.set(name, loadScript(name));
+    if (!loaded.has(name)) loaded.set(name, loadScript(name, readPlaced(name)));
     return loaded.get(name);
   }
-  cacheModules();
-  const file = besideUs(name);
+  serveModules();
+  const file = folder + name;
   return process.getBuiltinModule("node:module").createRequire(file)(file);
 }
 
-/** Not with import.meta, which is no syntax for old Nodes. */
-function besideUs(name) {
-  const us = process.getBuiltinModule("node:fs").realpathSync.native(process.argv[1]);
-  return us.replace(/[^\\/]*$/, name);
+/** Has Node find our modules in the pack, as if each were a file beside this one. */
+function serveModules() {
+  if (areModulesServed) return;
+  areModulesServed = true;
+  cacheModules();
+  const base = process.getBuiltinModule("node:url").pathToFileURL(folder).href;
+  const nameOf = (specifier, { parentURL }) => {
+    if (specifier.startsWith(folder)) return specifier.slice(folder.length);
+    const isBeside = specifier.startsWith("./") && parentURL && parentURL.startsWith(base);
+    return isBeside ? specifier.slice("./".length) : undefined;
+  };
+  process.getBuiltinModule("node:module").registerHooks({
+    resolve(specifier, context, next) {
+      const name = nameOf(specifier, context);
+      if (name === undefined) return next(specifier, context);
+      return { url: base + name, format: "module", shortCircuit: true };
+    },
+    load(url, context, next) {
+      const source = url.startsWith(base) ? readPlaced(url.slice(base.length)) : undefined;
+      if (source === undefined) return next(url, context);
+      return { format: "module", source, shortCircuit: true };
+    },
+  });
 }
 
 /** V8 trusts code without a look, so it is there twice: what differs is not as we have written it. */

@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import {
   chmod,
   mkdir,
   mkdtempDisposable,
   readdir,
   readFile,
+  rename,
+  rm,
   stat,
   symlink,
   writeFile,
@@ -15,6 +18,9 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { runInNewContext } from "node:vm";
+import { type Build, installBuild } from "./install-build.ts";
+import { launcherText } from "./launcher-text.ts";
+import { packOf } from "./pack.ts";
 
 const LAUNCHER = await readFile(new URL("launcher.js", import.meta.url), "utf8");
 
@@ -32,14 +38,25 @@ const LATER = `(function (module, require) {
 module.exports = { answer: () => require("./main.mjs").default };
 })`;
 
-async function installed() {
-  const folder = await mkdtempDisposable(join(tmpdir(), "trunkline-launcher-"));
+/** A build whose command and modules these are. */
+function build(script = SCRIPT, later = LATER): Build {
+  const main = `${MAIN}export default "loaded";\n`;
+  const pack = packOf(new Map(Object.entries({ "main.mjs": main, "later.cjs": later })));
+  const starts = new Map(["mcp", "review add"].map((command) => [command, "start-mcp.cjs"]));
+  const text = launcherText(LAUNCHER, pack, { main: "main.mjs", starts });
+  return {
+    chunks: new Map<string, Uint8Array | string>([
+      ["start-mcp.cjs", script],
+      [pack.name, pack.bytes],
+    ]),
+    launcher: { name: "start.mjs", text },
+  };
+}
+
+async function installed(made = build()) {
+  const folder = await mkdtempDisposable(join(tmpdir(), "trunkline launcher #%-"));
   const { path } = folder;
-  const starts = { main: "main.mjs", mcp: "start-mcp.cjs", "review add": "start-mcp.cjs" };
-  await writeFile(join(path, "start.mjs"), LAUNCHER.replace(`"STARTS"`, JSON.stringify(starts)));
-  await writeFile(join(path, "main.mjs"), `${MAIN}export default "loaded";\n`);
-  await writeFile(join(path, "start-mcp.cjs"), SCRIPT);
-  await writeFile(join(path, "later.cjs"), LATER);
+  await installBuild(path, made);
   const start = async (env: NodeJS.ProcessEnv, ...args: string[]): Promise<string> => {
     const run = promisify(execFile);
     const { stdout, stderr } = await run(process.execPath, [join(path, "start.mjs"), ...args], {
@@ -120,6 +137,57 @@ test("launcher finds its scripts when it is started through a link", async () =>
   const env = { XDG_CACHE_HOME: join(program.path, "cache") };
   const { stdout } = await promisify(execFile)(process.execPath, [link, "mcp"], { env });
   assert.match(stdout, /loaded true\n$/);
+});
+
+/** Says that it runs, and loads more with each line that it reads. */
+const LATE = `(function (module, require) {
+console.log("started");
+process.stdin.once("data", () => {
+  console.log(require("./later.cjs").answer());
+  process.stdin.destroy();
+});
+})`;
+
+test("launcher finds what it loads later, whatever has become of its folder", async () => {
+  const fates: readonly ((path: string) => Promise<unknown>)[] = [
+    (path) => rm(path, { recursive: true }),
+    (path) => rename(path, `${path}.old`).then(() => writeFile(path, "garbage")),
+    async (path) => {
+      await rm(path, { recursive: true });
+      await installBuild(path, build("(function () { another(); })", "another"));
+    },
+    (path) => installBuild(path, build("(function () { another(); })", "another")),
+  ];
+  for (const befall of fates) {
+    await using program = await installed(build(LATE));
+    const package_ = join(program.path, "package");
+    await installBuild(package_, build(LATE));
+    const env = { XDG_CACHE_HOME: join(program.path, "cache") };
+    const child = spawn(process.execPath, [join(package_, "start.mjs"), "mcp"], { env });
+    let said = "";
+    child.stderr.on("data", (text: Buffer) => (said += text.toString()));
+    child.stdout.on("data", (text: Buffer) => (said += text.toString()));
+    await once(child.stdout, "data");
+    await befall(package_);
+    child.stdin.write("go on\n");
+    assert.deepEqual(await once(child, "close"), [0, null], said);
+    assert.match(said, /^started\n.*\nloaded\n$/);
+  }
+});
+
+test("launcher says so when the file that it reads from was written over", async () => {
+  await using program = await installed(build(LATE));
+  const name = [...build(LATE).chunks.keys()].find((file) => file.endsWith(".pack")) ?? "";
+  const child = spawn(process.execPath, [join(program.path, "start.mjs"), "mcp"], {
+    env: { XDG_CACHE_HOME: join(program.path, "cache") },
+  });
+  let said = "";
+  child.stderr.on("data", (text: Buffer) => (said += text.toString()));
+  await once(child.stdout, "data");
+  await writeFile(join(program.path, name), "x".repeat(10_000));
+  child.stdin.write("go on\n");
+  assert.deepEqual(await once(child, "close"), [1, null]);
+  assert.match(said, /Cannot load 'index': .*\.pack was written over .* Start it again\./);
 });
 
 test("launcher completes the code of a script over four starts", async () => {

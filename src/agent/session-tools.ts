@@ -10,7 +10,7 @@ import { BUILT_IN_TOOLS } from "./tools/built-in-tools.ts";
 import { addToolbox } from "./tools/toolbox-tools.ts";
 import type { Speaker } from "./turn/speaker.ts";
 
-export type OpenOffer = () => Promise<Pick<Offer, "tools" | "known">>;
+export type OpenOffer = () => Promise<Pick<Offer, "tools" | "known" | "missing">>;
 
 export interface SessionToolsOptions {
   readonly offer?: OpenOffer;
@@ -65,6 +65,10 @@ export class SessionTools implements AsyncDisposable {
       await this.#report(speaker, "too many tools", says, left.slice(0, 20).join(", "));
     }
     await this.reportServers(speaker, "it has not answered yet");
+    for (const { name, why } of offer?.missing() ?? []) {
+      const says = `The tools of '${name}' are left out for now`;
+      await this.#report(speaker, `missing ${name}`, says, why);
+    }
     return tools;
   }
 

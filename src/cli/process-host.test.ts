@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { closeSync, mkdtempDisposableSync, openSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -58,5 +60,16 @@ describe("PlainOutput", () => {
     output.write("late\n");
     closeSync(closed);
     assert.deepEqual(file.written, ["late\n"]);
+  });
+});
+
+describe("runProcess()", () => {
+  it("keeps the process alive until its command has ended, whatever that waits for", async () => {
+    const host = JSON.stringify(new URL("process-host.ts", import.meta.url).href);
+    const script = `import { setTimeout as sleep } from "node:timers/promises";
+      import { runProcess } from ${host};
+      await runProcess(() => sleep(50, 7, { ref: false }));`;
+    const child = spawn(process.execPath, ["--input-type=module", "--eval", script]);
+    assert.deepEqual(await once(child, "exit"), [7, null]);
   });
 });

@@ -65,3 +65,22 @@ export const processHost: Host = {
   cwd: () => process.cwd(),
   exit: (code) => process.exit(code),
 };
+
+/** A timer cannot be set further away. */
+const LONGEST_TIMER = 2 ** 31 - 1;
+
+/**
+ * Runs this process's command. The process lives until the command has ended, also while nothing is
+ * open that would keep it alive, such as when input is not read and only unreferenced timers run.
+ */
+export async function runProcess(
+  run: (args: readonly string[], host: Host) => Promise<number>,
+): Promise<void> {
+  const alive = setInterval(() => {}, LONGEST_TIMER);
+  try {
+    // Not process.exit(): what is still being written must arrive.
+    process.exitCode = await run(process.argv.slice(2), processHost);
+  } finally {
+    clearInterval(alive);
+  }
+}

@@ -5,6 +5,7 @@ import { diffLines } from "./diff-lines.ts";
 import { visibleLine } from "../base/visible.ts";
 import { paint } from "./paint.ts";
 import { quietHouse } from "./quiet-house.ts";
+import { untilKnown } from "./until-known.ts";
 
 type Approvals = NonNullable<OpenedTools["approvals"]>;
 type Seen = NonNullable<ReturnType<Approvals["last"]>>;
@@ -79,7 +80,7 @@ export async function approve(
 /** With what the servers offer now, as far as they can be reached. */
 async function open(invocation: Invocation): Promise<OpenedTools> {
   const opened = await openTools(await quietHouse(invocation), { needsApprovals: true });
-  await opened.known();
+  await untilKnown(opened, invocation.err);
   return opened;
 }
 

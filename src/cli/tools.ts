@@ -9,6 +9,7 @@ import { firstLine } from "./first-line.ts";
 import { paint } from "./paint.ts";
 import { quietHouse } from "./quiet-house.ts";
 import { printResult, readArguments } from "./tool-result.ts";
+import { untilKnown } from "./until-known.ts";
 
 /** Our own tools have no server's name. */
 const OURS = "trunkline";
@@ -27,7 +28,7 @@ interface Row {
 export async function list(invocation: Invocation<{ readonly json?: boolean }>): Promise<number> {
   const { values, out, err } = invocation;
   await using opened = await openTools(await quietHouse(invocation));
-  await opened.known();
+  await untilKnown(opened, err);
   if (values.json) {
     out(`${JSON.stringify(asJson(opened), null, 2)}\n`);
     return 0;
@@ -35,10 +36,7 @@ export async function list(invocation: Invocation<{ readonly json?: boolean }>):
   const rows = rowsOf(opened);
   if (rows.length === 0) err("There are no tools. Name MCP servers in the configuration.\n");
   else out(table(rows, invocation));
-  for (const { name, state, lastError } of opened.status()) {
-    if (lastError !== undefined)
-      err(`MCP server '${visibleLine(name)}' is ${state}: ${lastError}\n`);
-  }
+  for (const { why } of opened.offer.missing()) err(`${visibleLine(why)}\n`);
   const held = opened.offer.tools.held().length;
   if (held > 0) err(`${held} held: look at them with \`trunkline tools diff\`.\n`);
   return 0;
@@ -98,7 +96,6 @@ export async function call(
   const [name = ""] = positionals;
   const args = await readArguments(values.args);
   await using opened = await openTools(await quietHouse(invocation));
-  await opened.known();
   const stop = new AbortController();
   const signalled = untilSignal().then(() => {
     stop.abort();
@@ -111,12 +108,12 @@ export async function call(
     confirm: process.stdin.isTTY && values.args !== "-" ? (message) => confirm(message) : undefined,
   });
   const { tools } = opened.offer;
-  const isThere =
+  const isThere = (): boolean =>
     tools.get(name) !== undefined || tools.held().some(({ tool }) => tool.definition.name === name);
   // An unknown name is called too, for the record; only its failure is told in more words.
   const result = await Promise.race([
     (async () => tools.call(name, args, caller))().catch((error: unknown) => {
-      throw isThere ? failureOf(error) : unknownTool(name, tools.list());
+      throw isThere() ? failureOf(error) : unknownTool(name, opened.offer);
     }),
     signalled,
   ]);
@@ -129,19 +126,18 @@ function failureOf(error: unknown): unknown {
   return isForeign ? new TrunklineError("unavailable", error.message, { cause: error }) : error;
 }
 
-function unknownTool(
-  name: string,
-  known: readonly { readonly definition: { readonly name: string } }[],
-): TrunklineError {
+function unknownTool(name: string, offer: OpenedTools["offer"]): TrunklineError {
   const near = suggest(
     name,
-    known.map(({ definition }) => definition.name),
+    offer.tools.list().map(({ definition }) => definition.name),
   );
   const next =
     near.length > 0
       ? `Did you mean ${near.map((word) => `'${word}'`).join(" or ")}?`
       : "`trunkline tools list` shows what there is.";
-  return new TrunklineError("not-found", `There is no tool '${visibleLine(name)}'. ${next}`);
+  const missing = offer.missing().map(({ why }) => ` ${visibleLine(why)}.`);
+  const says = `There is no tool '${visibleLine(name)}'. ${next}${missing.join("")}`;
+  return new TrunklineError("not-found", says);
 }
 
 async function confirm(message: string): Promise<boolean> {

@@ -71,6 +71,7 @@ export async function openTools(
       return approver.approvals;
     },
     known: () => opened.offer.known(),
+    started: () => opened.started(),
     status: () => opened.status(),
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   };

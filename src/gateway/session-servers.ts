@@ -29,6 +29,7 @@ export function sessionServers(options: SessionServersOptions): OpenServers {
       open: openUntil(revoked),
       ...(channelLimits === undefined ? {} : { channelLimits }),
     });
+    offer.waitFor(upstreams);
     await upstreams.configure(tableOf(servers, cwd));
     return {
       tools: offer.tools,

@@ -35,6 +35,8 @@ export interface OpenedOffer extends AsyncDisposable {
    * known yet, and waits for them for a bounded time. Undefined when there is nothing to wait for.
    */
   known(): Promise<void> | undefined;
+  /** Starts every configured MCP server, and waits until each is up or has failed. */
+  started(): Promise<void>;
   /** How each configured MCP server is. */
   status(): UpstreamStatus[];
 }
@@ -70,6 +72,10 @@ class HouseOffer implements OpenedOffer {
 
   known(): Promise<void> | undefined {
     return this.#upstreams?.known();
+  }
+
+  async started(): Promise<void> {
+    await this.#upstreams?.started();
   }
 
   status(): UpstreamStatus[] {
@@ -146,7 +152,7 @@ class HouseOffer implements OpenedOffer {
       log,
       channelLimits: config.limits,
     });
-    this.offer.waitFor(() => upstreams.known());
+    this.offer.waitFor(upstreams);
     return upstreams;
   }
 }

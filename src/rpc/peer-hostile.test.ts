@@ -48,14 +48,17 @@ describe("Peer, against a hostile other side", { timeout: 20_000 }, () => {
     });
     for (let at = 0; at < 3; at++) assert.equal(peer.message("{oops"), undefined);
     for (let at = 0; at < 3; at++) assert.ok(peer.message("{oops") instanceof Promise);
-    assert.ok(peer.message(JSON.stringify(ask(7, "nothing"))) instanceof Promise);
+    const pause = peer.message(JSON.stringify(ask(7, "nothing")));
+    assert.ok(pause instanceof Promise);
     assert.equal(peer.message(JSON.stringify(echoAsk(8))), undefined);
     await heard.until(({ messages }) => messages.length >= 5);
     assert.deepEqual(
       heard.messages.map((text) => parse(text).id),
       [null, null, null, 7, 8],
     );
+    // Nobody is kept waiting by a conversation that is over.
     await peer.close();
+    await pause;
   });
 
   it("survives whatever stands where a cancelled id should", async () => {

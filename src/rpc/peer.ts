@@ -44,6 +44,8 @@ export class Peer<S = undefined> implements Sink<string> {
   readonly #inFlight = new InFlight<S>();
   readonly #ended = Promise.withResolvers<void>();
   #full: Promise<void> | undefined;
+  /** While whoever does nothing but wrong is not read. */
+  #pause: { readonly over: Promise<void>; end(): void } | undefined;
   #closing = false;
   #hasEnded = false;
 
@@ -98,6 +100,7 @@ export class Peer<S = undefined> implements Sink<string> {
     }
     this.#outgoing.failAll(error);
     this.deadlines.clear();
+    this.#pause?.end();
     this.#ended.resolve();
     await this.#channel[Symbol.asyncDispose]();
   }
@@ -120,7 +123,12 @@ export class Peer<S = undefined> implements Sink<string> {
 
   /** Called by the channel: a message that was not read whole. */
   fault(fault: FrameFault): void {
-    this.#lost(recoverMessage(fault), faultError(fault));
+    this.#unreadable(recoverMessage(fault), faultError(fault));
+  }
+
+  /** Called by the channel: one request of ours gets no answer. */
+  lost(id: string | number, error: Error): void {
+    this.#outgoing.fail(id, error);
   }
 
   /** Called by the channel. */
@@ -132,6 +140,7 @@ export class Peer<S = undefined> implements Sink<string> {
       this.#report("rpc.connection-failed", { error: error.message });
       for (const call of this.#inFlight.all) this.#endCall(call, reason, undefined);
       this.deadlines.clear();
+      this.#pause?.end();
     }
     this.#ended.resolve();
   }
@@ -139,10 +148,10 @@ export class Peer<S = undefined> implements Sink<string> {
   /** A text that is not JSON says nothing for certain; one that is too much to parse has an id. */
   #unread(text: string, error: RpcError): void {
     if (error.code === STANDARD.parse.code) this.#fail("null", error);
-    else this.#lost(recoverUnparsed(text), error);
+    else this.#unreadable(recoverUnparsed(text), error);
   }
 
-  #lost({ idText, isResponse }: LostMessage, error: RpcError): void {
+  #unreadable({ idText, isResponse }: LostMessage, error: RpcError): void {
     if (!isResponse) {
       this.#fail(idText, error);
       return;
@@ -323,11 +332,26 @@ export class Peer<S = undefined> implements Sink<string> {
     // Who does nothing but wrong is read slowly; what is no request need not be answered.
     const wait = this.#errors?.take("") ?? 0;
     if (wait > 0) {
-      this.#full = new Promise((resolve) => setTimeout(resolve, wait).unref());
+      this.#full = this.#pauseFor(wait);
       if (id === "null") return;
     }
     const answer = `{"jsonrpc":"2.0","id":${id},"error":${errorText(error)}}`;
     this.#reply(answer, { request: String(id), isAnswer: true, errorCode: error.code }, batch);
+  }
+
+  /** Its timer keeps the process alive: input that is not read does not. */
+  #pauseFor(milliseconds: number): Promise<void> {
+    if (this.#pause === undefined) {
+      const over = Promise.withResolvers<void>();
+      const end = (): void => {
+        clearTimeout(timer);
+        this.#pause = undefined;
+        over.resolve();
+      };
+      const timer = setTimeout(end, milliseconds);
+      this.#pause = { over: over.promise, end };
+    }
+    return this.#pause.over;
   }
 
   #reply(text: string, topic: Topic, batch?: Batch): void {

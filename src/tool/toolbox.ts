@@ -14,6 +14,7 @@ import { Policy } from "./policy.ts";
 import { heldBecause, type HeldTool, Shelves } from "./shelves.ts";
 import { timestamp } from "./timestamp.ts";
 import { toolRefusal } from "./tool-access.ts";
+import { awaitTool, type ToolSources } from "./tool-sources.ts";
 import {
   type Arguments,
   CannotAsk,
@@ -33,6 +34,8 @@ export interface ToolboxOptions {
   readonly fallback?: (name: string) => Tool | undefined;
   /** Its tools are for whoever brought them: no token has to be good for them. */
   readonly isPrivate?: boolean;
+  /** Who may yet bring a tool: a call of one that is not there waits for them. */
+  readonly sources?: Required<Pick<ToolSources, "arrival" | "missing">>;
   /** Where a fault in a tool goes: its caller learns only that there was one. */
   readonly report?: (event: string, fields: Record<string, unknown>) => void;
 }
@@ -60,6 +63,7 @@ export class Toolbox {
   readonly #audit: Audit | undefined;
   readonly #isPrivate: boolean;
   readonly #fallback: ((name: string) => Tool | undefined) | undefined;
+  readonly #sources: ToolboxOptions["sources"];
   readonly #report: (event: string, fields: Record<string, unknown>) => void;
   policy: Policy;
 
@@ -69,6 +73,7 @@ export class Toolbox {
     this.#audit = options.audit;
     this.#isPrivate = options.isPrivate === true;
     this.#fallback = options.fallback;
+    this.#sources = options.sources;
     this.#report = options.report ?? (() => {});
   }
 
@@ -161,12 +166,27 @@ export class Toolbox {
     }
   }
 
-  #missing(passage: Passage): ToolResult {
+  #missing(passage: Passage): ToolResult | Promise<ToolResult> {
     const held = this.#shelves.held.get(passage.name);
     if (held !== undefined) return this.#refuse(passage, heldBecause(held));
-    const reason = `Unknown tool: ${short(passage.name)}`;
+    if (this.#sources?.arrival() !== undefined) return this.#await(passage, this.#sources);
+    const missing = (this.#sources?.missing() ?? []).map(({ why }) => why);
+    const reason = [`Unknown tool: ${short(passage.name)}`, ...missing].join(". ");
     this.#record(passage, "refused", reason);
     throw new TrunklineError("not-found", reason);
+  }
+
+  /** A server that has not said yet what it has may have the tool. */
+  async #await(
+    passage: Passage,
+    sources: NonNullable<ToolboxOptions["sources"]>,
+  ): Promise<ToolResult> {
+    const { name, args, context } = passage;
+    const isThere = (): boolean =>
+      this.get(name) !== undefined || this.#shelves.held.get(name) !== undefined;
+    await awaitTool(isThere, sources, context);
+    if (context.signal.aborted) return this.#failed(passage, context.signal.reason);
+    return this.call(name, args, context);
   }
 
   #check(tool: Tool, passage: Passage): ToolResult | Promise<ToolResult> {

@@ -21,16 +21,22 @@ const KINDS: readonly CatalogueKind[] = ["tools", "prompts", "resources"];
 const LONGEST_GATHER = 10_000;
 const MOST_IDLE = 3;
 const MOST_BUSY = 12;
+/** How often a list that could not be had is asked for again while an older one is known. */
+const MOST_RETRIES = 5;
 
 /** Keeps what an upstream offers up to date: asked on connecting, and when it says that it changed. */
 export class CatalogueRefresh {
   catalogue: Catalogue | undefined;
+  /** Why it could not be learned which tools there are, while that is so. */
+  problem: string | undefined;
   readonly #options: CatalogueRefreshOptions;
   readonly #due = new Set<CatalogueKind>();
   #client: McpClient | undefined;
   #listing: PromiseWithResolvers<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> | undefined;
+  /** Failures in a row. */
+  #failures = 0;
   /** Refreshes in a row that found nothing new. */
   #idle = 0;
   /** Refreshes that came soon after each other, whatever they found. */
@@ -51,6 +57,7 @@ export class CatalogueRefresh {
     this.#listing = Promise.withResolvers();
     for (const kind of KINDS) this.#due.add(kind);
     this.#idle = 0;
+    this.#failures = 0;
     this.#run();
   }
 
@@ -131,9 +138,11 @@ export class CatalogueRefresh {
       await after;
     } catch (error) {
       // What is known stays; a lost connection is told elsewhere.
-      if (this.#client === client) this.#options.failed(kind, error);
+      if (this.#client === client) this.#failed(kind, error);
       return false;
     }
+    this.#failures = 0;
+    if (kind === "tools") this.problem = undefined;
     const before = this.catalogue;
     if (this.#client !== client || (before === undefined && kind !== "tools")) return false;
     const now: Catalogue = { ...EMPTY_CATALOGUE, ...before, ...part };
@@ -141,6 +150,13 @@ export class CatalogueRefresh {
     this.catalogue = now;
     this.#options.changed(kind);
     return true;
+  }
+
+  /** What could not be had is asked for again: nothing else would ever lead to it. */
+  #failed(kind: CatalogueKind, error: unknown): void {
+    this.#options.failed(kind, error);
+    if (kind === "tools") this.problem = error instanceof Error ? error.message : String(error);
+    if (this.catalogue === undefined || ++this.#failures <= MOST_RETRIES) this.#due.add(kind);
   }
 }
 

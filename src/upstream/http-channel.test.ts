@@ -1,99 +1,21 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
-import { text } from "node:stream/consumers";
 import { describe, it } from "node:test";
 
 import { McpClient } from "../protocol/mcp/connect.ts";
 import { encodeSse } from "../wire/framing/sse.ts";
+import {
+  answerOf,
+  events,
+  type Exchange,
+  HttpServer,
+  json,
+  legacy,
+} from "../../test/upstream/http-server.ts";
 import type { Json } from "../../test/upstream/raw-client.ts";
 import { SampleContext } from "../../test/upstream/sample-context.ts";
 import { HttpChannel } from "./http-channel.ts";
 
 const M = "io.modelcontextprotocol/";
-
-interface Exchange {
-  readonly verb: string;
-  readonly headers: IncomingMessage["headers"];
-  readonly message: Json;
-  readonly response: ServerResponse;
-  /** Resolves when the client has closed its side. */
-  readonly closed: Promise<unknown>;
-}
-
-/** A server that does as a test says with each exchange, and keeps them all. */
-class HttpServer implements AsyncDisposable {
-  readonly exchanges: Exchange[] = [];
-  readonly #server: Server;
-
-  private constructor(answer: (exchange: Exchange) => void) {
-    this.#server = createServer((request, response) => {
-      const closed = once(response, "close");
-      void text(request).then((body) => {
-        const message = (body === "" ? {} : JSON.parse(body)) as Json;
-        const { method: verb = "", headers } = request;
-        const exchange = { verb, headers, message, response, closed };
-        this.exchanges.push(exchange);
-        answer(exchange);
-      });
-    });
-  }
-
-  static async open(answer: (exchange: Exchange) => void): Promise<HttpServer> {
-    const server = new HttpServer(answer);
-    server.#server.listen(0, "127.0.0.1");
-    await once(server.#server, "listening");
-    return server;
-  }
-
-  get url(): URL {
-    const { port } = this.#server.address() as AddressInfo;
-    return new URL(`http://127.0.0.1:${port}/mcp`);
-  }
-
-  of(method: string): Exchange[] {
-    return this.exchanges.filter(({ message }) => message["method"] === method);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#server.closeAllConnections();
-    this.#server.close();
-    await once(this.#server, "close");
-  }
-}
-
-function json({ response, message }: Exchange, result: Json, headers: Json = {}): void {
-  response.writeHead(200, { "content-type": "application/json", ...headers });
-  response.end(JSON.stringify({ jsonrpc: "2.0", id: message["id"], result }));
-}
-
-function events({ response }: Exchange): ServerResponse {
-  return response.writeHead(200, { "content-type": "text/event-stream" });
-}
-
-function answerOf({ message }: Exchange, result: Json): string {
-  return JSON.stringify({ jsonrpc: "2.0", id: message["id"], result });
-}
-
-/** A server of 2025-11-25 with sessions; `call` does the tools. */
-function legacy(call: (exchange: Exchange) => void, get?: (exchange: Exchange) => void) {
-  return (exchange: Exchange): void => {
-    const { verb, message, headers, response } = exchange;
-    const isKnown = headers["mcp-session-id"] === "s1";
-    if (verb === "DELETE") response.writeHead(200).end();
-    else if (verb === "GET") (get ?? (() => response.writeHead(405).end()))(exchange);
-    else if (message["method"] === "initialize") {
-      const capabilities = { tools: {} };
-      const result = { protocolVersion: "2025-11-25", capabilities };
-      json(exchange, result, { "mcp-session-id": "s1" });
-    } else if (!isKnown) response.writeHead(400).end("no session");
-    else if (message["id"] === undefined || message["method"] === undefined) {
-      response.writeHead(202).end();
-    } else if (message["method"] === "tools/call") call(exchange);
-    else json(exchange, {});
-  };
-}
 
 async function connect(server: HttpServer): Promise<McpClient & AsyncDisposable> {
   const channel = new HttpChannel(server.url, { headers: { authorization: "Bearer t" } });
@@ -190,7 +112,7 @@ describe("HttpChannel to a server of 2025-11-25", { timeout: 20_000 }, () => {
     );
     await using client = await connect(server);
     const bad = client.callTool("bad", {}, new SampleContext());
-    await assert.rejects(bad, /The answer was cut off/);
+    await assert.rejects(bad, /ended its answer to 'tools\/call' without having answered/);
     await client.callTool("good", {}, new SampleContext());
   });
 
@@ -323,6 +245,26 @@ describe("HttpChannel to a server of 2026-07-28", { timeout: 20_000 }, () => {
     await assert.rejects(call, /enough/);
     await exchange.closed;
     assert.equal(server.of("notifications/cancelled").length, 0);
+  });
+
+  it("listens again when its stream was cut off, and looks what it has missed", async () => {
+    const listens: Exchange[] = [];
+    await using server = await HttpServer.open(modern(() => {}));
+    server.answer = (exchange) => {
+      if (exchange.message["method"] !== "subscriptions/listen") return false;
+      listens.push(exchange);
+      events(exchange).flushHeaders();
+      if (listens.length === 1) exchange.response.socket?.destroy();
+      return true;
+    };
+    const missed = Promise.withResolvers<void>();
+    const client = await McpClient.connect(new HttpChannel(server.url, { headers: {} }), {
+      events: { toolsChanged: () => missed.resolve() },
+    });
+    await missed.promise;
+    while (listens.length < 2) await new Promise((resolve) => setTimeout(resolve, 2));
+    assert.equal(client.hasEnded, false);
+    await client.close();
   });
 
   it("delivers an error whose status is one too", async () => {

@@ -1,5 +1,4 @@
-import type { ClientRequest } from "node:http";
-
+import { LostRequest } from "../rpc/lost-request.ts";
 import {
   type Channel,
   type ChannelLimits,
@@ -7,7 +6,8 @@ import {
   ROOM,
   type Sink,
 } from "../wire/channel.ts";
-import { exchange, type HttpAnswer } from "./http-exchange.ts";
+import { AnswerQueue } from "./answer-queue.ts";
+import { type Exchange, exchange, type HttpAnswer, type HttpFailure } from "./http-exchange.ts";
 import { parameterHeaders } from "./http-headers.ts";
 import { type HttpMessage, type HttpPending, messagesOf, pendingFor } from "./http-pending.ts";
 import { HttpSession } from "./http-session.ts";
@@ -19,10 +19,17 @@ export interface HttpChannelOptions {
 
 const CANCELLED = "notifications/cancelled";
 const INITIALIZED = "notifications/initialized";
+/** A request that lasts: nobody waits for its answer. */
+const LISTEN = "subscriptions/listen";
+/** Milliseconds for the server to take what needs no answer. */
+const LONGEST_TAKING = 30_000;
 /** A server that does not say whether it has a stream of its own is not waited for longer. */
 const LONGEST_HOLD = 2_000;
+/** Characters that are repeated of what is no message. */
+const LONGEST_QUOTE = 80;
 const FIRST_WAIT = 500;
 const LONGEST_WAIT = 30_000;
+const CUT_OFF = "cut its answer off";
 /** A stream that was cut off is taken up again so often, and then given up. */
 const MOST_RESUMES = 5;
 
@@ -35,7 +42,8 @@ export class HttpChannel implements Channel<string> {
   readonly #url: URL;
   readonly #limits: ChannelLimits;
   readonly #pending = new Map<string | number, HttpPending>();
-  readonly #open = new Set<ClientRequest>();
+  readonly #open = new Set<Exchange>();
+  readonly #answers: AnswerQueue;
   readonly #timers = new Set<NodeJS.Timeout>();
   /** Requests of the server, by their id: the progress token of ours that they came with. */
   readonly #origins = new Map<string, unknown>();
@@ -54,6 +62,11 @@ export class HttpChannel implements Channel<string> {
     this.#url = url;
     this.#session = new HttpSession(options.headers);
     this.#limits = resolveChannelLimits(options.limits);
+    this.#answers = new AnswerQueue(
+      (text, done) => this.#post(text, JSON.parse(text) as HttpMessage, undefined, done),
+      this.#limits,
+      (error) => this.abort(error),
+    );
   }
 
   receive(sink: Sink<string>): void {
@@ -64,9 +77,18 @@ export class HttpChannel implements Channel<string> {
     if (this.#isClosed) return ROOM;
     const message = JSON.parse(text) as HttpMessage;
     if (message.method === CANCELLED && this.#cancel(message)) return ROOM;
-    if (this.#held !== undefined) this.#held.push(text);
-    else this.#post(text, message);
-    if (message.method === INITIALIZED) this.#hold();
+    if (this.#held !== undefined) {
+      this.#held.push(text);
+      return ROOM;
+    }
+    const pending = pendingFor(message);
+    if (pending === undefined) {
+      const room = this.#answers.send(text);
+      if (message.method === INITIALIZED) this.#hold();
+      return room;
+    }
+    this.#pending.set(pending.id, pending);
+    this.#post(text, message, pending);
     return ROOM;
   }
 
@@ -110,13 +132,17 @@ export class HttpChannel implements Channel<string> {
     request.destroy();
   }
 
-  #post(text: string, message: HttpMessage): void {
-    const pending = pendingFor(message);
-    if (pending !== undefined) this.#pending.set(pending.id, pending);
+  #post(
+    text: string,
+    message: HttpMessage,
+    pending: HttpPending | undefined,
+    done?: () => void,
+  ): void {
     const headers = this.#session.headersFor(message);
+    const limit = pending === undefined ? { timeout: LONGEST_TAKING } : {};
     let status = 0;
     const request = exchange(
-      { ...this.#common(), method: "POST", headers, body: text },
+      { ...this.#common(), ...limit, method: "POST", headers, body: text },
       {
         head: (response) => {
           status = response.statusCode ?? 0;
@@ -126,13 +152,15 @@ export class HttpChannel implements Channel<string> {
           if (pending !== undefined) pending.wait = wait;
         },
         message: (body, eventId) => {
-          if (status >= 200 && status < 300) this.#deliver(body, eventId, pending);
-          else this.#refused(body, pending);
+          if (status >= 200 && status < 300) return this.#deliver(body, eventId, pending);
+          this.#refused(body, pending);
+          return undefined;
         },
         fault: (fault) => this.#sink?.fault(fault),
-        end: (error) => {
+        end: (failure) => {
           this.#open.delete(request);
-          this.#posted(status, message, pending, error);
+          this.#posted(status, message, pending, failure);
+          done?.();
         },
       },
     );
@@ -145,33 +173,42 @@ export class HttpChannel implements Channel<string> {
     status: number,
     message: HttpMessage,
     pending: HttpPending | undefined,
-    error: Error | undefined,
+    failure: HttpFailure | undefined,
   ): void {
     if (this.#isClosed) return;
     if (message.method === INITIALIZED) {
-      if (status < 300) this.#listen();
+      if (status >= 200 && status < 300) this.#listen();
       else this.#release();
     }
     if (status === 404 && this.#session.isOpen) {
-      this.abort(new Error("has forgotten the session"));
-      return;
-    }
-    if (status === 0 && error !== undefined && pending?.isCancelled !== true) {
-      this.abort(new Error(`could not be reached at ${this.#url.origin}: ${error.message}`));
+      const why = "has forgotten the session";
+      if (pending !== undefined) this.#lose(pending, why, true);
+      this.abort(new Error(why));
       return;
     }
     if (pending === undefined || !this.#pending.has(pending.id)) return;
-    if (status >= 300) this.#fail(pending, `${this.#url.origin} answered ${status}`, status);
-    else if (pending.lastEvent === "") this.#fail(pending, "The answer was cut off");
-    else this.#resume(pending);
+    if (status >= 300) {
+      const { origin } = this.#url;
+      this.#fail(pending, `${origin} ${failure?.why ?? `answered ${status}`}`, status);
+    } else if (pending.lastEvent !== "") this.#resume(pending);
+    else if (failure === undefined) this.#lose(pending, withoutAnswer(pending), false);
+    else {
+      this.#lose(pending, failure.why, failure.isUnsent);
+      // Nobody else is served by it: then it is taken for gone, and looked for again.
+      const isAlone = [...this.#pending.values()].every(({ method }) => method === LISTEN);
+      if (failure.isUnsent && isAlone) this.abort(new Error(failure.why));
+    }
   }
 
-  #deliver(text: string, eventId: string, pending: HttpPending | undefined): void {
+  #deliver(text: string, eventId: string, pending: HttpPending | undefined): void | Promise<void> {
     if (pending !== undefined && eventId !== "") pending.lastEvent = eventId;
     // An event without data only says from where the stream can be taken up again.
-    if (text === "" || this.#isClosed) return;
-    for (const message of messagesOf(text)) this.#note(message, pending);
-    void this.#sink?.message(text);
+    if (text === "" || this.#isClosed) return undefined;
+    const messages = messagesOf(text);
+    for (const message of messages) this.#note(message, pending);
+    if (messages.length > 0) return this.#sink?.message(text);
+    if (pending !== undefined) pending.garbage ??= text.slice(0, LONGEST_QUOTE);
+    return undefined;
   }
 
   /** Remembers what later messages depend on. */
@@ -209,10 +246,16 @@ export class HttpChannel implements Channel<string> {
     void this.#sink?.message(JSON.stringify({ jsonrpc: "2.0", id: pending.id, error }));
   }
 
+  /** Only this request is without an answer; the others go on. */
+  #lose(pending: HttpPending, why: string, isUnsent: boolean): void {
+    if (!this.#pending.delete(pending.id)) return;
+    this.#sink?.lost?.(pending.id, new LostRequest(why, { isUnsent }));
+  }
+
   /** Takes up the stream of a request where it was cut off. */
   #resume(pending: HttpPending): void {
     if (++pending.attempts > MOST_RESUMES) {
-      this.#fail(pending, "The answer was cut off");
+      this.#lose(pending, CUT_OFF, false);
       return;
     }
     this.#later(pending.wait ?? FIRST_WAIT * 2 ** (pending.attempts - 1), () => {
@@ -222,11 +265,11 @@ export class HttpChannel implements Channel<string> {
         },
         message: (text, eventId) => {
           pending.attempts = 0;
-          this.#deliver(text, eventId, pending);
+          return this.#deliver(text, eventId, pending);
         },
         end: (status) => {
           if (!this.#pending.has(pending.id)) return;
-          if (status >= 400) this.#fail(pending, "The answer was cut off", status);
+          if (status >= 300) this.#lose(pending, CUT_OFF, false);
           else this.#resume(pending);
         },
       });
@@ -258,11 +301,11 @@ export class HttpChannel implements Channel<string> {
       message: (text, eventId) => {
         this.#waits = 0;
         if (eventId !== "") this.#lastEvent = eventId;
-        this.#deliver(text, "", undefined);
+        return this.#deliver(text, "", undefined);
       },
       end: (status) => {
         this.#release();
-        if (status >= 400 && status < 500) return;
+        if (status >= 300 && status < 500) return;
         const wait = Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** this.#waits++);
         this.#later(this.#wait ?? wait, () => this.#listen());
       },
@@ -286,9 +329,7 @@ export class HttpChannel implements Channel<string> {
           status = response.statusCode ?? 0;
           on.head?.();
         },
-        message: (text, id) => {
-          if (status === 200) on.message(text, id, "");
-        },
+        message: (text, id) => (status === 200 ? on.message(text, id, "") : undefined),
         retry: (wait) => on.retry?.(wait),
         fault: (fault) => this.#sink?.fault(fault),
         end: () => {
@@ -305,10 +346,9 @@ export class HttpChannel implements Channel<string> {
     const pending = this.#pending.get(params?.requestId as string | number);
     if (pending === undefined) return false;
     this.#pending.delete(pending.id);
-    if (!pending.isModern) return false;
-    pending.isCancelled = true;
+    // Up to 2025-11-25 it means nothing; but nobody wants what may yet come on it.
     pending.http?.destroy();
-    return true;
+    return pending.isModern;
   }
 
   #common(): { url: URL; maxMessage: number } {
@@ -329,7 +369,15 @@ export class HttpChannel implements Channel<string> {
     this.#sink = undefined;
     for (const timer of this.#timers) clearTimeout(timer);
     for (const request of this.#open) request.destroy();
+    this.#answers.clear();
     this.#pending.clear();
     this.#origins.clear();
   }
+}
+
+/** What to say of an exchange that was completed and brought no answer. */
+function withoutAnswer({ method, garbage }: HttpPending): string {
+  if (garbage === undefined) return `ended its answer to '${method}' without having answered`;
+  const beginning = JSON.stringify(garbage.trim());
+  return `answered '${method}' with something that is no message of MCP: ${beginning}`;
 }

@@ -1,5 +1,4 @@
-import type { ClientRequest } from "node:http";
-
+import type { Exchange } from "./http-exchange.ts";
 import { claimedRevision, type Outgoing } from "./http-headers.ts";
 
 /** A message of either side, looked at and not checked: the peer does that. */
@@ -15,13 +14,14 @@ export interface HttpPending {
   /** Its progress token. */
   readonly token: unknown;
   readonly isModern: boolean;
-  http: ClientRequest | undefined;
+  http: Exchange | undefined;
   /** From where its stream can be taken up again; "" when it cannot. */
   lastEvent: string;
   /** Milliseconds that the server wants us to wait before that. */
   wait: number | undefined;
   attempts: number;
-  isCancelled: boolean;
+  /** What came back that is no message, if anything did: its beginning. */
+  garbage: string | undefined;
 }
 
 /** Undefined for what needs no answer. */
@@ -40,7 +40,7 @@ export function pendingFor(message: HttpMessage): HttpPending | undefined {
     lastEvent: "",
     wait: undefined,
     attempts: 0,
-    isCancelled: false,
+    garbage: undefined,
   };
 }
 

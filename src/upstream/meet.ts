@@ -1,6 +1,7 @@
 import { TrunklineError } from "../base/errors.ts";
 import type { Era } from "../protocol/mcp/client-handshake.ts";
 import { McpClient, type McpClientOptions } from "../protocol/mcp/connect.ts";
+import { LostRequest } from "../rpc/lost-request.ts";
 import type { ChannelLimits } from "../wire/channel.ts";
 import type { Link, OpenLink } from "./link.ts";
 import type { Sayings } from "../base/sayings.ts";
@@ -50,7 +51,8 @@ async function meetAs(era: Era, options: MeetOptions): Promise<Met> {
   } catch (error) {
     await link.end();
     if (!isLost(error)) throw error;
-    const why = await whyEnded(link, sayings);
+    const why =
+      error instanceof LostRequest ? `It ${error.message}` : await whyEnded(link, sayings);
     throw new TrunklineError("closed", why, { cause: error });
   }
 }

@@ -1,5 +1,4 @@
-import type { ClientRequest } from "node:http";
-
+import { LostRequest } from "../rpc/lost-request.ts";
 import {
   type Channel,
   type ChannelLimits,
@@ -7,9 +6,13 @@ import {
   ROOM,
   type Sink,
 } from "../wire/channel.ts";
+import { AnswerQueue } from "./answer-queue.ts";
 import type { HttpChannelOptions } from "./http-channel.ts";
-import { exchange } from "./http-exchange.ts";
+import { type Exchange, exchange, type HttpFailure } from "./http-exchange.ts";
 import { messagesOf, pendingFor } from "./http-pending.ts";
+
+/** Milliseconds for the server to take a message: what it answers comes on the stream. */
+const LONGEST_TAKING = 30_000;
 
 /**
  * The client's side of HTTP+SSE, the transport of 2024-11-05 that some servers still have: all that
@@ -19,7 +22,8 @@ export class SseChannel implements Channel<string> {
   readonly #url: URL;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #limits: ChannelLimits;
-  readonly #open = new Set<ClientRequest>();
+  readonly #open = new Set<Exchange>();
+  readonly #answers: AnswerQueue;
   readonly #ended = Promise.withResolvers<string>();
   #sink: Sink<string> | undefined;
   #endpoint: URL | undefined;
@@ -31,6 +35,11 @@ export class SseChannel implements Channel<string> {
     this.#url = url;
     this.#headers = options.headers;
     this.#limits = resolveChannelLimits(options.limits);
+    this.#answers = new AnswerQueue(
+      (text, done) => this.#post(text, done),
+      this.#limits,
+      (error) => this.abort(error),
+    );
   }
 
   /** Why it is over, in words that complete "it …". */
@@ -53,14 +62,15 @@ export class SseChannel implements Channel<string> {
           status = response.statusCode ?? 0;
         },
         message: (text, _, event) => {
-          if (status !== 200) return;
+          if (status !== 200) return undefined;
           if (event === "endpoint") this.#opened(text);
-          else if (event === "message") void this.#sink?.message(text);
+          const isMessage = event === "message" && messagesOf(text).length > 0;
+          return isMessage ? this.#sink?.message(text) : undefined;
         },
         fault: (fault) => this.#sink?.fault(fault),
-        end: (error) => {
-          const why = status > 200 ? `answered ${status}` : (error?.message ?? "");
-          this.abort(new Error(`closed its stream${why === "" ? "" : `: ${why}`}`));
+        end: (failure) => {
+          const why = failure?.why ?? (status > 200 ? `answered ${status}` : "closed its stream");
+          this.abort(new Error(why));
         },
       },
     );
@@ -69,8 +79,14 @@ export class SseChannel implements Channel<string> {
 
   send(text: string): Promise<void> {
     if (this.#isClosed) return ROOM;
-    if (this.#endpoint === undefined) this.#queue.push(text);
-    else this.#post(this.#endpoint, text);
+    if (this.#endpoint === undefined) {
+      this.#queue.push(text);
+      return ROOM;
+    }
+    const [message] = messagesOf(text);
+    const isRequest = message !== undefined && pendingFor(message) !== undefined;
+    if (!isRequest) return this.#answers.send(text);
+    this.#post(text);
     return ROOM;
   }
 
@@ -95,14 +111,15 @@ export class SseChannel implements Channel<string> {
       return;
     }
     this.#endpoint = url;
-    for (const text of this.#queue.splice(0)) this.#post(url, text);
+    for (const text of this.#queue.splice(0)) void this.send(text);
   }
 
-  #post(url: URL, text: string): void {
+  #post(text: string, done?: () => void): void {
     let status = 0;
     const request = exchange(
       {
-        url,
+        url: this.#endpoint ?? this.#url,
+        timeout: LONGEST_TAKING,
         method: "POST",
         headers: { ...this.#headers, "content-type": "application/json" },
         body: text,
@@ -114,28 +131,34 @@ export class SseChannel implements Channel<string> {
         },
         message() {},
         fault() {},
-        end: () => {
+        end: (failure) => {
           this.#open.delete(request);
-          if (status < 200 || status > 299) this.#refused(text, status);
+          if (status < 200 || status > 299) this.#refused(text, status, failure);
+          done?.();
         },
       },
     );
     this.#open.add(request);
   }
 
-  #refused(text: string, status: number): void {
+  #refused(text: string, status: number, failure: HttpFailure | undefined): void {
     const [message] = messagesOf(text);
     const pending = message === undefined ? undefined : pendingFor(message);
     if (pending === undefined) return;
-    const error = { code: -32000, message: `${this.#url.origin} answered ${status}` };
-    const answer = { jsonrpc: "2.0", id: pending.id, error: { ...error, data: { status } } };
-    void this.#sink?.message(JSON.stringify(answer));
+    if (status === 0 && failure !== undefined) {
+      this.#sink?.lost?.(pending.id, new LostRequest(failure.why, failure));
+      return;
+    }
+    const why = `${this.#url.origin} ${failure?.why ?? `answered ${status}`}`;
+    const error = { code: -32000, message: why, data: { status } };
+    void this.#sink?.message(JSON.stringify({ jsonrpc: "2.0", id: pending.id, error }));
   }
 
   #close(): void {
     this.#isClosed = true;
     this.#sink = undefined;
     this.#queue = [];
+    this.#answers.clear();
     for (const request of this.#open) request.destroy();
   }
 }

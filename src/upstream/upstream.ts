@@ -5,15 +5,14 @@ import type { Log } from "../base/log.ts";
 import type { McpClientEvents } from "../protocol/mcp/client-events.ts";
 import type { Around } from "../protocol/mcp/client-requests.ts";
 import type { McpClient } from "../protocol/mcp/connect.ts";
-import { RpcError } from "../rpc/rpc-error.ts";
 import type { Notice } from "../tool/notices.ts";
-import { ToolFault, type ToolResult } from "../tool/tool.ts";
+import type { ToolResult } from "../tool/tool.ts";
 import type { ChannelLimits } from "../wire/channel.ts";
+import { Attempts } from "./attempts.ts";
 import { type Catalogue, CatalogueFile } from "./catalogue.ts";
 import { type CatalogueKind, CatalogueRefresh } from "./catalogue-refresh.ts";
 import { Lifecycle, type UpstreamState } from "./lifecycle.ts";
 import type { OpenLink } from "./link.ts";
-import { isLost } from "./meet.ts";
 import { DEFAULT_UPSTREAM_LIMITS, type UpstreamLimits, type UpstreamSettings } from "./settings.ts";
 import { Trickle } from "./trickle.ts";
 
@@ -74,8 +73,6 @@ export class Upstream {
   readonly #file: CatalogueFile;
   readonly #refresh: CatalogueRefresh;
   readonly #life: Lifecycle;
-  /** Around calls that are not made twice: the same for all. */
-  readonly #once = this.#around<ToolResult>(undefined);
   readonly #watched = new Set<string>();
   readonly #messages: Trickle;
 
@@ -163,13 +160,58 @@ export class Upstream {
     patience.abort();
   }
 
+  /** Whether it may yet say what it has: nobody has heard it so far, and nothing went wrong. */
+  get isComing(): boolean {
+    const { state } = this.#life;
+    if (this.catalogue !== undefined) return false;
+    return state === "up"
+      ? this.#refresh.listing !== undefined
+      : state === "idle" || state === "starting";
+  }
+
+  /** Starts it if need be, and resolves when it has said what it has, or has failed to. */
+  async arrival(): Promise<void> {
+    try {
+      await this.#life.ready();
+      await this.#refresh.listing;
+    } catch {
+      // `missing` says why.
+    }
+  }
+
+  /** Why it is not known what it has, in a sentence; undefined when it is known. */
+  get missing(): string | undefined {
+    if (this.catalogue !== undefined) return undefined;
+    const { state, since, sayings } = this.#life;
+    switch (state) {
+      case "up": {
+        const { problem } = this.#refresh;
+        const why = problem === undefined ? "has not said yet" : "could not say";
+        const because = problem === undefined ? "" : `: ${problem}`;
+        return `MCP server '${this.name}' ${why} which tools it has${because}`;
+      }
+      case "starting": {
+        const seconds = Math.round((Date.now() - since.getTime()) / 1000);
+        const said = sayings.last === undefined ? "" : `; it said last: ${sayings.last}`;
+        return `MCP server '${this.name}' is still starting, after ${seconds} s${said}`;
+      }
+      case "idle":
+        return `MCP server '${this.name}' was not started yet`;
+      case "waiting":
+      case "resting":
+        return this.#life.down("could not be started").message;
+      case "stopped":
+        return undefined;
+    }
+  }
+
   /**
-   * Has something done. What it answers with as an error is a `ToolFault`. When it dies over the
-   * work, that is done once more only if it is harmless (`again`), since nobody knows how far it got.
+   * Has something done. What it answers with as an error is a `ToolFault`. Work that was lost is done
+   * again if it never got there; else once more, only if it is harmless (`again`), since nobody knows
+   * how far it got.
    */
   async use<T>(work: (client: McpClient) => Promise<T>, again = false): Promise<T> {
-    const retry = (client: McpClient): Promise<T> => work(client).catch(this.#twice);
-    const around = this.#around(again ? retry : undefined);
+    const around = new Attempts(this.name, this.#life, work, again);
     try {
       const result = await work(await this.#life.ready());
       around.answered();
@@ -189,7 +231,7 @@ export class Upstream {
     again: boolean,
   ): Promise<ToolResult> {
     const { client } = this.#life;
-    const around = again ? this.#around((next) => call(next).catch(this.#twice)) : this.#once;
+    const around = new Attempts(this.name, this.#life, call, again);
     if (client !== undefined && this.#refresh.listing === undefined) return call(client, around);
     return this.#life.ready().then(async (ready) => {
       await this.#refresh.listing;
@@ -197,24 +239,6 @@ export class Upstream {
       const why = `MCP server '${this.name}' describes it otherwise now, or has it no more`;
       throw new TrunklineError("not-found", `'${name}' is not offered any more: ${why}.`);
     });
-  }
-
-  readonly #twice = (error: unknown): never => {
-    throw isLost(error)
-      ? this.#life.down("ended before it had answered, twice")
-      : this.#answered(error);
-  };
-
-  /** Whether a call worked shows how it is; one that it died over is made once more if it may be. */
-  #around<T>(retry: ((client: McpClient) => Promise<T>) | undefined): Around<T> {
-    return {
-      answered: () => this.#life.backoff.succeeded(),
-      failed: (error) => {
-        if (!isLost(error)) throw this.#answered(error);
-        if (retry === undefined) throw this.#life.down("ended before it had answered");
-        return this.#life.restarted().then(retry);
-      },
-    };
   }
 
   watch(uri: string): void {
@@ -252,13 +276,6 @@ export class Upstream {
         this.#options.logged?.({ level, logger, data });
       },
     };
-  }
-
-  /** An error that it answered with shows that it works, and is the caller's to see, code and all. */
-  #answered(error: unknown): unknown {
-    if (!(error instanceof RpcError)) return error;
-    this.#life.backoff.succeeded();
-    return new ToolFault(error.code, error.message, error.data);
   }
 
   #learned(kind: CatalogueKind): void {

@@ -4,6 +4,7 @@ import type { Prompt } from "../tool/prompt.ts";
 import type { Registry } from "../tool/registry.ts";
 import type { Resources } from "../tool/resources.ts";
 import type { Tool } from "../tool/tool.ts";
+import type { MissingSource, ToolSources } from "../tool/tool-sources.ts";
 import type { Toolbox } from "../tool/toolbox.ts";
 import type { ChannelLimits } from "../wire/channel.ts";
 import type { CatalogueKind } from "./catalogue-refresh.ts";
@@ -37,12 +38,14 @@ export interface UpstreamsOptions {
 export type UpstreamTable = Readonly<Record<string, UpstreamSettings>>;
 
 /** Other people's MCP servers, each on its own, offered together. */
-export class Upstreams implements AsyncDisposable {
+export class Upstreams implements Required<ToolSources>, AsyncDisposable {
   readonly #options: UpstreamsOptions;
   readonly #resources: UpstreamResources;
   readonly #tools: Published<Tool>;
   readonly #prompts: Published<Prompt>;
   readonly #removeResources: () => void;
+  /** Of upstreams that are missing from lists: the state in which that was told. */
+  readonly #told = new WeakMap<Upstream, string>();
   #all: readonly Upstream[] = [];
   #configuring: Promise<void> = Promise.resolve();
   #isOver = false;
@@ -75,12 +78,28 @@ export class Upstreams implements AsyncDisposable {
   known(): Promise<void> | undefined {
     const unknown = this.#all.filter(({ catalogue }) => catalogue === undefined);
     if (unknown.length === 0) return undefined;
-    return Promise.all(unknown.map((each) => each.known())).then(() => {});
+    return Promise.all(unknown.map((each) => each.known())).then(() => this.#tellMissing(unknown));
+  }
+
+  arrival(): Promise<void> | undefined {
+    const coming = this.#all.filter((each) => each.isComing);
+    return coming.length === 0 ? undefined : Promise.race(coming.map((each) => each.arrival()));
+  }
+
+  missing(): readonly MissingSource[] {
+    return this.#all.flatMap(({ name, missing }) => {
+      return missing === undefined ? [] : [{ name, why: missing }];
+    });
   }
 
   /** Whether there is none of which nothing is known yet. */
   get areKnown(): boolean {
     return this.#all.every(({ catalogue }) => catalogue !== undefined);
+  }
+
+  /** Starts all, and waits until each is up or has failed. */
+  async started(): Promise<void> {
+    await Promise.all(this.#all.map((each) => each.arrival()));
   }
 
   status(): UpstreamStatus[] {
@@ -126,6 +145,21 @@ export class Upstreams implements AsyncDisposable {
       ...(limits === undefined ? {} : { limits }),
       ...(channelLimits === undefined ? {} : { channelLimits }),
     });
+  }
+
+  /** A list is about to be answered without what these have: once, in each state, people are told. */
+  #tellMissing(unknown: readonly Upstream[]): void {
+    const { log, offer } = this.#options;
+    for (const upstream of unknown) {
+      const { missing, name } = upstream;
+      const { state } = upstream.status();
+      if (missing === undefined || this.#told.get(upstream) === state) continue;
+      this.#told.set(upstream, state);
+      log.warn("upstream.missing", { upstream: name, state, why: missing });
+      const message = `${missing}. Its tools are not in the list; when they are, that will be told.`;
+      const data = { server: name, state, message };
+      offer.notices.post({ level: "warn", logger: "trunkline", data, message, isNews: true });
+    }
   }
 
   #changed(kind: CatalogueKind): void {

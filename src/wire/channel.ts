@@ -20,6 +20,11 @@ export interface Sink<M> {
   /** A frame that could not be read. */
   fault(fault: FrameFault): void;
   /**
+   * No answer will come to the request of that id that was sent here, since what carried it failed.
+   * Only a channel says so that carries each request apart, as HTTP does; the conversation goes on.
+   */
+  lost?(id: string | number, error: Error): void;
+  /**
    * Input is over; no message follows. Without an error the other side only finished sending, and
    * where the transport can half-close it still reads. With one the channel is dead: that may come
    * first, or once more after an orderly end.

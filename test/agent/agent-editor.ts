@@ -15,6 +15,8 @@ export interface AgentEditorOptions {
   readonly config?: object;
   readonly env?: Readonly<Record<string, string>>;
   readonly capabilities?: object;
+  /** Another copy of the program than that of this checkout. */
+  readonly built?: string;
 }
 
 export const KEY = "sk-the-key-that-nobody-may-see-0123456789";
@@ -176,12 +178,13 @@ export class AgentEditor implements AsyncDisposable {
   }
 
   #start(): Program {
-    const { llm, env = {} } = this.#options;
+    const { llm, env = {}, built } = this.#options;
     const model =
       llm === undefined ? {} : { OPENAI_API_KEY: KEY, OPENAI_BASE_URL: `${llm.url}/v1` };
     const config = join(this.folder, "config.jsonc");
     return new Program(["acp", "--config", config, "--data", this.data], {
       env: { ...model, ...env },
+      ...(built === undefined ? {} : { built }),
     });
   }
 

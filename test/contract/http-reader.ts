@@ -1,6 +1,4 @@
-import type { ClientRequest, IncomingMessage } from "node:http";
-
-import { exchange } from "../../src/upstream/http-exchange.ts";
+import { type Exchange, exchange } from "../../src/upstream/http-exchange.ts";
 import type { Channel, ChannelLimits, Sink } from "../../src/wire/channel.ts";
 
 /**
@@ -8,18 +6,17 @@ import type { Channel, ChannelLimits, Sink } from "../../src/wire/channel.ts";
  * has to send, and lives as long as the answer.
  */
 export class HttpReader implements Channel<string> {
-  readonly #request: ClientRequest;
-  #response: IncomingMessage | undefined;
+  readonly #request: Exchange;
   #sink: Sink<string> | undefined;
 
   constructor(url: URL, { maxMessage }: ChannelLimits, body: string) {
     this.#request = exchange(
       { url, method: "POST", headers: {}, body, maxMessage },
       {
-        head: (response) => (this.#response = response),
-        message: (text) => this.#message(text),
+        head: () => {},
+        message: (text) => this.#sink?.message(text),
         fault: (fault) => this.#sink?.fault(fault),
-        end: (error) => this.#end(error),
+        end: (failure) => this.#end(failure && new Error(failure.why)),
       },
     );
   }
@@ -40,13 +37,6 @@ export class HttpReader implements Channel<string> {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#sink = undefined;
     this.#request.destroy();
-  }
-
-  #message(text: string): void {
-    const hold = this.#sink?.message(text);
-    if (hold === undefined) return;
-    this.#response?.pause();
-    void hold.then(() => this.#response?.resume());
   }
 
   #end(error?: Error): void {

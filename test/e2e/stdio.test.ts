@@ -174,6 +174,26 @@ describe("trunkline acp", { timeout: 30_000 }, () => {
   });
 });
 
+describe("trunkline acp under many errors", { timeout: 30_000 }, () => {
+  it("reads more slowly after 100 in a second, and goes on with the conversation", async () => {
+    await using program = new Program(["acp"]);
+    // More than fits into a pipe and the stream's buffer, so that it really stops reading.
+    const params = { padding: "x".repeat(2_000) };
+    const wrong = { jsonrpc: "2.0", id: 1, method: "no/such/method", params };
+    program.write(...Array.from({ length: 300 }, () => wrong));
+    program.write({
+      jsonrpc: "2.0",
+      id: "after",
+      method: "initialize",
+      params: { protocolVersion: 1 },
+    });
+    const answers = await program.answers(301);
+    assert.equal(answers.at(-1)?.id, "after");
+    program.child.stdin.end();
+    assert.equal(await program.exit, 0);
+  });
+});
+
 async function drained(program: Program): Promise<false> {
   await once(program.child.stdin, "drain");
   return false;

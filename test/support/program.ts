@@ -11,6 +11,8 @@ const BUILT = join(ROOT, "dist/trunkline.js");
 export interface ProgramOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
+  /** Another copy of the program than that of this checkout. */
+  readonly built?: string;
 }
 
 /**
@@ -31,7 +33,8 @@ export class Program implements AsyncDisposable {
   constructor(args: readonly string[], options: ProgramOptions = {}) {
     const { PATH = "" } = process.env;
     const env = { PATH, HOME: this.home, ...options.env };
-    this.child = spawn(process.execPath, [BUILT, ...args], { env, cwd: options.cwd ?? this.home });
+    const { built = BUILT, cwd = this.home } = options;
+    this.child = spawn(process.execPath, [built, ...args], { env, cwd });
     let rest = "";
     this.child.stdout.setEncoding("utf8").on("data", (text: string) => {
       const lines = (rest + text).split("\n");

@@ -1,8 +1,13 @@
-import { openTools } from "../../gateway/open-tools.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { type OpenedTools, openTools } from "../../gateway/open-tools.ts";
 import type { Invocation } from "../command.ts";
 import { visibleLine } from "../../base/visible.ts";
 import { quietHouse } from "../quiet-house.ts";
 import type { Finding } from "./finding.ts";
+
+/** Milliseconds that servers are waited for; the first start of one may fetch it from a registry. */
+const PATIENCE = 20_000;
 
 /** How the configured MCP servers are, and whether something of theirs waits for a person. */
 export async function checkServers(invocation: Invocation): Promise<Finding[]> {
@@ -12,15 +17,32 @@ export async function checkServers(invocation: Invocation): Promise<Finding[]> {
     return [{ state: "ok", what: "MCP servers", says: "none are configured" }];
   }
   await using opened = await openTools(house);
-  await opened.known();
-  const findings = opened.status().map(({ name, state, lastError }): Finding => {
-    const what = `MCP server '${visibleLine(name)}'`;
-    if (lastError === undefined) return { state: "ok", what, says: state };
-    const next = "Run its command by hand to see why, or take it out of `mcpServers`.";
-    return { state: "fail", what, says: `${state}: ${lastError}`, next };
-  });
+  const patience = new AbortController();
+  const late = sleep(PATIENCE, undefined, { signal: patience.signal }).catch(() => {});
+  await Promise.race([opened.started(), late]);
+  patience.abort();
+  const findings = opened.status().map(findingOf);
   const held = opened.offer.tools.held().length;
   if (held === 0) return findings;
   const next = "Look at them with `trunkline tools diff`.";
   return [...findings, { state: "warn", what: "Held tools", says: String(held), next }];
+}
+
+function findingOf({
+  name,
+  state,
+  lastError,
+  said,
+}: ReturnType<OpenedTools["status"]>[number]): Finding {
+  const what = `MCP server '${visibleLine(name)}'`;
+  if (state === "up") return { state: "ok", what, says: state };
+  if (state === "starting") {
+    const last = said.at(-1);
+    const words = last === undefined ? "" : `, and said last: ${visibleLine(last)}`;
+    const next = "`npx -y` fetches a server when it is first started: look again in a minute.";
+    return { state: "warn", what, says: `still starting after ${PATIENCE / 1000} s${words}`, next };
+  }
+  const next = "Run its command by hand to see why, or take it out of `mcpServers`.";
+  const why = lastError === undefined ? "" : `: ${visibleLine(lastError)}`;
+  return { state: "fail", what, says: `${state}${why}`, next };
 }

@@ -1,5 +1,6 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { STANDARD } from "../../rpc/codes.ts";
+import { LostRequest } from "../../rpc/lost-request.ts";
 import type { RequestOptions } from "../../rpc/outgoing.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import type { StopListener } from "../../base/stop.ts";
@@ -218,6 +219,7 @@ function pollInterval({ pollIntervalMs }: JsonObject): number {
 
 /** Whether a failure to look at a task says nothing of the task itself. */
 function passes(error: unknown): boolean {
+  if (error instanceof LostRequest) return true;
   if (error instanceof TrunklineError) return error.code === "timeout";
   const status = error instanceof RpcError && isObject(error.data) ? error.data.status : undefined;
   return typeof status === "number" && (status === 429 || status >= 500);

@@ -1,9 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { type JsonObject } from "./client.ts";
+import { LostRequest } from "../../rpc/lost-request.ts";
+import type { JsonObject } from "./client.ts";
 
-/** How long to wait after a server has ended a subscription by itself. */
+/** Milliseconds to wait after a server has ended a subscription, or its stream was cut off. */
 const AGAIN = 1_000;
+/** The same when it was cut off again and again. */
+const LONGEST_WAIT = 30_000;
 
 /**
  * Hears of changes at a server of 2026-07-28: one `subscriptions/listen` that lasts, begun anew when
@@ -12,17 +15,21 @@ const AGAIN = 1_000;
 export class ClientListening {
   readonly #listen: (notifications: JsonObject, signal: AbortSignal) => Promise<unknown>;
   readonly #kinds: JsonObject;
+  readonly #missed: () => void;
   readonly #uris = new Set<string>();
   #current: AbortController | undefined;
   #isOver = false;
   #isDue = false;
 
+  /** `missed` is called when there may have been changes that nobody heard of. */
   constructor(
     kinds: JsonObject,
     listen: (notifications: JsonObject, signal: AbortSignal) => Promise<unknown>,
+    missed: () => void = () => {},
   ) {
     this.#kinds = kinds;
     this.#listen = listen;
+    this.#missed = missed;
   }
 
   watch(uri: string): void {
@@ -57,14 +64,20 @@ export class ClientListening {
     const uris = [...this.#uris];
     const wanted = { ...this.#kinds, ...(uris.length > 0 ? { resourceSubscriptions: uris } : {}) };
     if (Object.keys(wanted).length === 0) return;
-    while (!signal.aborted && !this.#isOver) {
+    for (let losses = 0; !signal.aborted && !this.#isOver;) {
+      const began = performance.now();
       try {
-        await this.#listen(wanted, signal);
-        await sleep(AGAIN, undefined, { signal, ref: false });
-      } catch {
-        // Cancelled, not supported or cut off: a new connection listens anew.
-        return;
+        const listening = this.#listen(wanted, signal);
+        if (losses > 0) this.#missed();
+        await listening;
+        losses = 0;
+      } catch (error) {
+        // Cancelled or not supported. When the connection has ended, a new one listens anew.
+        if (!(error instanceof LostRequest)) return;
+        losses = performance.now() - began > LONGEST_WAIT ? 1 : losses + 1;
       }
+      const wait = Math.min(AGAIN * 2 ** Math.max(0, losses - 1), LONGEST_WAIT);
+      await sleep(wait, undefined, { signal, ref: false }).catch(() => {});
     }
   }
 }

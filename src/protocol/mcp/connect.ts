@@ -53,6 +53,7 @@ export class McpClient {
 
   private constructor(channel: Channel<string>, options: McpClientOptions) {
     const pages = new ClientPages();
+    const events = { ...NO_EVENTS, ...options.events };
     this.#report = options.report ?? (() => {});
     this.#canCall = options.canCall ?? (() => true);
     this.#peer = new Peer(channel, undefined, {
@@ -61,7 +62,7 @@ export class McpClient {
       routes: clientRoutes({
         calls: this.#calls,
         pages,
-        events: { ...NO_EVENTS, ...options.events },
+        events,
         name: options.name,
         originOf: options.originOf ?? (() => undefined),
       }),
@@ -69,9 +70,14 @@ export class McpClient {
       ...(options.report === undefined ? {} : { report: options.report }),
     });
     this.#requests = new ClientRequests(this.#peer, this.#calls, pages, infoOf(options));
-    this.#listening = new ClientListening(KINDS, (wanted, signal) => {
+    const listen = (wanted: JsonObject, signal: AbortSignal): Promise<JsonObject> => {
       const notifications = this.#narrow(wanted);
       return this.#requests.request("subscriptions/listen", { notifications }, signal);
+    };
+    this.#listening = new ClientListening(KINDS, listen, () => {
+      events.toolsChanged();
+      events.promptsChanged();
+      events.resourcesChanged();
     });
   }
 

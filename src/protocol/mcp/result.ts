@@ -1,3 +1,5 @@
+import type { Offer } from "../../tool/offer.ts";
+import { MISSING_META } from "../../tool/tool-sources.ts";
 import { type Client, isModern, type JsonObject } from "./client.ts";
 import { META } from "./names.ts";
 
@@ -27,4 +29,10 @@ export function shapeResult(
   if (!isModern(client)) return body;
   const meta = { ...(body._meta as JsonObject | undefined), [META.serverInfo]: server };
   return { resultType: "complete", ...caching, ...body, _meta: meta };
+}
+
+/** What a list says besides when somebody who may add to it has not been heard yet. */
+export function whatIsMissing(offer: Pick<Offer, "missing">): JsonObject {
+  const missing = offer.missing().map(({ why }) => why);
+  return missing.length === 0 ? {} : { _meta: { [MISSING_META]: missing } };
 }

@@ -11,7 +11,7 @@ import type { McpDoor } from "./door.ts";
 import { METHODS } from "./methods.ts";
 import { pageOf } from "./page.ts";
 import type { McpRequest } from "./request.ts";
-import { UNCACHED } from "./result.ts";
+import { UNCACHED, whatIsMissing } from "./result.ts";
 import type { CompleteParams } from "./schema.gen.ts";
 import { McpToolContext } from "./tool-context.ts";
 
@@ -54,9 +54,10 @@ export function serveLists(door: McpDoor): Route<Connection>[] {
       METHODS.listPrompts,
       async ({ params, call }) => {
         await offer.known();
-        const prompts = mayHave(call.state.principal) ? offer.prompts.list() : [];
-        const { page, next } = pageOf(prompts, params.cursor);
-        return { prompts: page.map(({ definition }) => definition), ...next };
+        const all = mayHave(call.state.principal) ? offer.prompts.list() : [];
+        const { page, next } = pageOf(all, params.cursor);
+        const prompts = page.map(({ definition }) => definition);
+        return { prompts, ...next, ...whatIsMissing(offer) };
       },
       caching,
     ),

@@ -10,7 +10,7 @@ import type { Asking } from "./input-required.ts";
 import { META, TASKS_EXTENSION } from "./names.ts";
 import { pageOf } from "./page.ts";
 import { type McpRequest, rethrow } from "./request.ts";
-import { UNCACHED } from "./result.ts";
+import { UNCACHED, whatIsMissing } from "./result.ts";
 import type { CallToolParams } from "./schema.gen.ts";
 import { Rounds, turn } from "./rounds.ts";
 import type { Task } from "./task.ts";
@@ -30,7 +30,8 @@ export function serveTools(door: McpDoor): Route<Connection>[] {
         const list = (): JsonObject => {
           const context = new McpToolContext(client, call, params);
           const { page, next } = pageOf(offer.tools.listFor(context), params.cursor);
-          return { tools: page.map((tool) => shapeTool(client, describe(tool))), ...next };
+          const tools = page.map((tool) => shapeTool(client, describe(tool)));
+          return { tools, ...next, ...whatIsMissing(offer) };
         };
         return offer.known()?.then(list) ?? list();
       },

@@ -2,19 +2,29 @@ import { join } from "node:path";
 import { OwnedChild } from "../../base/child-process.ts";
 import { HEADER, readFrames, type TakeFrame, writeHeader } from "./control-frame.ts";
 
-/** Put in by the bundler: the engine's file, beside the one that starts it. */
+/** Put in by the bundler: the engine's code. */
 declare const __TRUNKLINE_QUIC_ENGINE__: string | undefined;
+
+/**
+ * Runs the code that comes first on standard input, after its length. The built program has it in
+ * memory: a file of its package may have been removed or replaced when an engine is started.
+ */
+const BOOT = `import { readSync } from "node:fs";
+const take = (length) => {
+  const bytes = Buffer.alloc(length);
+  for (let at = 0, read = 1; at < length; at += read) {
+    read = readSync(0, bytes, at, length - at);
+    if (read === 0) process.exit(0);
+  }
+  return bytes;
+};
+const code = take(take(4).readUInt32LE());
+await import(\`data:text/javascript;base64,\${code.toString("base64")}\`);`;
 
 const SLAB = 64 * 1024;
 const MOST_COMPLAINTS = 20;
 /** Larger payloads are passed on as they are, smaller ones gathered into one write. */
 const LARGE = 16 * 1024;
-
-export function engineEntry(): string {
-  const name =
-    typeof __TRUNKLINE_QUIC_ENGINE__ === "string" ? __TRUNKLINE_QUIC_ENGINE__ : "engine-main.ts";
-  return join(import.meta.dirname, name);
-}
 
 /**
  * The process in which native code runs: if that crashes, it takes nothing else along. All that is
@@ -37,14 +47,26 @@ export class EngineProcess {
 
   static async start(): Promise<EngineProcess> {
     const complaints: string[] = [];
+    const code =
+      typeof __TRUNKLINE_QUIC_ENGINE__ === "string" ? __TRUNKLINE_QUIC_ENGINE__ : undefined;
+    const program =
+      code === undefined
+        ? [join(import.meta.dirname, "engine-main.ts")]
+        : ["--input-type=module", "--eval", BOOT];
     const child = await OwnedChild.start({
       command: process.execPath,
-      args: ["--experimental-ffi", "--no-warnings", engineEntry()],
+      args: ["--experimental-ffi", "--no-warnings", ...program],
       env: {},
       stderr: (line) => {
         if (complaints.length < MOST_COMPLAINTS) complaints.push(line);
       },
     });
+    if (code !== undefined) {
+      const length = Buffer.alloc(4);
+      length.writeUInt32LE(Buffer.byteLength(code));
+      child.stdin.write(length);
+      child.stdin.write(code);
+    }
     return new EngineProcess(child, complaints);
   }
 

@@ -1,0 +1,71 @@
+import { TrunklineError } from "../base/errors.ts";
+import type { Around } from "../protocol/mcp/client-requests.ts";
+import type { McpClient } from "../protocol/mcp/connect.ts";
+import { LostRequest } from "../rpc/lost-request.ts";
+import { RpcError } from "../rpc/rpc-error.ts";
+import { ToolFault } from "../tool/tool.ts";
+import type { Lifecycle } from "./lifecycle.ts";
+import { isLost } from "./meet.ts";
+
+/** How often a call is tried that never gets to the server. */
+const MOST_ATTEMPTS = 3;
+
+/**
+ * The attempts at one call. A call that was lost is made again only if that does no harm: because the
+ * call changes nothing more (`isHarmless`), or because it never got to the server. One object for
+ * each call, since thousands may be on their way.
+ */
+export class Attempts<T> implements Around<T> {
+  readonly #name: string;
+  readonly #life: Lifecycle;
+  readonly #call: (client: McpClient) => Promise<T>;
+  readonly #isHarmless: boolean;
+  #count = 1;
+
+  constructor(
+    name: string,
+    life: Lifecycle,
+    call: (client: McpClient) => Promise<T>,
+    isHarmless: boolean,
+  ) {
+    this.#name = name;
+    this.#life = life;
+    this.#call = call;
+    this.#isHarmless = isHarmless;
+  }
+
+  answered(): void {
+    this.#life.backoff.succeeded();
+  }
+
+  async failed(error: unknown): Promise<T> {
+    if (!isLost(error)) throw this.#answeredWith(error);
+    const isUnsent = error instanceof LostRequest && error.isUnsent;
+    const mayRepeat = isUnsent
+      ? this.#count < MOST_ATTEMPTS
+      : this.#isHarmless && this.#count === 1;
+    if (!mayRepeat) throw this.#lost(error);
+    this.#count++;
+    const client = await this.#life.restarted();
+    return this.#call(client).catch((again: unknown) => this.failed(again));
+  }
+
+  /** An error that it answered with shows that it works, and is the caller's to see, code and all. */
+  #answeredWith(error: unknown): unknown {
+    if (!(error instanceof RpcError)) return error;
+    this.#life.backoff.succeeded();
+    return new ToolFault(error.code, error.message, error.data);
+  }
+
+  #lost(error: unknown): TrunklineError {
+    const times = this.#count > 1 ? `, ${this.#count} times` : "";
+    if (!(error instanceof LostRequest)) {
+      return this.#life.down(`ended before it had answered${times}`);
+    }
+    const known = error.isUnsent
+      ? "It was not called."
+      : "Nobody knows whether it has done what it was called for.";
+    const message = `MCP server '${this.#name}' ${error.message}${times}. ${known}`;
+    return new TrunklineError("unavailable", message);
+  }
+}

@@ -1,0 +1,314 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import type { ToolResult } from "../tool/tool.ts";
+import {
+  answerOf,
+  events,
+  type Exchange,
+  HttpServer,
+  json,
+  legacy,
+} from "../../test/upstream/http-server.ts";
+import { HouseOfUpstreams } from "../../test/upstream/house-of-upstreams.ts";
+import type { Json } from "../../test/upstream/raw-client.ts";
+import { SampleContext } from "../../test/upstream/sample-context.ts";
+import { encodeSse } from "../wire/framing/sse.ts";
+
+const timeout = 30_000;
+const DONE = { content: [{ type: "text", text: "done" }] };
+
+/** What a server does with the calls of each of its tools; those that begin with "read" are harmless. */
+type Tools = Readonly<Record<string, (exchange: Exchange) => void>>;
+
+/** A server of 2025-11-25 with these tools, and a house that calls them. */
+class Rig implements AsyncDisposable {
+  readonly server: HttpServer;
+  readonly house: HouseOfUpstreams;
+
+  private constructor(server: HttpServer, house: HouseOfUpstreams) {
+    this.server = server;
+    this.house = house;
+  }
+
+  static async open(tools: Tools, limits: object = {}): Promise<Rig> {
+    const answer = legacy((exchange) => tools[nameOf(exchange)]?.(exchange));
+    const server = await HttpServer.open((exchange) => {
+      if (exchange.message["method"] !== "tools/list") return answer(exchange);
+      return json(exchange, { tools: Object.keys(tools).map(definition) });
+    });
+    // Else a call may go to a connection that is about to be closed, and it shows in no error.
+    server.keepsAlive = false;
+    const house = new HouseOfUpstreams({ limits: { firstWait: 20, longestWait: 50, ...limits } });
+    await house.furnish({ web: { url: server.url.href } });
+    return new Rig(server, house);
+  }
+
+  async call(name: string): Promise<string> {
+    return textOf(await this.house.offer.tools.call(name, {}, new SampleContext()));
+  }
+
+  /** A call that is in flight, and how to have it answered. */
+  async inFlight(name: string): Promise<{ answer: () => Promise<string> }> {
+    const result = this.call(name);
+    const isIt = (exchange: Exchange): boolean => nameOf(exchange) === name;
+    while (!this.server.of("tools/call").some(isIt)) await moment();
+    const exchange = this.server.of("tools/call").find(isIt);
+    return {
+      answer: () => {
+        if (exchange !== undefined) json(exchange, DONE);
+        return result;
+      },
+    };
+  }
+
+  calls(name: string): number {
+    return this.server.of("tools/call").filter((each) => nameOf(each) === name).length;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.house[Symbol.asyncDispose]();
+    await this.server[Symbol.asyncDispose]();
+  }
+}
+
+function definition(name: string): object {
+  const annotations = { readOnlyHint: name.startsWith("read") };
+  return { name, inputSchema: { type: "object" }, annotations };
+}
+
+function nameOf({ message }: Exchange): string {
+  return String((message["params"] as Json | undefined)?.["name"]);
+}
+
+function textOf(result: ToolResult): string {
+  return `${result.isError === true ? "ERROR " : ""}${String(result.content[0]?.text)}`;
+}
+
+function moment(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 2));
+}
+
+const wait = (): void => {};
+const reset = ({ response }: Exchange): void => void response.socket?.resetAndDestroy();
+
+describe("An HTTP upstream that resets one POST", { timeout }, () => {
+  it("fails that call and no other, and is not called twice for it", async () => {
+    await using rig = await Rig.open({ slow: wait, write: reset });
+    const slow = await rig.inFlight("slow");
+    const lost = await rig.call("write");
+    assert.match(
+      lost,
+      /^ERROR MCP server 'web' could not be reached at http:\S+: .*(hang up|RESET)/,
+    );
+    assert.match(lost, /Nobody knows whether it has done what it was called for\.$/);
+    assert.equal(rig.calls("write"), 1);
+    assert.equal(await slow.answer(), "done");
+    const [status] = rig.house.upstreams.status();
+    assert.deepEqual([status?.state, status?.restarts], ["up", 0]);
+  });
+
+  it("is called once more for a tool that is harmless", async () => {
+    let calls = 0;
+    const once = (exchange: Exchange): void => (++calls === 1 ? reset : done)(exchange);
+    const done = (exchange: Exchange): void => json(exchange, DONE);
+    await using rig = await Rig.open({ slow: wait, read: once, readNever: reset });
+    const slow = await rig.inFlight("slow");
+    assert.equal(await rig.call("read"), "done");
+    assert.match(await rig.call("readNever"), /^ERROR .*, 2 times\. Nobody knows/);
+    assert.equal(rig.calls("readNever"), 2);
+    assert.equal(await slow.answer(), "done");
+  });
+
+  it("takes a call for not made that could not be sent, and leaves the others alone", async () => {
+    await using rig = await Rig.open({ slow: wait, write: wait });
+    const slow = await rig.inFlight("slow");
+    rig.server.refuseConnections();
+    const lost = await rig.call("write");
+    assert.match(lost, /^ERROR MCP server 'web' could not be reached .*REFUSED.*, 3 times\./);
+    assert.match(lost, /It was not called\.$/);
+    assert.equal(await slow.answer(), "done");
+  });
+
+  it("is found again after it was away, with the call that found it gone", async () => {
+    await using rig = await Rig.open({ write: (exchange) => json(exchange, DONE) });
+    const { port } = rig.server.url;
+    await rig.server[Symbol.asyncDispose]();
+    const calling = rig.call("write");
+    await using again = await HttpServer.open(
+      legacy((exchange) => json(exchange, DONE)),
+      Number(port),
+    );
+    assert.equal(await calling, "done");
+    assert.equal(again.of("tools/call").length, 1);
+  });
+});
+
+describe("An HTTP upstream that answers with garbage", { timeout }, () => {
+  const answers: Readonly<Record<string, readonly [(exchange: Exchange) => void, RegExp]>> = {
+    html: [
+      ({ response }) => {
+        response.writeHead(200, { "content-type": "text/html" }).end("<!doctype html><p>Login");
+      },
+      /answered 'tools\/call' with something that is no message of MCP: "<!doctype html><p>Login"/,
+    ],
+    "an empty body": [
+      ({ response }) => void response.writeHead(200).end(),
+      /ended its answer to 'tools\/call' without having answered/,
+    ],
+    "the wrong id": [
+      ({ response }) => {
+        response.writeHead(200, { "content-type": "application/json" });
+        response.end('{"jsonrpc":"2.0","id":99999,"result":{}}');
+      },
+      /ended its answer to 'tools\/call' without having answered/,
+    ],
+    "events that are none": [
+      (exchange) => void events(exchange).end(encodeSse("{oops") + encodeSse("[1,")),
+      /no message of MCP: "\{oops"/,
+    ],
+    "4 GB to come": [
+      ({ response }) => {
+        response.writeHead(200, { "content-length": 4 * 1024 ** 3 }).write("{");
+      },
+      /answered with more than 10485760 bytes/,
+    ],
+    "a body without end": [
+      ({ response }) => {
+        response.writeHead(200, { "content-type": "application/json" });
+        const chunk = Buffer.alloc(1024 * 1024, " ");
+        const more = (): void => {
+          while (!response.destroyed && response.write(chunk)) continue;
+        };
+        response.on("drain", more);
+        more();
+      },
+      /answered with more than 10485760 bytes/,
+    ],
+    "half a body": [
+      ({ response }) => {
+        response.writeHead(200, { "content-length": 1000 }).write("{", () => {
+          response.socket?.destroy();
+        });
+      },
+      /cut its answer off/,
+    ],
+    "too many headers": [
+      ({ response }) => {
+        response.socket?.end(`HTTP/1.1 200 OK\r\nx: ${"x".repeat(100_000)}\r\n\r\n`);
+      },
+      /could not be reached at .*Header overflow/i,
+    ],
+    "no HTTP at all": [
+      ({ response }) => void response.socket?.end("220 mail.example.org ESMTP\r\n"),
+      /could not be reached at .*Parse Error/,
+    ],
+  };
+  for (const [what, [answer, expected]] of Object.entries(answers)) {
+    it(`fails that call in words, and no other: ${what}`, async () => {
+      await using rig = await Rig.open({
+        slow: wait,
+        write: answer,
+        good: (exchange) => json(exchange, DONE),
+      });
+      const slow = await rig.inFlight("slow");
+      const text = await rig.call("write");
+      assert.match(text, /^ERROR MCP server 'web' /);
+      assert.match(text, expected);
+      assert.equal(rig.calls("write"), 1);
+      assert.equal(await rig.call("good"), "done");
+      assert.equal(await slow.answer(), "done");
+      assert.equal(rig.house.upstreams.status()[0]?.restarts, 0);
+    });
+  }
+
+  it("does not make us talk without end by asking without end", async () => {
+    let most = 0;
+    let open = 0;
+    const held: Exchange[] = [];
+    await using rig = await Rig.open({
+      ask: (exchange) => {
+        const stream = events(exchange);
+        const ping = (id: number): string =>
+          encodeSse(JSON.stringify({ jsonrpc: "2.0", id: `q${id}`, method: "ping" }));
+        for (let id = 0; id < 500; id++) stream.write(ping(id));
+        held.push(exchange);
+      },
+      good: (exchange) => json(exchange, DONE),
+    });
+    // Answers are taken, and not acknowledged for a while.
+    rig.server.answer = (exchange) => {
+      if (!String(exchange.message["id"]).startsWith("q")) return false;
+      most = Math.max(most, ++open);
+      setTimeout(() => {
+        open--;
+        exchange.response.writeHead(202).end();
+      }, 5);
+      return true;
+    };
+    const asked = rig.call("ask");
+    const answered = (): number =>
+      rig.server.exchanges.filter(({ message }) => String(message["id"]).startsWith("q")).length;
+    while (answered() < 100) await moment();
+    assert.equal(await rig.call("good"), "done");
+    while (answered() < 500) await moment();
+    assert.ok(most <= 16, `${most} at once`);
+    for (const each of held) each.response.end(encodeSse(answerOf(each, DONE)));
+    assert.equal(await asked, "done");
+  });
+});
+
+describe("An HTTP upstream that redirects", { timeout }, () => {
+  /** A server at another path of the same address. */
+  const moved = (status: number): ((exchange: Exchange) => boolean) => {
+    return ({ path, response }) => {
+      if (path === "/new") return false;
+      response.writeHead(status, { location: "/new" }).end("moved");
+      return true;
+    };
+  };
+
+  for (const status of [307, 308]) {
+    it(`is followed at the same address with all that was sent (${status})`, async () => {
+      await using server = await HttpServer.open(legacy((exchange) => json(exchange, DONE)));
+      server.answer = moved(status);
+      await using house = new HouseOfUpstreams();
+      const headers = { authorization: "Bearer secret" };
+      await house.furnish({ web: { url: server.url.href, headers } });
+      const [up] = house.upstreams.status();
+      assert.equal(up?.state, "up");
+      const posted = server.of("initialize").filter(({ path }) => path === "/new");
+      assert.equal(posted.length, 1);
+      assert.equal(posted[0]?.verb, "POST");
+      assert.equal(posted[0]?.message["params"].clientInfo.name, "trunkline");
+      assert.equal(posted[0]?.headers.authorization, "Bearer secret");
+    });
+  }
+
+  it("is not followed to another server, which gets nothing; where to is said", async () => {
+    await using other = await HttpServer.open(legacy((exchange) => json(exchange, DONE)));
+    await using server = await HttpServer.open(() => {});
+    server.answer = ({ response }) => {
+      response.writeHead(307, { location: other.url.href }).end();
+      return true;
+    };
+    await using house = new HouseOfUpstreams();
+    const headers = { authorization: "Bearer secret" };
+    await house.furnish({ web: { url: server.url.href, headers } });
+    const { lastError = "" } = house.upstreams.status()[0] ?? {};
+    assert.match(lastError, /redirects to http:\S+\/mcp, which is another server: configure/);
+    assert.deepEqual(other.exchanges, []);
+  });
+
+  it("is not followed in circles", async () => {
+    await using server = await HttpServer.open(() => {});
+    server.answer = ({ response }) => {
+      response.writeHead(308, { location: "/mcp" }).end();
+      return true;
+    };
+    await using house = new HouseOfUpstreams();
+    await house.furnish({ web: { url: server.url.href } });
+    assert.match(house.upstreams.status()[0]?.lastError ?? "", /redirects more than 5 times/);
+    assert.ok(server.exchanges.length <= 12, `${server.exchanges.length} requests`);
+  });
+});

@@ -1,0 +1,183 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import type { Notice } from "../tool/notices.ts";
+import { MISSING_META } from "../tool/tool-sources.ts";
+import { HouseOfUpstreams } from "../../test/upstream/house-of-upstreams.ts";
+import { RawClient, type Json } from "../../test/upstream/raw-client.ts";
+import { SampleContext } from "../../test/upstream/sample-context.ts";
+import {
+  ECHO,
+  LEGACY,
+  Refusal,
+  type Script,
+  Scripts,
+} from "../../test/upstream/scripted-server.ts";
+
+const QUICK = { firstWait: 60_000, longestWait: 60_000, firstList: 50, gather: 5 };
+const named = (name: string): Script => ({
+  ...LEGACY,
+  "tools/list": () => ({ tools: [{ ...ECHO, name }] }),
+});
+
+/** Servers that are reached when a test says so; "quick" is there at once. */
+function slowly(scripts: Record<string, Script>, limits: object = {}) {
+  const gates = new Map<string, PromiseWithResolvers<void>>();
+  const opened = new Scripts({ ...scripts, quick: named("quick") });
+  const gateOf = (name: string): PromiseWithResolvers<void> => {
+    const gate = gates.get(name) ?? Promise.withResolvers<void>();
+    gates.set(name, gate);
+    return gate;
+  };
+  const house = new HouseOfUpstreams({
+    limits: { ...QUICK, ...limits },
+    open: async (settings, ...rest) => {
+      const name = "command" in settings ? settings.command : "";
+      if (name !== "quick") await gateOf(name).promise;
+      return opened.open(settings, ...rest);
+    },
+  });
+  const names = ["quick", ...Object.keys(scripts)];
+  const configured = house.upstreams.configure(
+    Object.fromEntries(names.map((name) => [name, { command: name }])),
+  );
+  house.offer.waitFor(house.upstreams);
+  return {
+    house,
+    configured,
+    letIn: (name: string) => gateOf(name).resolve(),
+    fail: (name: string, why: string) => gateOf(name).reject(new Error(why)),
+    [Symbol.asyncDispose]: async () => {
+      for (const name of names) gateOf(name).resolve();
+      await house[Symbol.asyncDispose]();
+    },
+  };
+}
+
+describe("A list while a server is starting", { timeout: 20_000 }, () => {
+  for (const revision of ["2025-11-25", "2026-07-28"] as const) {
+    it(`says who is missing, and that it has changed when that one comes (${revision})`, async () => {
+      await using servers = slowly({ slow: named("slow") });
+      await servers.configured;
+      const client = await RawClient.connect(servers.house.door, { revision });
+      await using _ = client;
+      if (client.isModern) {
+        client.send("subscriptions/listen", { notifications: { toolsListChanged: true } });
+      }
+      const { result: first } = await client.request("tools/list");
+      assert.deepEqual(namesOf(first), ["quick"]);
+      const [why] = first._meta[MISSING_META] as string[];
+      assert.match(why ?? "", /^MCP server 'slow' is still starting, after \d+ s$/);
+      if (!client.isModern) {
+        // Nobody has asked for messages: this one is news.
+        const isIt = ({ params }: Json): boolean => String(params.data.server) === "slow";
+        await client.until((each) => each.told("notifications/message").some(isIt));
+      }
+      const changes = client.told("notifications/tools/list_changed").length;
+      servers.letIn("slow");
+      await client.until((each) => {
+        return each.told("notifications/tools/list_changed").length > changes;
+      });
+      const { result: second } = await client.request("tools/list");
+      assert.deepEqual(namesOf(second).toSorted(), ["quick", "slow"]);
+      assert.equal(second._meta?.[MISSING_META], undefined);
+    });
+  }
+
+  it("tells people once who is missing, and anew when that one has failed", async () => {
+    await using servers = slowly({ slow: named("slow") });
+    await servers.configured;
+    const { house } = servers;
+    const notices: Notice[] = [];
+    house.offer.notices.on((notice) => notices.push(notice));
+    await house.offer.known();
+    await house.offer.known();
+    assert.deepEqual(
+      notices.map(({ message }) => message?.replaceAll(/\d+/g, "N")),
+      [
+        "MCP server 'slow' is still starting, after N s. Its tools are not in the list; when they " +
+          "are, that will be told.",
+      ],
+    );
+    servers.fail("slow", "the registry is down");
+    while (house.offer.arrival() !== undefined) await house.offer.arrival();
+    await house.offer.known();
+    assert.equal(notices.length, 2);
+    assert.match(notices[1]?.message ?? "", /'slow' could not be started\. the registry is down/);
+    assert.equal(house.log.filter((line) => line.includes("upstream.missing")).length, 2);
+  });
+});
+
+describe("A call of a tool that nobody has listed", { timeout: 20_000 }, () => {
+  it("waits for the servers that may have it, with progress, and is made", async () => {
+    await using servers = slowly({ slow: named("slow"), slower: named("slower") });
+    await servers.configured;
+    const context = new SampleContext();
+    const calling = servers.house.offer.tools.call("slow", { text: "at last" }, context);
+    while (context.progressed.length === 0) await new Promise((done) => setTimeout(done, 10));
+    const [progress, , message] = context.progressed[0] ?? [];
+    assert.ok(Number(progress) < 0.001);
+    assert.match(String(message), /'slow' is still starting.*'slower' is still starting/);
+    // Not the other one, which may take as long as it likes.
+    servers.letIn("slow");
+    const result = await calling;
+    assert.equal(result.content[0]?.text, "at last");
+  });
+
+  it("is unknown when none has it, and says who was not heard", async () => {
+    await using servers = slowly({ slow: named("slow"), bad: named("bad") });
+    await servers.configured;
+    const { tools } = servers.house.offer;
+    const calling = (async () => tools.call("nobodys", {}, new SampleContext()))();
+    servers.letIn("slow");
+    servers.fail("bad", "no such package");
+    await assert.rejects(calling, {
+      code: "not-found",
+      message: "Unknown tool: nobodys. MCP server 'bad' could not be started. no such package",
+    });
+    // Whoever failed is not waited for a second time.
+    assert.throws(() => tools.call("nobodys", {}, new SampleContext()), { code: "not-found" });
+  });
+
+  it("ends when its caller gives up", async () => {
+    await using servers = slowly({ slow: named("slow") });
+    await servers.configured;
+    const context = new SampleContext();
+    const calling = servers.house.offer.tools.call("slow", {}, context);
+    context.abort.abort(new Error("enough"));
+    const result = await calling;
+    assert.equal(result.isError, true);
+    assert.match(String(result.content[0]?.text), /'slow' was cancelled/);
+  });
+});
+
+describe("A server that cannot list its tools at first", { timeout: 20_000 }, () => {
+  it("is asked again, and says meanwhile what is wrong", async () => {
+    let isLocked = true;
+    const script: Script = {
+      ...LEGACY,
+      "tools/list": () => {
+        if (isLocked) throw new Refusal(-32603, "the database is locked");
+        return { tools: [ECHO] };
+      },
+    };
+    await using servers = slowly({ slow: script });
+    await servers.configured;
+    servers.letIn("slow");
+    const { house } = servers;
+    const changed = Promise.withResolvers<void>();
+    house.offer.tools.onChange(() => {
+      if (house.toolNames.includes("echo")) changed.resolve();
+    });
+    await house.offer.known();
+    const [missing] = house.offer.missing();
+    assert.match(missing?.why ?? "", /could not say which tools it has: the database is locked/);
+    isLocked = false;
+    await changed.promise;
+    assert.deepEqual(house.offer.missing(), []);
+  });
+});
+
+function namesOf({ tools }: Json): string[] {
+  return (tools as Json[]).map(({ name }) => String(name));
+}
