@@ -11,6 +11,7 @@ import { SignJWT } from "jose";
 
 import { SampleIssuer } from "../../src/gateway/access/sample-issuer.ts";
 import { loadX509 } from "../../src/protocol/bus/certificates/load-x509.ts";
+import { AcpSocket } from "../support/acp-socket.ts";
 import { bearer, GuardedHome, PING } from "../support/guarded-gateway.ts";
 import { McpHttpServer } from "../support/mcp-http-server.ts";
 
@@ -131,6 +132,43 @@ describe("trunkline serve with an authorization server", { timeout: 60_000 }, ()
     assert.match(told, /error="insufficient_scope", scope="mcp:use", resource_metadata=/);
     const right = bearer(await issuer.token(good));
     assert.equal((await gateway.get("/metrics", right)).status, 200);
+  });
+
+  it("lets a good token in, however many wrong ones have come from the same address", async () => {
+    await using server = await AuthorizationServer.start();
+    await using stranger = await AuthorizationServer.start();
+    using home = new GuardedHome(server.configuration());
+    await using gateway = await home.serve(...OPEN);
+    const statuses = new Set<number>();
+    for (let times = 0; times < 30; times++) {
+      const iss = server.issuer.issuer;
+      const wrong = await stranger.issuer.token({ aud: AUD, iss, jti: String(times) });
+      statuses.add((await gateway.get("/metrics", bearer(wrong))).status);
+    }
+    assert.deepEqual([...statuses], [401, 429]);
+    const good = bearer(await server.issuer.token({ aud: AUD }));
+    assert.equal((await gateway.get("/metrics", good)).status, 200);
+    assert.equal((await gateway.get("/metrics", gateway.owner)).status, 200);
+  });
+
+  it("gives its tokens what the configuration grants, and no programs unless it says so", async () => {
+    await using server = await AuthorizationServer.start();
+    const mcpServers = [{ name: "x", command: "true", args: [], env: [] }];
+    for (const [grants, path, status, isRefused] of [
+      [undefined, "/metrics", 200, true],
+      [["sessions"], "/metrics", 403, true],
+      [["sessions", "programs"], "/metrics", 403, false],
+    ] as const) {
+      using home = new GuardedHome(server.configuration(grants === undefined ? {} : { grants }));
+      await using gateway = await home.serve(...OPEN);
+      const known = bearer(await server.issuer.token({ aud: AUD }));
+      const answer = await gateway.get(path, known);
+      assert.equal(answer.status, status, String(grants));
+      if (status === 403) assert.match(answer.body, /`serve\.oauth\.grants`/);
+      using client = await AcpSocket.connect(gateway.acp, known);
+      const { error } = await client.answer("session/new", { cwd: home.path, mcpServers });
+      assert.equal(error?.code, isRefused ? -31701 : undefined, String(grants));
+    }
   });
 
   it("ends what a token opened when the token does", async () => {

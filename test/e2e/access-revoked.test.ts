@@ -14,7 +14,7 @@ const STUBBORN = join(import.meta.dirname, "../support/stubborn-server.mjs");
 const SCOPES = ["--scope", "tools", "--scope", "sessions", "--scope", "programs"];
 
 /** It is to be a second; on a busy machine, what waits for the processor is not what is tested. */
-const SOON = 3_000;
+const SOON = 2_000;
 
 /** The numbers of processes that have left them in a file. */
 async function pidsIn(file: string, count: number): Promise<number[]> {

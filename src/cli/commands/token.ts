@@ -1,7 +1,17 @@
-import { SCOPES } from "../../base/principal.ts";
+import type { Scope } from "../../base/principal.ts";
 import type { Command, OptionSpec } from "../command.ts";
 
 const json = { type: "boolean", describe: "Print JSON" } as const;
+
+/** Written out: to find a command, nothing else is loaded. The record has a place for each. */
+const SCOPES = Object.keys({
+  tools: true,
+  sessions: true,
+  programs: true,
+  review: true,
+  dashboard: true,
+  admin: true,
+} satisfies Record<Scope, true>);
 
 export const token: Command = {
   name: "token",
