@@ -5,8 +5,10 @@ import { TrunklineError } from "../../base/errors.ts";
 import { Peer } from "../../rpc/peer.ts";
 import { FAULT_META } from "../../tool/fault-meta.ts";
 import { Offer } from "../../tool/offer.ts";
+import { Policy } from "../../tool/policy.ts";
 import { sampleTool } from "../../tool/sample-context.ts";
 import { errorResult, textResult, type Tool, ToolFault } from "../../tool/tool.ts";
+import type { ToolboxOptions } from "../../tool/toolbox.ts";
 import { memoryPair } from "../../wire/channel/memory.ts";
 import { jugglerServer } from "./serve.ts";
 
@@ -17,8 +19,8 @@ class Client implements AsyncDisposable {
   readonly #waiting: ((text: string) => void)[] = [];
   readonly unasked: string[] = [];
 
-  constructor(tools: readonly Tool[]) {
-    const offer = new Offer();
+  constructor(tools: readonly Tool[], options: ToolboxOptions = {}) {
+    const offer = new Offer(options);
     for (const tool of tools) offer.tools.add(tool);
     const [near, far] = memoryPair();
     const info = {
@@ -67,6 +69,26 @@ const faulty = (kind: string): Tool =>
   }));
 
 describe("RemoteJuggler's action dialect", () => {
+  it("does not list what the policy denies to its caller", async () => {
+    const tools = ["open", "closed"].map((name) => sampleTool(name, () => textResult(name)));
+    const rules = [{ tool: "closed", caller: "evil *", decision: "deny" }] as const;
+    const policy = new Policy({ default: "allow", rules });
+    await using client = new Client(tools, { policy });
+    const listed = async (name: string): Promise<string[]> => {
+      const params = { clientInfo: { name, version: "1" } };
+      const { result } = await client.ask({
+        jsonrpc: "2.0",
+        id: 1,
+        method: "acp/initialize",
+        params,
+      });
+      const { tools: all } = result as unknown as { tools: { name: string }[] };
+      return all.map((tool) => tool.name);
+    };
+    assert.deepEqual(await listed("ide"), ["open", "closed"]);
+    assert.deepEqual(await listed("evil"), ["open"]);
+  });
+
   it("keeps ids as they came, and answers no notification (RemoteJuggler defect 3)", async () => {
     await using client = new Client([]);
     for (const id of ["a-string", "17", 17, 0, -1]) {

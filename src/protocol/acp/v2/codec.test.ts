@@ -169,6 +169,26 @@ describe("version 2 of ACP", { timeout: 30_000 }, () => {
     assert.deepEqual(states(client), ["running", "requires_action", "running", "idle end_turn"]);
   });
 
+  it("shows whoever is to allow a change all of it, and others what there is room for", async () => {
+    const newText = "a changed line\n".repeat(5_000);
+    const content = [{ type: "diff", path: "/a", oldText: "", newText }];
+    await using house = await AcpHouse.open({
+      script: async (turn) => {
+        await turn.requestPermission({ toolCall: { toolCallId: "t", content }, options: OPTIONS });
+        await turn.update({ sessionUpdate: "tool_call_update", toolCallId: "t", content });
+      },
+    });
+    const { client, sessionId } = await begin(house);
+    client.answer = () => ({ result: { outcome: { outcome: "selected", optionId: "once" } } });
+    await client.prompt(sessionId, "x");
+    await untilIdle(client);
+    const { params } = await client.request("session/request_permission");
+    const [asked] = params.subject.toolCall.content;
+    assert.equal(asked.patch.text.match(/^\+a changed line$/gm).length, 5_000);
+    const told = client.updates.find(({ toolCallId }) => toolCallId === "t");
+    assert.equal(told?.content[0].patch, undefined);
+  });
+
   it("tells a turn that failed by its state, for the prompt was answered", async () => {
     await using house = await AcpHouse.open({
       script: async () => {
