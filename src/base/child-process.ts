@@ -2,6 +2,7 @@ import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
 
 import { TrunklineError } from "./errors.ts";
+import { FULL_READ, nextTurn } from "./full-read.ts";
 import { killGroup, watchGroup } from "./watchdog.ts";
 
 export interface ChildOptions {
@@ -134,6 +135,9 @@ function readLines(stream: Readable, tell: (line: string) => void): void {
     const lines = (rest + text).split("\n");
     rest = (lines.pop() ?? "").slice(0, LONGEST_LINE);
     for (const line of lines) if (line !== "") tell(line.slice(0, LONGEST_LINE).trimEnd());
+    if (Buffer.byteLength(text) < FULL_READ) return;
+    stream.pause();
+    void nextTurn().then(() => stream.resume());
   });
   stream.on("end", () => {
     if (rest !== "") tell(rest);

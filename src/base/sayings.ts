@@ -25,16 +25,18 @@ export class Sayings {
   }
 
   get tail(): readonly string[] {
-    return this.#tail;
+    return this.#tail.map(maskText);
   }
 
   /** The one line to tell when it has ended. */
   get last(): string | undefined {
-    return this.#words.line;
+    const { line } = this.#words;
+    return line === undefined ? undefined : maskText(line);
   }
 
   add(line: string): void {
-    const shown = maskText(line.slice(0, LONGEST));
+    // Masked where it is shown: one that says much is not to cost much.
+    const shown = line.slice(0, LONGEST);
     this.#words.add(shown);
     this.#tail.push(shown);
     if (this.#tail.length > KEPT) this.#tail.shift();
@@ -45,7 +47,7 @@ export class Sayings {
       this.#logged = 0;
       this.#left = 0;
     }
-    if (this.#logged < MOST) this.#log.info(`${this.#kind}.said`, { line: shown });
+    if (this.#logged < MOST) this.#log.info(`${this.#kind}.said`, { line: maskText(shown) });
     else this.#left++;
     this.#logged++;
   }

@@ -44,7 +44,7 @@ export class Attempts<T> implements Around<T> {
     const mayRepeat = isUnsent
       ? this.#count < MOST_ATTEMPTS
       : this.#isHarmless && this.#count === 1;
-    if (!mayRepeat) throw this.#lost(error);
+    if (!mayRepeat) throw await this.#lost(error);
     this.#count++;
     const client = await this.#life.restarted();
     return this.#call(client).catch((again: unknown) => this.failed(again));
@@ -57,9 +57,10 @@ export class Attempts<T> implements Around<T> {
     return new ToolFault(error.code, error.message, error.data);
   }
 
-  #lost(error: unknown): TrunklineError {
+  async #lost(error: unknown): Promise<TrunklineError> {
     const times = this.#count > 1 ? `, ${this.#count} times` : "";
     if (!(error instanceof LostRequest)) {
+      await this.#life.explained();
       return this.#life.down(`ended before it had answered${times}`);
     }
     const known = error.isUnsent

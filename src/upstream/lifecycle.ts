@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { Backoff } from "../base/backoff.ts";
 import { TrunklineError } from "../base/errors.ts";
+import { nextTurn } from "../base/full-read.ts";
 import type { Log } from "../base/log.ts";
 import { Sayings } from "../base/sayings.ts";
 import type { Era } from "../protocol/mcp/client-handshake.ts";
@@ -30,6 +31,9 @@ export interface LifecycleOptions {
   readonly down: () => void;
 }
 
+/** Milliseconds that a caller waits to learn why a server has ended. */
+const EXPLAINING = 500;
+
 /** An upstream's coming and going: started when it is first needed, and again when it dies. */
 export class Lifecycle {
   /** While it is up. */
@@ -47,6 +51,7 @@ export class Lifecycle {
   #starts = 0;
   #link: Link | undefined;
   #starting: Promise<McpClient> | undefined;
+  #ending: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
   /** Whoever waits for it to be up again. */
   #again = promise<McpClient>();
@@ -104,6 +109,16 @@ export class Lifecycle {
       throw this.down("did not come back in time");
     });
     return Promise.race([this.#again.promise, late]);
+  }
+
+  /** After it has ended: waits for a moment until it is known why. */
+  async explained(): Promise<void> {
+    // Whoever asks may have learned of its end sooner than we have.
+    await nextTurn();
+    const patience = new AbortController();
+    const late = sleep(EXPLAINING, undefined, { signal: patience.signal }).catch(() => {});
+    await Promise.race([this.#ending, late]);
+    patience.abort();
   }
 
   /** Ends it. It is not started again. */
@@ -169,16 +184,20 @@ export class Lifecycle {
     this.#options.up(client);
     this.#again.resolve(client);
     this.#again = promise();
-    void client.ended.then(async () => {
+    void client.ended.then(() => {
       if (this.client !== client) return;
       this.client = undefined;
       this.#options.down();
       if (this.#state === "stopped") return;
       // Nobody may use it from here on, however long its end takes.
       this.#become("waiting");
-      await Promise.all([client.close(), link.end()]);
-      this.#failed(await whyEnded(link, this.sayings));
+      this.#ending = this.#end(client, link);
     });
+  }
+
+  async #end(client: McpClient, link: Link): Promise<void> {
+    await Promise.all([client.close(), link.end()]);
+    this.#failed(await whyEnded(link, this.sayings));
   }
 
   #failed(why: string): void {

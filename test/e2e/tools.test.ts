@@ -105,7 +105,7 @@ describe("trunkline tools", { timeout: 120_000 }, () => {
     const { code, out, err } = await home.run("trunkline tools list");
     assert.equal(code, 0);
     assert.doesNotMatch(out, / gone /);
-    assert.match(err, /MCP server 'gone' is /);
+    assert.match(err, /MCP server 'gone' could not be started/);
   });
 
   it("calls a tool, with arguments from the line or from stdin", async () => {

@@ -34,6 +34,23 @@ class Gate extends Writable {
 }
 
 describe("streamChannel", { timeout: 30_000 }, () => {
+  it("lets others have their turn between the reads of one that floods it", async () => {
+    const { input, channel, sink } = open();
+    const line = `${"x".repeat(64 * 1024 - 1)}\n`;
+    input.setMaxListeners(0);
+    for (let count = 0; count < 50; count++) input.write(line);
+    channel.receive(sink);
+    const heard: number[] = [];
+    for (let turns = 0; turns < 10; turns++) {
+      await turn();
+      heard.push(sink.messages.length);
+    }
+    assert.ok(Number(heard[9]) > 3, `nothing is read: ${heard.join(", ")}`);
+    assert.ok(Number(heard[9]) < 25, `all is read at once: ${heard.join(", ")}`);
+    await sink.until(({ messages }) => messages.length === 50);
+    await channel[Symbol.asyncDispose]();
+  });
+
   it("still sends after the other side has finished sending", async () => {
     const server = createServer({ allowHalfOpen: true }).listen(0, "127.0.0.1");
     await once(server, "listening");

@@ -1,5 +1,6 @@
 import type { Readable, Writable } from "node:stream";
 
+import { FULL_READ, nextTurn } from "../../base/full-read.ts";
 import {
   type Channel,
   type ChannelLimits,
@@ -55,7 +56,10 @@ class StreamChannel implements Channel<string> {
       this.#die(this.#failure ?? new Error("Input was cut off"));
       return;
     }
-    this.#readable.on("data", (chunk: Buffer) => this.#decoder.push(chunk));
+    this.#readable.on("data", (chunk: Buffer) => {
+      this.#decoder.push(chunk);
+      if (chunk.length >= FULL_READ) this.#holdUntil(nextTurn());
+    });
     this.#readable.on("end", () => {
       this.#decoder.end();
       this.#inputOver = true;
