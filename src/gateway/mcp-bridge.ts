@@ -1,6 +1,7 @@
 import { join } from "node:path";
 
 import { BusCertificates } from "../plugin/bus-certificates.ts";
+import { OWNER } from "../base/principal.ts";
 import { expectOrchestrator } from "../plugin/expect-peer.ts";
 import { BRIDGE_NAME } from "../plugin/guests.ts";
 import { RemoteBus } from "../plugin/remote-bus.ts";
@@ -54,10 +55,11 @@ export async function serveBridge(house: House, options: BridgeOptions): Promise
     offer,
     info: INFO,
     announcesChanges: false,
+    rootsTimeout: house.rootsTimeout,
     // In the words of its document; later revisions have more to say.
     capabilities: (revision) => (revision === "2024-11-05" ? { tools: {} } : undefined),
     methodNotFound: (method) => `method not found: ${method}`,
   });
-  using connection = new Connection();
+  using connection = new Connection(OWNER, process.cwd());
   await serveStdio(house, connection, door.optionsFor(connection));
 }

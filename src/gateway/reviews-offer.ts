@@ -5,7 +5,7 @@ import { homeOf } from "../base/home-of.ts";
 import type { DropFiles } from "../review/drop-files.ts";
 import type { ReviewDesk } from "../review/desk.ts";
 import type { ReviewTools } from "../review/review-tools.ts";
-import { MESSAGES, REVIEW_TOOLS } from "../review/tool-definitions.ts";
+import { MESSAGES, PROJECT_USES, REVIEW_TOOLS } from "../review/tool-definitions.ts";
 import { watchReviews } from "../review/watch-reviews.ts";
 import { REVIEWS_FILE } from "../store/reviews-path.ts";
 import type { Offer } from "../tool/offer.ts";
@@ -16,7 +16,7 @@ import type { House } from "./house.ts";
 const AFTER_START = 200;
 
 export interface ReviewsOfferOptions {
-  /** Whose repository's reviews are offered; those of all repositories when left out. */
+  /** Whose repository's news are told; those of all repositories when left out. */
   readonly folder?: string | undefined;
   readonly env?: NodeJS.ProcessEnv;
 }
@@ -47,9 +47,11 @@ export class ReviewsOffer implements AsyncDisposable {
     this.#options = options;
     for (const definition of REVIEW_TOOLS) {
       const { name } = definition;
+      const project = PROJECT_USES[name];
       offer.tools.add({
         definition,
         scope: "review",
+        ...(project === undefined ? {} : { project }),
         call: async (args, context) => (await this.#open()).call(name, args, context),
       });
     }
@@ -85,7 +87,8 @@ export class ReviewsOffer implements AsyncDisposable {
         if (uri !== MESSAGES.uri) return undefined;
         // A person reads a resource, a model calls the tool: neither takes it from the other.
         const reader = `${context.caller.name} (resource)`;
-        const text = await (await this.#open()).messages(reader, context);
+        const project = await this.#offer.tools.projectOf(context);
+        const text = await (await this.#open()).messages(reader, project, context);
         return { contents: [{ uri, mimeType: MESSAGES.mimeType, text }] };
       },
       watch: (uri) => {

@@ -1,8 +1,11 @@
 import type { ReplyView, ThreadView } from "./thread-view.ts";
 
-/** Threads as a model reads them: what is asked, and where that is now. */
+/** Threads as a model reads them: what is asked, in which repository, and where that is now. */
 export function threadsText(threads: readonly ThreadView[]): string {
-  return threads.map(threadText).join("\n\n");
+  const byRepository = Map.groupBy(threads, ({ repository }) => repository);
+  return Array.from(byRepository, ([repository, those]) => {
+    return [`Repository: ${repository}`, ...those.map(threadText)].join("\n\n");
+  }).join("\n\n");
 }
 
 function threadText(thread: ThreadView): string {

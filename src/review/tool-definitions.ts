@@ -1,4 +1,5 @@
 import type { ResourceDefinition } from "../tool/resource.ts";
+import type { ProjectUse } from "../tool/project.ts";
 import type { ToolDefinition } from "../tool/tool.ts";
 
 /** As lazygit-mcp-bridge has it. */
@@ -30,6 +31,24 @@ const agent = {
 };
 
 const limit = { type: "integer", minimum: 1, maximum: 200 };
+
+/**
+ * Who reads comments may read those of all repositories. Who takes threads to work on them has to
+ * say in which.
+ */
+export const PROJECT_USES: Readonly<Record<string, ProjectUse>> = {
+  check_lazygit_messages: { need: () => "wanted" },
+  review_list: {
+    argument: "repository",
+    need: (args) => (args.id === undefined ? "wanted" : "unused"),
+  },
+  review_claim: {
+    argument: "repository",
+    need: (args) => (args.id === undefined ? "needed" : "unused"),
+    instead: "give the 'id' of a thread",
+  },
+  review_wait: { argument: "repository" },
+};
 
 /** What agents are offered. Data alone: the code comes with the first call. */
 export const REVIEW_TOOLS: readonly ToolDefinition[] = [
