@@ -12,6 +12,7 @@ import { Offer } from "../tool/offer.ts";
 import { busTransport } from "./bus.ts";
 import type { House } from "./house.ts";
 import { LateAudit } from "./late-audit.ts";
+import { repositoryOf } from "./repository-of.ts";
 import { serveStdio } from "./serve-stdio.ts";
 
 export interface BridgeOptions {
@@ -47,6 +48,7 @@ export async function serveBridge(house: House, options: BridgeOptions): Promise
     policy: new Policy(config.policy.tools),
     audit,
     fallback: bus.anyTool,
+    repositoryOf,
   });
   bus.offerIn(offer);
   // It may be started before the orchestrator is: what can be answered without it is.

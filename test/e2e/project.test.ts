@@ -4,6 +4,11 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, it } from "node:test";
 
+import { Log } from "../../src/base/log.ts";
+import { Stopper } from "../../src/base/stop.ts";
+import { BusContext } from "../../src/plugin/bus-context.ts";
+import { BusHome } from "../support/bus-home.ts";
+import { BusInProcess } from "../support/bus-in-process.ts";
 import {
   LegacyClient,
   ModernClient,
@@ -206,6 +211,25 @@ describe("plugins", { timeout: 120_000 }, () => {
       assert.deepEqual([home.emailOf(own), home.emailOf(b)], [undefined, "ada@acme.test"]);
     });
   }
+
+  it("are told where their caller works also where they answer in pieces", async () => {
+    await using home = new BusHome();
+    const entry = { id: "tools.where", binary: command, args };
+    await using bus = await BusInProcess.open(home, [entry]);
+    await bus.until("tools.where", ({ state }) => state === "up");
+    const pieces: string[] = [];
+    const context = new BusContext(
+      { name: "where_in_pieces", project: home.path },
+      {
+        name: "tester",
+        stop: new Stopper(),
+        log: new Log("error", () => {}),
+        piece: async (data) => void pieces.push(Buffer.from(data).toString()),
+      },
+    );
+    await bus.offer.tools.call("where_in_pieces", {}, context);
+    assert.deepEqual(pieces, [home.path]);
+  });
 
   it("are held to rules for the project that they are called for", async () => {
     const rule = { tool: "juggler_*", caller: "bus", project: "b", decision: "deny" };
