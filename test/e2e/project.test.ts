@@ -16,6 +16,7 @@ import {
   type ProjectServer,
   type RootedClient,
   type Roots,
+  SseClient,
 } from "../support/project-home.ts";
 
 type Era = "legacy" | "modern";
@@ -121,6 +122,17 @@ describe("clients of one `trunkline serve`", { timeout: 120_000 }, () => {
       assert.equal(home.emailOf(own), undefined);
     });
   }
+
+  it("work in their own root also over /sse", async () => {
+    using home = new ProjectHome();
+    const [own, b] = [home.folder("own"), home.folder("b")];
+    await using server = await home.serve(own);
+    await using old = await SseClient.begin(server, [b]);
+    assert.match(await old.call(...SWITCH), new RegExp(`\nRepository: ${b}\n`));
+    await using lost = await SseClient.begin(server, "unable");
+    assert.match(await lost.call(...SWITCH), HOW);
+    assert.equal(home.emailOf(own), undefined);
+  });
 
   it("are believed when they say that they work elsewhere now", async () => {
     using home = new ProjectHome();

@@ -12,7 +12,6 @@ const MODERN = "2026-07-28";
 const M = "io.modelcontextprotocol/";
 
 interface Ready {
-  readonly mcp: string;
   readonly url: string;
   readonly tokenFile?: string;
 }
@@ -96,15 +95,24 @@ export class ProjectServer implements AsyncDisposable {
     return new ProjectServer(program, ready as unknown as Ready);
   }
 
-  fetch(headers: Readonly<Record<string, string>>, body: object): Promise<Response> {
-    const { mcp, tokenFile } = this.#ready;
-    const token = tokenFile === undefined ? undefined : readFileSync(tokenFile, "utf8").trim();
-    const proof = token === undefined ? {} : { authorization: `Bearer ${token}` };
-    return fetch(mcp, {
+  fetch(headers: Readonly<Record<string, string>>, body: object, path = "/mcp"): Promise<Response> {
+    return fetch(`${this.#ready.url}${path}`, {
       method: "POST",
-      headers: { ...BOTH_TYPES, ...proof, ...headers },
+      headers: { ...BOTH_TYPES, ...this.#proof, ...headers },
       body: JSON.stringify({ jsonrpc: "2.0", ...body }),
     });
+  }
+
+  /** Opens a stream of events. */
+  async listen(path: string): Promise<EventReader> {
+    const headers = { accept: "text/event-stream", ...this.#proof };
+    return new EventReader(await fetch(`${this.#ready.url}${path}`, { headers }));
+  }
+
+  get #proof(): Readonly<Record<string, string>> {
+    const { tokenFile } = this.#ready;
+    if (tokenFile === undefined) return {};
+    return { authorization: `Bearer ${readFileSync(tokenFile, "utf8").trim()}` };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -205,6 +213,52 @@ export class LegacyClient implements RootedClient {
   async #tell(message: object): Promise<void> {
     const response = await this.#server.fetch(this.#session, message);
     assert.equal(response.status, 202, await response.text());
+  }
+}
+
+/** A client of 2024-11-05, which has all answers and questions on one stream. */
+export class SseClient implements AsyncDisposable {
+  readonly #server: ProjectServer;
+  readonly #events: EventReader;
+  readonly #path: string;
+  readonly #roots: Roots;
+
+  private constructor(server: ProjectServer, events: EventReader, path: string, roots: Roots) {
+    this.#server = server;
+    this.#events = events;
+    this.#path = path;
+    this.#roots = roots;
+  }
+
+  static async begin(server: ProjectServer, roots: Roots): Promise<SseClient> {
+    const events = await server.listen("/sse");
+    const path = (await events.next())?.data ?? "";
+    const client = new SseClient(server, events, path, roots);
+    await client.#ask("initialize", {
+      protocolVersion: "2024-11-05",
+      capabilities: capabilitiesOf(roots),
+      clientInfo: { name: "old", version: "1" },
+    });
+    return client;
+  }
+
+  async call(tool: string, args: object = {}): Promise<string> {
+    return textOf(await this.#ask("tools/call", { name: tool, arguments: args }));
+  }
+
+  async #ask(method: string, params: object): Promise<Body> {
+    await this.#server.fetch({}, { id: 1, method, params }, this.#path);
+    for (;;) {
+      const message = await this.#events.message();
+      if (message.method === undefined) return message;
+      if (message.method !== "roots/list") continue;
+      const answer = { id: message.id, result: answerTo(this.#roots) };
+      await this.#server.fetch({}, answer, this.#path);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#events.cancel();
   }
 }
 
