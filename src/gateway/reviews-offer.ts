@@ -10,6 +10,7 @@ import { watchReviews } from "../review/watch-reviews.ts";
 import { REVIEWS_FILE } from "../store/reviews-path.ts";
 import type { Offer } from "../tool/offer.ts";
 import type { ResourceProvider } from "../tool/resource.ts";
+import type { Arguments } from "../tool/tool.ts";
 import type { House } from "./house.ts";
 
 /** A start comes first: whoever made it waits for an answer. */
@@ -47,11 +48,10 @@ export class ReviewsOffer implements AsyncDisposable {
     this.#options = options;
     for (const definition of REVIEW_TOOLS) {
       const { name } = definition;
-      const project = PROJECT_USES[name];
       offer.tools.add({
         definition,
         scope: "review",
-        ...(project === undefined ? {} : { project }),
+        project: { ...PROJECT_USES[name], find: (args) => this.#repositoryOf(args) },
         call: async (args, context) => (await this.#open()).call(name, args, context),
       });
     }
@@ -110,6 +110,13 @@ export class ReviewsOffer implements AsyncDisposable {
     const { ReviewTools } = await import("../review/review-tools.ts");
     const { log, config } = this.#house;
     return new ReviewTools(desk, config.review, (error) => log.warn("review.failed", { error }));
+  }
+
+  /** The repository of a thread that is named by its id. */
+  async #repositoryOf({ id }: Arguments): Promise<string | undefined> {
+    if (typeof id !== "string") return undefined;
+    const { repository } = await (await this.#openDesk()).reviews.get(id);
+    return repository.root;
   }
 
   #openDesk(): Promise<ReviewDesk> {

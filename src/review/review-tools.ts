@@ -6,7 +6,7 @@ import type { ReviewDesk } from "./desk.ts";
 import { narrowScopeOf, type Scope, scopeOf } from "./scope.ts";
 import type { Project } from "../tool/project.ts";
 import { messagesText } from "./message-text.ts";
-import { threadsText } from "./threads-text.ts";
+import { repositoryText, threadsText } from "./threads-text.ts";
 import { waitForThreads } from "./wait.ts";
 
 export interface ReviewSettings {
@@ -73,8 +73,8 @@ export class ReviewTools implements AsyncDisposable {
   }
 
   async #list(args: Arguments, context: ToolContext): Promise<ToolResult> {
+    if (typeof args.id === "string") return resultOf([await this.#desk.show(args.id)]);
     const { gitDirs = [undefined], here } = scopeOf(context.project);
-    if (typeof args.id === "string") return resultOf([await this.#desk.show(args.id, here)]);
     const states = (args.states as readonly ThreadState[] | undefined) ?? UNRESOLVED;
     const limit = (args.limit as number | undefined) ?? 50;
     const { reviews } = this.#desk;
@@ -85,12 +85,14 @@ export class ReviewTools implements AsyncDisposable {
   }
 
   async #claim(args: Arguments, context: ToolContext): Promise<ToolResult> {
-    const isNamed = typeof args.id === "string";
-    const scope = isNamed ? scopeOf(context.project) : narrowScopeOf(context.project);
-    const [gitDir] = scope.gitDirs ?? [];
+    if (typeof args.id === "string") {
+      const threads = await this.#claimed(args, context, undefined, 1);
+      return resultOf(await this.#shown(threads, {}));
+    }
+    const { gitDir, ...scope } = narrowScopeOf(context.project);
     const threads = await this.#claimed(args, context, gitDir, 1);
-    const where = gitDir === undefined ? "" : ` in ${whereOf(scope, gitDir)}`;
-    return resultOf(await this.#shown(threads, scope), `No thread is free to be claimed${where}.`);
+    const none = "No thread is free to be claimed.";
+    return resultOf(await this.#shown(threads, scope), withRepository(none, scope, gitDir));
   }
 
   async #wait(args: Arguments, context: ToolContext): Promise<ToolResult> {
@@ -105,9 +107,8 @@ export class ReviewTools implements AsyncDisposable {
       // Whoever waits is alive.
       keep: () => this.#desk.reviews.renew(agent, this.#settings.lease * 1000),
     });
-    const where = whereOf(scope, gitDir);
-    const none = `No new review comments in ${where}. Call review_wait again to keep listening.`;
-    return resultOf(await this.#shown(threads, scope), none);
+    const none = "No new review comments. Call review_wait again to keep listening.";
+    return resultOf(await this.#shown(threads, scope), withRepository(none, scope, gitDir));
   }
 
   async #claimed(
@@ -129,8 +130,8 @@ export class ReviewTools implements AsyncDisposable {
   async #reply(args: Arguments, context: ToolContext): Promise<ToolResult> {
     const saying = { by: agentOf(args, context), role: "agent", text: String(args.text) } as const;
     const thread = await this.#desk.reply(String(args.id), saying);
-    const { state, repository } = thread;
-    return textResult(`${thread.id} in ${repository} is ${state}. The person will see it.`);
+    const said = `${thread.id} is ${thread.state}. The person will see it.`;
+    return textResult(`${said}\n${repositoryText(thread.repository)}`);
   }
 
   async #propose(args: Arguments, context: ToolContext): Promise<ToolResult> {
@@ -143,8 +144,8 @@ export class ReviewTools implements AsyncDisposable {
     };
     const by = agentOf(args, context);
     const thread = await this.#desk.propose(id, { by, role: "agent", proposal });
-    const { state, repository } = thread;
-    return textResult(`${thread.id} in ${repository} is ${state}. The person will look at it.`);
+    const said = `${thread.id} is ${thread.state}. The person will look at it.`;
+    return textResult(`${said}\n${repositoryText(thread.repository)}`);
   }
 
   /** The whole id of a commit, which has to be there for the person to look at. */
@@ -154,13 +155,16 @@ export class ReviewTools implements AsyncDisposable {
     return commitId(repository.gitDir, named);
   }
 
-  async #shown(threads: readonly Thread[], { here }: Scope): ReturnType<ReviewDesk["views"]> {
+  async #shown(
+    threads: readonly Thread[],
+    { here }: Partial<Scope>,
+  ): ReturnType<ReviewDesk["views"]> {
     return Promise.all(threads.map(({ id }) => this.#desk.show(id, here)));
   }
 }
 
-function whereOf({ here }: Pick<Scope, "here">, gitDir: string): string {
-  return here?.root ?? gitDir;
+function withRepository(text: string, { here }: Scope, gitDir: string): string {
+  return `${text}\n${repositoryText(here?.root ?? gitDir)}`;
 }
 
 function agentOf({ agent }: Arguments, { caller }: ToolContext): string {

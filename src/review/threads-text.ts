@@ -4,8 +4,13 @@ import type { ReplyView, ThreadView } from "./thread-view.ts";
 export function threadsText(threads: readonly ThreadView[]): string {
   const byRepository = Map.groupBy(threads, ({ repository }) => repository);
   return Array.from(byRepository, ([repository, those]) => {
-    return [`Repository: ${repository}`, ...those.map(threadText)].join("\n\n");
+    return [...those.map(threadText), repositoryText(repository)].join("\n\n");
   }).join("\n\n");
+}
+
+/** What comes at the end of an answer, so that an agent knows where it works. */
+export function repositoryText(repository: string): string {
+  return `Repository: ${repository}`;
 }
 
 function threadText(thread: ThreadView): string {

@@ -34,20 +34,15 @@ const limit = { type: "integer", minimum: 1, maximum: 200 };
 
 /**
  * Who reads comments may read those of all repositories. Who takes threads to work on them has to
- * say in which.
+ * say in which. A thread that is named by its id says so itself.
  */
 export const PROJECT_USES: Readonly<Record<string, ProjectUse>> = {
   check_lazygit_messages: { need: () => "wanted" },
-  review_list: {
-    argument: "repository",
-    need: (args) => (args.id === undefined ? "wanted" : "unused"),
-  },
-  review_claim: {
-    argument: "repository",
-    need: (args) => (args.id === undefined ? "needed" : "unused"),
-    instead: "give the 'id' of a thread",
-  },
+  review_list: { argument: "repository", need: () => "wanted" },
+  review_claim: { argument: "repository", instead: "give the 'id' of a thread" },
   review_wait: { argument: "repository" },
+  review_reply: {},
+  review_propose: {},
 };
 
 /** What agents are offered. Data alone: the code comes with the first call. */

@@ -56,12 +56,14 @@ export class Policy {
   readonly #rules: readonly CompiledRule[];
   /** Whether anything is denied to anybody. */
   readonly denies: boolean;
+  readonly #hasProjects: boolean;
 
   constructor(settings: PolicySettings = { default: "allow", rules: [] }) {
     this.#default = settings.default;
     this.#rules = settings.rules.map(compileRule);
     const decisions = [settings.default, ...settings.rules.map(({ decision }) => decision)];
     this.denies = decisions.includes("deny");
+    this.#hasProjects = settings.rules.some(({ project }) => project !== undefined);
   }
 
   decide(question: PolicyQuestion): Decision {
@@ -77,6 +79,7 @@ export class Policy {
 
   /** Whether it depends on the project, which is not known yet, what becomes of a call. */
   needsProject(question: PolicyQuestion): boolean {
+    if (!this.#hasProjects) return false;
     const { args } = question;
     const rule = this.#rules.find(
       (each) => each.fits(question) !== false && each.fitsArguments(args),

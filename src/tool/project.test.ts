@@ -97,6 +97,19 @@ describe("resolveProject()", () => {
     assert.equal((await at.resolve({ roots: [at.one, at.two] }, args)).folder, undefined);
   });
 
+  it("goes by what arguments stand for before what they say", async () => {
+    using at = new Folders();
+    const find = async ({ id }: Arguments): Promise<string | undefined> =>
+      id === "in two" ? at.two : undefined;
+    const use = { argument: "repoPath", find };
+    const context = new SampleContext({ folder: at.plain });
+    const resolved = async (args: Arguments): Promise<string | undefined> =>
+      (await resolveProject(use, args, context, at.repositoryOf)).folder;
+    assert.equal(await resolved({ id: "in two", repoPath: at.one }), at.two);
+    assert.equal(await resolved({ repoPath: at.one }), at.one);
+    assert.equal(await resolved({}), at.plain);
+  });
+
   it("takes of several roots the one that is a repository", async () => {
     using at = new Folders();
     const found = await at.resolve({ roots: [at.plain, at.one, at.other] });

@@ -13,6 +13,8 @@ export type ProjectNeed = "needed" | "wanted" | "unused";
 export interface ProjectUse {
   /** The argument that names its folder. */
   readonly argument?: string;
+  /** Finds the folder where arguments name it in another way, such as by an id of something in it. */
+  readonly find?: (args: Arguments) => Promise<string | undefined>;
   /** "needed" when left out. */
   readonly need?: (args: Arguments) => ProjectNeed;
   /** What a caller can do instead of naming a project. */
@@ -40,7 +42,7 @@ export function needOf(use: ProjectUse, args: Arguments): ProjectNeed {
 }
 
 /**
- * Which project a call is about: the one that its argument names, else the client's roots, else the
+ * Which project a call is about: the one that its arguments name, else the client's roots, else the
  * folder that the door knows the caller to be in, else none. `use` is left out for a tool that works
  * on no project, whose caller is in one all the same.
  */
@@ -50,7 +52,8 @@ export async function resolveProject(
   context: Pick<ToolContext, "folder" | "roots">,
   repositoryOf: RepositoryOf,
 ): Promise<Project> {
-  const named = use === undefined ? undefined : namedBy(use, args);
+  const found = await use?.find?.(args);
+  const named = found ?? (use === undefined ? undefined : namedBy(use, args));
   if (named !== undefined && isAbsolute(named)) return only(named, "argument");
   const place = await placeOf(context, repositoryOf);
   if (named !== undefined) {

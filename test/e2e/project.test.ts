@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { symlinkSync, writeFileSync } from "node:fs";
+import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, it } from "node:test";
@@ -148,10 +148,7 @@ describe("clients of one `trunkline serve`", { timeout: 120_000 }, () => {
   it("get the comments of their own repository, and claim no others", async () => {
     using home = new ProjectHome();
     const [own, b, c] = [home.folder("own"), home.folder("b"), home.folder("c")];
-    writeFileSync(join(b, "a.txt"), "one\n");
-    const comment = ["--file", "a.txt", "--line=1", "--comment=in b"];
-    const said = await home.run(["review", "add", ...comment], b);
-    const [, id = ""] = /^Opened (\w+) /.exec(said) ?? [];
+    const id = await home.comment(b, "in b");
     await using server = await home.serve(own);
     const silent = new ModernClient(server, "silent");
     assert.match(await silent.call("check_lazygit_messages"), /does not come back/);
@@ -159,15 +156,36 @@ describe("clients of one `trunkline serve`", { timeout: 120_000 }, () => {
       const inC = await client(server, era, [c]);
       assert.match(await inC.call("check_lazygit_messages"), /^No new messages/);
       assert.match(await inC.call("review_list"), /^There are no such threads/);
-      assert.equal(await inC.call("review_claim"), `No thread is free to be claimed in ${c}.`);
+      const none = `No thread is free to be claimed.\nRepository: ${c}`;
+      assert.equal(await inC.call("review_claim"), none);
       const inB = await client(server, era, [b]);
       assert.match(await inB.call("check_lazygit_messages"), /^Comment: in b$/m);
-      assert.match(await inB.call("review_list"), new RegExp(`^Repository: ${b}\n\n${id} `));
+      assert.match(await inB.call("review_list"), new RegExp(`^${id} [^]*\nRepository: ${b}$`));
     }
     const inB = await client(server, "modern", [b]);
-    assert.match(await inB.call("review_claim"), new RegExp(`^Repository: ${b}\n\n${id} `));
+    assert.match(await inB.call("review_claim"), new RegExp(`^${id} [^]*\nRepository: ${b}$`));
     const answer = await inB.call("review_reply", { id, text: "so" });
-    assert.equal(answer, `${id} in ${b} is answered. The person will see it.`);
+    assert.equal(answer, `${id} is answered. The person will see it.\nRepository: ${b}`);
+  });
+
+  it("are held to rules for the repository of a thread, wherever they are", async () => {
+    const rule = { tool: "review_*", project: "b", decision: "deny" };
+    using home = new ProjectHome({ policy: { tools: { rules: [rule] } } });
+    const [own, b, c] = [home.folder("own"), home.folder("b"), home.folder("c")];
+    const id = await home.comment(b, "in b");
+    await using server = await home.serve(own);
+    for (const era of ERAS) {
+      const inC = await client(server, era, [c]);
+      for (const [tool, more] of [
+        ["review_reply", { text: "so" }],
+        ["review_claim", { repository: c }],
+        ["review_list", {}],
+        ["review_propose", { diff: "x" }],
+      ] as const) {
+        assert.match(await inC.call(tool, { id, ...more }), /^The policy does not let/, tool);
+      }
+      assert.match(await inC.call("review_reply", { id: "rnone", text: "so" }), /rnone/);
+    }
   });
 
   it("are held to rules for a project, though a link leads there, and on record with it", async () => {

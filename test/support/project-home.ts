@@ -63,6 +63,14 @@ export class ProjectHome implements Disposable {
     return program.lines.join("\n");
   }
 
+  /** Leaves a comment on a line of a new file, and gives the id of its thread. */
+  async comment(folder: string, comment: string): Promise<string> {
+    writeFileSync(join(folder, "a.txt"), "one\n");
+    const args = ["--file", "a.txt", "--line=1", `--comment=${comment}`];
+    const said = await this.run(["review", "add", ...args], folder);
+    return /^Opened (\w+) /.exec(said)?.[1] ?? assert.fail(said);
+  }
+
   serve(cwd: string): Promise<ProjectServer> {
     return ProjectServer.start(this.start(["serve", "--port", "0", "--json"], cwd));
   }
