@@ -1,6 +1,7 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 
+import { TrunklineError } from "../base/errors.ts";
 import { homeOf } from "../base/home-of.ts";
 import type { DropFiles } from "../review/drop-files.ts";
 import type { ReviewDesk } from "../review/desk.ts";
@@ -10,6 +11,7 @@ import { watchReviews } from "../review/watch-reviews.ts";
 import { REVIEWS_FILE } from "../store/reviews-path.ts";
 import type { Offer } from "../tool/offer.ts";
 import type { ResourceProvider } from "../tool/resource.ts";
+import { projectRefusal } from "../tool/project.ts";
 import type { Arguments } from "../tool/tool.ts";
 import type { House } from "./house.ts";
 
@@ -88,6 +90,8 @@ export class ReviewsOffer implements AsyncDisposable {
         // A person reads a resource, a model calls the tool: neither takes it from the other.
         const reader = `${context.caller.name} (resource)`;
         const project = await this.#offer.tools.projectOf(context);
+        const refusal = projectRefusal(context.caller.principal, project);
+        if (refusal !== undefined) throw new TrunklineError("untrusted", refusal);
         const text = await (await this.#open()).messages(reader, project, context);
         return { contents: [{ uri, mimeType: MESSAGES.mimeType, text }] };
       },

@@ -184,6 +184,22 @@ describe("a toolbox", () => {
     assert.deepEqual(projects, [at.one, at.two, undefined]);
   });
 
+  it("keeps a principal that is limited to folders in them", async () => {
+    using at = new Folders();
+    const principal = { id: "token 1", name: "laptop", limits: { folders: [at.link] } };
+    const text = async (where: object, args: Arguments = {}): Promise<string> => {
+      const context = new SampleContext({ caller: { principal }, ...where });
+      return (await call(at, context, args)).text;
+    };
+    assert.equal(await text({ roots: [at.deep] }), "done");
+    assert.equal(await text({}, { repoPath: at.one }), "done");
+    const refused = new RegExp(`^'laptop' may not use the folder '${at.two}'`);
+    assert.match(await text({ roots: [at.two] }), refused);
+    assert.match(await text({ roots: [at.one] }, { repoPath: at.two }), refused);
+    assert.match(await text({ roots: [at.one, at.two] }), refused);
+    assert.match(await text({}), /^The call does not say which folder it is about/);
+  });
+
   it("is cancelled with its caller while the client is asked where it is", async () => {
     using at = new Folders();
     const context = new SampleContext();

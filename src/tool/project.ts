@@ -1,5 +1,7 @@
 import { isAbsolute, resolve } from "node:path";
 
+import { limitRefusal, type Principal } from "../base/principal.ts";
+import { mayUseFolder } from "../base/principal-limits.ts";
 import { realPath } from "../base/real-path.ts";
 import type { Arguments, ToolContext } from "./tool.ts";
 
@@ -85,6 +87,18 @@ export function projectMissing(tool: string, use: ProjectUse, project: Project):
   const next = ways.join(", or ");
   const what = `Cannot tell which repository '${tool}' is to work on: ${problem}`;
   return `${what}. ${next.charAt(0).toUpperCase()}${next.slice(1)}.`;
+}
+
+/** Why a principal may not have a tool work on a project, where it is limited to other folders. */
+export function projectRefusal(principal: Principal, { folders }: Project): string | undefined {
+  if (principal.limits?.folders === undefined) return undefined;
+  const outside = folders.find((folder) => !mayUseFolder(principal, folder));
+  if (outside !== undefined) {
+    return limitRefusal(principal, `the folder '${outside}'`, `--folder ${outside}`);
+  }
+  if (folders.length > 0) return undefined;
+  const only = principal.limits.folders.join(", ");
+  return `The call does not say which folder it is about, and its token is good only for ${only}`;
 }
 
 function namedBy({ argument }: ProjectUse, args: Arguments): string | undefined {

@@ -16,6 +16,7 @@ import {
   type Project,
   projectFolder,
   projectMissing,
+  projectRefusal,
   type ProjectUse,
   type RepositoryOf,
   resolveProject,
@@ -197,6 +198,10 @@ export class Toolbox {
   #decide(tool: Tool, passage: Passage): ToolResult | Promise<ToolResult> {
     const { name, args, context } = passage;
     const { caller, project } = context;
+    if (project !== undefined && isAbout(tool, args)) {
+      const refusal = projectRefusal(caller.principal, project);
+      if (refusal !== undefined) return this.#refuse(passage, refusal);
+    }
     const server = tool.source?.server;
     switch (this.policy.decide({ tool: name, server, args, caller, project })) {
       case "allow":
