@@ -356,7 +356,8 @@ export class Toolbox {
         caller: short(caller),
         principal: principal.id === "" ? undefined : principal.id,
         client: short(client),
-        session: context.session,
+        // A connection that is a session of its own is not written down twice.
+        session: context.session === client ? undefined : context.session,
         project: projectFolder(context),
         tool: short(name),
         arguments: mask(args),

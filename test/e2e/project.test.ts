@@ -106,7 +106,7 @@ describe("clients of one `trunkline serve`", { timeout: 120_000 }, () => {
     });
 
     it(`that never say where they are hold up nobody else (${era})`, async () => {
-      const limits = { messages: { "roots/list": { timeout: 2_000 } } };
+      const limits = { messages: { "roots/list": { timeout: 5_000 } } };
       using home = new ProjectHome({ limits });
       const [own, b] = [home.folder("own"), home.folder("b")];
       await using server = await home.serve(own);
@@ -229,7 +229,7 @@ describe("plugins", { timeout: 120_000 }, () => {
       const [own, b, c] = [home.folder("own"), home.folder("b"), home.folder("c")];
       await using server = await home.serve(own);
       const inB = await client(server, era, [b]);
-      await inB.list();
+      await inB.untilOffered("act");
       assert.equal(await inB.call("where"), b);
       assert.equal(await inB.call("where_in_pieces"), b);
       assert.match(await inB.call("act"), new RegExp(`\nRepository: ${b}\n`));
@@ -269,7 +269,7 @@ describe("plugins", { timeout: 120_000 }, () => {
     {
       await using server = await home.serve(own);
       const inB = await client(server, "legacy", [b]);
-      await inB.list();
+      await inB.untilOffered("act");
       assert.match(await inB.call("act"), /The policy does not let tools\.where call/);
       const inC = await client(server, "legacy", [c]);
       assert.match(await inC.call("act"), new RegExp(`\nRepository: ${c}\n`));

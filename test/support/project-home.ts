@@ -138,8 +138,13 @@ export interface RootedClient {
   /** How often it was asked where it works. */
   readonly asked: number;
   call(tool: string, args?: object): Promise<string>;
-  /** Asks for the tools, and so waits for plugins that are being started. */
-  list(): Promise<void>;
+  /** Waits until a tool is offered: its plugin may be being started. Each list waits for it a while. */
+  untilOffered(tool: string): Promise<void>;
+}
+
+function hasTool({ result, error }: Body, tool: string): boolean {
+  assert.equal(error, undefined);
+  return (result?.tools as { name: string }[]).some(({ name }) => name === tool);
 }
 
 type Params = Readonly<Record<string, unknown>> & { readonly name?: string };
@@ -213,9 +218,12 @@ export class LegacyClient implements RootedClient {
     }
   }
 
-  async list(): Promise<void> {
-    const response = await this.#server.fetch(this.#session, { id: "list", method: "tools/list" });
-    assert.equal(response.status, 200, await response.text());
+  async untilOffered(tool: string): Promise<void> {
+    const list = { id: "list", method: "tools/list" };
+    for (let isThere = false; !isThere;) {
+      const response = await this.#server.fetch(this.#session, list);
+      isThere = hasTool((await answerOf(response)).body, tool);
+    }
   }
 
   async #tell(message: object): Promise<void> {
@@ -298,8 +306,8 @@ export class ModernClient implements RootedClient {
     }
   }
 
-  async list(): Promise<void> {
-    assert.ok((await this.#send("tools/list", {})).result);
+  async untilOffered(tool: string): Promise<void> {
+    while (!hasTool(await this.#send("tools/list", {}), tool));
   }
 
   async #send(method: string, params: Params): Promise<Body> {

@@ -4,8 +4,8 @@ import { OWNER, type Principal } from "../../base/principal.ts";
 import { SessionRoots } from "./roots.ts";
 import { agreeOn, type Revision } from "./revision.ts";
 
-/** Connections of other processes are in the same records. */
-const RUN = crypto.randomUUID().slice(0, 8);
+/** Connections of other processes are in the same records. Every start waits for this: no crypto. */
+const RUN = process.pid.toString(36) + Math.trunc(Date.now() / 1000).toString(36);
 let opened = 0;
 
 /** What one connection remembers. Before 2026-07-28 that is what `initialize` agreed on. */
