@@ -6,6 +6,7 @@ import { offerIdentities } from "./identities-offer.ts";
 import { lateBus } from "./late-bus.ts";
 import { LateApprover } from "./late-approver.ts";
 import { LateAudit } from "./late-audit.ts";
+import { repositoryAddresses } from "./repository-addresses.ts";
 import { repositoryOf } from "./repository-of.ts";
 import { ReviewsOffer } from "./reviews-offer.ts";
 import { type OpenedOffer, openOffer } from "./upstreams.ts";
@@ -57,6 +58,7 @@ export async function openTools(
     report,
     approver,
     repositoryOf,
+    addressesOf: repositoryAddresses,
   });
   // Ours come first: a tool of another server that has the same name gets another.
   const folder = options.isShared === true ? undefined : process.cwd();

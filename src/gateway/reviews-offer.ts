@@ -11,7 +11,6 @@ import { watchReviews } from "../review/watch-reviews.ts";
 import { REVIEWS_FILE } from "../store/reviews-path.ts";
 import type { Offer } from "../tool/offer.ts";
 import type { ResourceProvider } from "../tool/resource.ts";
-import { projectRefusal } from "../tool/project.ts";
 import type { Arguments } from "../tool/tool.ts";
 import type { House } from "./house.ts";
 
@@ -90,8 +89,7 @@ export class ReviewsOffer implements AsyncDisposable {
         // A person reads a resource, a model calls the tool: neither takes it from the other.
         const reader = `${context.caller.name} (resource)`;
         const project = await this.#offer.tools.projectOf(context);
-        const refusal = projectRefusal(context.caller.principal, project);
-        if (refusal !== undefined) throw new TrunklineError("untrusted", refusal);
+        if (project.refusal !== undefined) throw new TrunklineError("untrusted", project.refusal);
         const text = await (await this.#open()).messages(reader, project, context);
         return { contents: [{ uri, mimeType: MESSAGES.mimeType, text }] };
       },

@@ -200,6 +200,24 @@ describe("a toolbox", () => {
     assert.match(await text({}), /^The call does not say which folder it is about/);
   });
 
+  it("keeps a principal that is limited to repositories in them", async () => {
+    using at = new Folders();
+    const limits = { repositories: ["https://example.org/*"] };
+    const principal = { id: "token 1", name: "laptop", limits };
+    const addressesOf = async (folder: string): Promise<string[]> =>
+      folder === at.one ? ["https://example.org/one"] : ["https://elsewhere.org/two"];
+    const text = async (roots: readonly string[]): Promise<string> => {
+      const context = new SampleContext({ caller: { principal }, roots });
+      return (await call(at, context, {}, { addressesOf })).text;
+    };
+    assert.equal(await text([at.one]), "done");
+    assert.match(
+      await text([at.two]),
+      /^'laptop' may not use the repository in .*elsewhere\.org\/two$/,
+    );
+    assert.match(await text([]), /^The call does not say which folder it is about/);
+  });
+
   it("is cancelled with its caller while the client is asked where it is", async () => {
     using at = new Folders();
     const context = new SampleContext();

@@ -1,7 +1,7 @@
 import { isAbsolute, resolve } from "node:path";
 
 import { limitRefusal, type Principal } from "../base/principal.ts";
-import { mayUseFolder } from "../base/principal-limits.ts";
+import { mayUseFolder, mayUseRepository } from "../base/principal-limits.ts";
 import { realPath } from "../base/real-path.ts";
 import type { Arguments, ToolContext } from "./tool.ts";
 
@@ -33,6 +33,8 @@ export interface Project {
   readonly source?: "argument" | "roots" | "folder";
   /** Why it is not one folder. */
   readonly problem?: string;
+  /** Why the caller's principal may not have anything done there. */
+  readonly refusal?: string;
 }
 
 /** Finds the repository that a folder is in, by its top folder. */
@@ -89,16 +91,32 @@ export function projectMissing(tool: string, use: ProjectUse, project: Project):
   return `${what}. ${next.charAt(0).toUpperCase()}${next.slice(1)}.`;
 }
 
-/** Why a principal may not have a tool work on a project, where it is limited to other folders. */
-export function projectRefusal(principal: Principal, { folders }: Project): string | undefined {
-  if (principal.limits?.folders === undefined) return undefined;
-  const outside = folders.find((folder) => !mayUseFolder(principal, folder));
-  if (outside !== undefined) {
-    return limitRefusal(principal, `the folder '${outside}'`, `--folder ${outside}`);
+/** Tells the addresses that a folder's repository has. */
+export type AddressesOf = (folder: string) => Promise<readonly string[]>;
+
+/** Why a principal that is limited to folders or repositories may not have a tool work there. */
+export async function projectRefusal(
+  principal: Principal,
+  { folders }: Project,
+  addressesOf: AddressesOf,
+): Promise<string | undefined> {
+  const { limits } = principal;
+  if (limits?.folders === undefined && limits?.repositories === undefined) return undefined;
+  if (folders.length === 0) {
+    const only = [...(limits.folders ?? []), ...(limits.repositories ?? [])].join(", ");
+    return `The call does not say which folder it is about, and its token is good only for ${only}`;
   }
-  if (folders.length > 0) return undefined;
-  const only = principal.limits.folders.join(", ");
-  return `The call does not say which folder it is about, and its token is good only for ${only}`;
+  for (const folder of folders) {
+    if (!mayUseFolder(principal, folder)) {
+      return limitRefusal(principal, `the folder '${folder}'`, `--folder ${folder}`);
+    }
+    if (limits.repositories === undefined) continue;
+    const addresses = await addressesOf(folder);
+    if (mayUseRepository(principal, addresses)) continue;
+    const [address = "ADDRESS"] = addresses;
+    return limitRefusal(principal, `the repository in '${folder}'`, `--repo ${address}`);
+  }
+  return undefined;
 }
 
 function namedBy({ argument }: ProjectUse, args: Arguments): string | undefined {

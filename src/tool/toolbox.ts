@@ -12,6 +12,7 @@ import { FAULT_META, INVALID_ARGUMENTS } from "./fault-meta.ts";
 import { LimitedContext } from "./limited-context.ts";
 import { Policy } from "./policy.ts";
 import {
+  type AddressesOf,
   needOf,
   type Project,
   projectFolder,
@@ -48,6 +49,8 @@ export interface ToolboxOptions {
   readonly sources?: Required<Pick<ToolSources, "arrival" | "missing">>;
   /** Tells repositories among the roots of a client; without it, none is one. */
   readonly repositoryOf?: RepositoryOf | undefined;
+  /** Tells whether a principal may use a repository that is limited to some; without it, none has one. */
+  readonly addressesOf?: AddressesOf | undefined;
   /** Where a fault in a tool goes: its caller learns only that there was one. */
   readonly report?: (event: string, fields: Record<string, unknown>) => void;
 }
@@ -77,6 +80,7 @@ export class Toolbox {
   readonly #fallback: ((name: string) => Tool | undefined) | undefined;
   readonly #sources: ToolboxOptions["sources"];
   readonly #repositoryOf: RepositoryOf;
+  readonly #addressesOf: AddressesOf;
   readonly #report: (event: string, fields: Record<string, unknown>) => void;
   policy: Policy;
 
@@ -88,6 +92,7 @@ export class Toolbox {
     this.#fallback = options.fallback;
     this.#sources = options.sources;
     this.#repositoryOf = options.repositoryOf ?? (() => undefined);
+    this.#addressesOf = options.addressesOf ?? (async () => []);
     this.#report = options.report ?? (() => {});
   }
 
@@ -177,9 +182,12 @@ export class Toolbox {
     );
   }
 
-  /** Which project a call is about. The client may have to be asked. */
-  projectOf(context: ToolContext, args: Arguments = {}, use?: ProjectUse): Promise<Project> {
-    return resolveProject(use, args, context, this.#repositoryOf);
+  /** Which project a call is about, and whether it may be. The client may have to be asked. */
+  async projectOf(context: ToolContext, args: Arguments = {}, use?: ProjectUse): Promise<Project> {
+    const project = await resolveProject(use, args, context, this.#repositoryOf);
+    const { principal } = context.caller;
+    const refusal = await projectRefusal(principal, project, this.#addressesOf);
+    return refusal === undefined ? project : { ...project, refusal };
   }
 
   /** Settles, once, which project a call is about, where the tool or the policy goes by it. */
@@ -198,9 +206,8 @@ export class Toolbox {
   #decide(tool: Tool, passage: Passage): ToolResult | Promise<ToolResult> {
     const { name, args, context } = passage;
     const { caller, project } = context;
-    if (project !== undefined && isAbout(tool, args)) {
-      const refusal = projectRefusal(caller.principal, project);
-      if (refusal !== undefined) return this.#refuse(passage, refusal);
+    if (project?.refusal !== undefined && isAbout(tool, args)) {
+      return this.#refuse(passage, project.refusal);
     }
     const server = tool.source?.server;
     switch (this.policy.decide({ tool: name, server, args, caller, project })) {

@@ -13,15 +13,15 @@ import {
   LegacyClient,
   ModernClient,
   ProjectHome,
-  type ProjectServer,
   type RootedClient,
   type Roots,
+  type Served,
   SseClient,
 } from "../support/project-home.ts";
 
 type Era = "legacy" | "modern";
 
-async function client(server: ProjectServer, era: Era, roots: Roots): Promise<RootedClient> {
+async function client(server: Served, era: Era, roots: Roots): Promise<RootedClient> {
   return era === "legacy" ? LegacyClient.begin(server, roots) : new ModernClient(server, roots);
 }
 
@@ -166,6 +166,30 @@ describe("clients of one `trunkline serve`", { timeout: 120_000 }, () => {
     assert.match(await inB.call("review_claim"), new RegExp(`^${id} [^]*\nRepository: ${b}$`));
     const answer = await inB.call("review_reply", { id, text: "so" });
     assert.equal(answer, `${id} is answered. The person will see it.\nRepository: ${b}`);
+  });
+
+  it("work in no folder that their token is not good for", async () => {
+    using home = new ProjectHome();
+    const [own, b, c] = [home.folder("own"), home.folder("b"), home.folder("c")];
+    const id = await home.comment(c, "in c");
+    const scopes = ["--scope", "tools", "--scope", "review"];
+    const said = await home.run(["token", "create", "laptop", ...scopes, "--folder", b], own);
+    const [token = ""] = /\btlk_\S+/.exec(said) ?? [];
+    await using server = await home.serve(own);
+    for (const era of ERAS) {
+      const laptop = server.as(token);
+      const inB = await client(laptop, era, [b]);
+      assert.match(await inB.call("juggler_status"), new RegExp(`^Repository: ${b}$`, "m"));
+      const refused = new RegExp(`^'laptop' may not use the folder '${c}'`);
+      const named = { identity: "work", repoPath: c };
+      assert.match(await inB.call("juggler_switch", named), refused);
+      assert.match(await inB.call("review_reply", { id, text: "so" }), refused);
+      assert.match(await (await client(laptop, era, [c])).call(...SWITCH), refused);
+      const lost = await client(laptop, era, "unable");
+      assert.match(await lost.call("review_list"), /^The call does not say which folder/);
+      assert.match(await lost.call("check_lazygit_messages"), /^The call does not say which/);
+    }
+    assert.equal(home.emailOf(c), undefined);
   });
 
   it("are held to rules for the repository of a thread, wherever they are", async () => {

@@ -13,7 +13,7 @@ const M = "io.modelcontextprotocol/";
 
 interface Ready {
   readonly url: string;
-  readonly tokenFile?: string;
+  readonly tokenFile: string;
 }
 
 /** A home with one identity and repositories that it may be switched to. */
@@ -92,10 +92,17 @@ export class ProjectHome implements Disposable {
 export class ProjectServer implements AsyncDisposable {
   readonly #program: Program;
   readonly #ready: Ready;
+  readonly #token: string | undefined;
 
-  private constructor(program: Program, ready: Ready) {
+  private constructor(program: Program, ready: Ready, token?: string) {
     this.#program = program;
     this.#ready = ready;
+    this.#token = token;
+  }
+
+  /** The same, as whoever has another token comes to it. It is not to be disposed of. */
+  as(token: string): Pick<ProjectServer, "fetch" | "listen"> {
+    return new ProjectServer(this.#program, this.#ready, token);
   }
 
   static async start(program: Program): Promise<ProjectServer> {
@@ -118,9 +125,8 @@ export class ProjectServer implements AsyncDisposable {
   }
 
   get #proof(): Readonly<Record<string, string>> {
-    const { tokenFile } = this.#ready;
-    if (tokenFile === undefined) return {};
-    return { authorization: `Bearer ${readFileSync(tokenFile, "utf8").trim()}` };
+    const token = this.#token ?? readFileSync(this.#ready.tokenFile, "utf8").trim();
+    return { authorization: `Bearer ${token}` };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -129,6 +135,9 @@ export class ProjectServer implements AsyncDisposable {
     await this.#program[Symbol.asyncDispose]();
   }
 }
+
+/** A gateway as clients see it. */
+export type Served = Pick<ProjectServer, "fetch" | "listen">;
 
 /** What a client says of where it works: its folders, that it has none to say, or nothing for ever. */
 export type Roots = readonly string[] | "unable" | "silent";
@@ -144,7 +153,8 @@ export interface RootedClient {
 
 function hasTool({ result, error }: Body, tool: string): boolean {
   assert.equal(error, undefined);
-  return (result?.tools as { name: string }[]).some(({ name }) => name === tool);
+  const tools = (result?.tools ?? []) as { name: string }[];
+  return tools.some(({ name }) => name === tool);
 }
 
 type Params = Readonly<Record<string, unknown>> & { readonly name?: string };
@@ -166,17 +176,17 @@ function textOf({ result, error }: Body): string {
 export class LegacyClient implements RootedClient {
   asked = 0;
   roots: Roots;
-  readonly #server: ProjectServer;
+  readonly #server: Served;
   readonly #session: Readonly<Record<string, string>>;
   #lastId = 0;
 
-  private constructor(server: ProjectServer, session: string, roots: Roots) {
+  private constructor(server: Served, session: string, roots: Roots) {
     this.#server = server;
     this.#session = { "mcp-session-id": session };
     this.roots = roots;
   }
 
-  static async begin(server: ProjectServer, roots: Roots): Promise<LegacyClient> {
+  static async begin(server: Served, roots: Roots): Promise<LegacyClient> {
     const response = await server.fetch(
       {},
       {
@@ -234,19 +244,19 @@ export class LegacyClient implements RootedClient {
 
 /** A client of 2024-11-05, which has all answers and questions on one stream. */
 export class SseClient implements AsyncDisposable {
-  readonly #server: ProjectServer;
+  readonly #server: Served;
   readonly #events: EventReader;
   readonly #path: string;
   readonly #roots: Roots;
 
-  private constructor(server: ProjectServer, events: EventReader, path: string, roots: Roots) {
+  private constructor(server: Served, events: EventReader, path: string, roots: Roots) {
     this.#server = server;
     this.#events = events;
     this.#path = path;
     this.#roots = roots;
   }
 
-  static async begin(server: ProjectServer, roots: Roots): Promise<SseClient> {
+  static async begin(server: Served, roots: Roots): Promise<SseClient> {
     const events = await server.listen("/sse");
     const path = (await events.next())?.data ?? "";
     const client = new SseClient(server, events, path, roots);
@@ -282,10 +292,10 @@ export class SseClient implements AsyncDisposable {
 export class ModernClient implements RootedClient {
   asked = 0;
   readonly roots: Roots;
-  readonly #server: ProjectServer;
+  readonly #server: Served;
   readonly #name: string;
 
-  constructor(server: ProjectServer, roots: Roots, name = "assistant") {
+  constructor(server: Served, roots: Roots, name = "assistant") {
     this.#server = server;
     this.roots = roots;
     this.#name = name;
