@@ -1,8 +1,6 @@
-import { realpathSync } from "node:fs";
-import { basename, dirname, join, resolve, sep } from "node:path";
-
 import { glob } from "./glob.ts";
 import type { Principal, PrincipalLimits } from "./principal.ts";
+import { isInside, realPath } from "./real-path.ts";
 
 type Named = "agents" | "tools" | "repositories";
 type Compiled = Partial<Record<Named, readonly ((text: string) => boolean)[]>>;
@@ -36,19 +34,4 @@ function fits(limits: PrincipalLimits, kind: Named, text: string): boolean {
   if (known === undefined) compiled.set(limits, (known = {}));
   const patterns = (known[kind] ??= (limits[kind] ?? []).map(glob));
   return patterns.some((isLike) => isLike(text));
-}
-
-function isInside(path: string, folder: string): boolean {
-  return path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
-}
-
-/** Of a path that is not there, as far as it is there. */
-function realPath(path: string): string {
-  const absolute = resolve(path);
-  try {
-    return realpathSync(absolute);
-  } catch {
-    const above = dirname(absolute);
-    return above === absolute ? absolute : join(realPath(above), basename(absolute));
-  }
 }

@@ -53,7 +53,7 @@ export async function call(
 ): Promise<number> {
   const args = await readArguments(invocation.values.args);
   await using bus = await open(invocation);
-  const result = await bus.call(invocation.positionals[0] ?? "", args);
+  const result = await bus.call(invocation.positionals[0] ?? "", args, invocation.cwd);
   return printResult(invocation, result);
 }
 

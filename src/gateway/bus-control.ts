@@ -67,8 +67,9 @@ export class BusControl implements AsyncDisposable {
     return ((await this.#control(CONTROL.restart, { id })) as { plugin: PluginStatus }).plugin;
   }
 
-  async call(name: string, args: Arguments): Promise<ToolResult> {
-    const value = toToolRequest({ name, args, caller: CONTROL_NAME });
+  /** Calls a tool, in a project's folder where one is given. */
+  async call(name: string, args: Arguments, project?: string): Promise<ToolResult> {
+    const value = toToolRequest({ name, args, caller: CONTROL_NAME, project });
     const answer = await this.#client.ask({ case: "toolCall", value });
     return fromToolResponse(answerOf(this.#name, answer, "toolCall"));
   }

@@ -1,4 +1,5 @@
 import { BUFFERS } from "../base/byte-budget.ts";
+import { limitsFor } from "../base/limits.ts";
 import { Log } from "../base/log.ts";
 import type { PeerOptions } from "../rpc/peer-options.ts";
 import type { Config } from "./config/config.ts";
@@ -18,6 +19,11 @@ export class House {
     const { maxBuffered, maxMessage } = config.limits;
     BUFFERS.limit = Math.max(maxBuffered, 2 * maxMessage);
     this.log = new Log(config.log.verbose ? "debug" : config.log.level);
+  }
+
+  /** Milliseconds that an MCP client has to say which roots it has, where that is configured. */
+  get rootsTimeout(): number | undefined {
+    return limitsFor("roots/list", this.config.limits.messages).timeout;
   }
 
   /** For parts that say what goes wrong without knowing of logs. */

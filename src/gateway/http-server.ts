@@ -75,7 +75,7 @@ export class HttpServer {
     const offer = options.offer ?? new Offer();
     this.#mcp = new McpHttp({
       ...options.mcp,
-      door: new McpDoor({ offer }),
+      door: new McpDoor({ offer, rootsTimeout: house.rootsTimeout }),
       channelLimits: limits,
       furnish: (door) => house.furnish(door),
       authorize: (request, response) => this.#admission.admit(request, response, TOOLS),

@@ -6,5 +6,5 @@ import { serveStdio } from "./serve-stdio.ts";
 /** What a JetBrains IDE starts that is told to speak RemoteJuggler's dialect. */
 export async function serveJugglerOnStdio(house: House): Promise<void> {
   await using tools = new LateTools(house);
-  await serveStdio(house, undefined, jugglerServer(tools));
+  await serveStdio(house, undefined, jugglerServer({ offer: tools.offer, folder: process.cwd() }));
 }

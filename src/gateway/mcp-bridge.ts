@@ -1,6 +1,7 @@
 import { join } from "node:path";
 
 import { BusCertificates } from "../plugin/bus-certificates.ts";
+import { OWNER } from "../base/principal.ts";
 import { expectOrchestrator } from "../plugin/expect-peer.ts";
 import { BRIDGE_NAME } from "../plugin/guests.ts";
 import { RemoteBus } from "../plugin/remote-bus.ts";
@@ -11,6 +12,7 @@ import { Offer } from "../tool/offer.ts";
 import { busTransport } from "./bus.ts";
 import type { House } from "./house.ts";
 import { LateAudit } from "./late-audit.ts";
+import { repositoryOf } from "./repository-of.ts";
 import { serveStdio } from "./serve-stdio.ts";
 
 export interface BridgeOptions {
@@ -46,6 +48,7 @@ export async function serveBridge(house: House, options: BridgeOptions): Promise
     policy: new Policy(config.policy.tools),
     audit,
     fallback: bus.anyTool,
+    repositoryOf,
   });
   bus.offerIn(offer);
   // It may be started before the orchestrator is: what can be answered without it is.
@@ -54,10 +57,11 @@ export async function serveBridge(house: House, options: BridgeOptions): Promise
     offer,
     info: INFO,
     announcesChanges: false,
+    rootsTimeout: house.rootsTimeout,
     // In the words of its document; later revisions have more to say.
     capabilities: (revision) => (revision === "2024-11-05" ? { tools: {} } : undefined),
     methodNotFound: (method) => `method not found: ${method}`,
   });
-  using connection = new Connection();
+  using connection = new Connection(OWNER, process.cwd());
   await serveStdio(house, connection, door.optionsFor(connection));
 }

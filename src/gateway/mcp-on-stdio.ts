@@ -1,3 +1,4 @@
+import { OWNER } from "../base/principal.ts";
 import { Connection } from "../protocol/mcp/connection.ts";
 import { McpDoor } from "../protocol/mcp/door.ts";
 import type { House } from "./house.ts";
@@ -7,7 +8,7 @@ import { serveStdio } from "./serve-stdio.ts";
 /** What an assistant starts. */
 export async function serveMcpOnStdio(house: House): Promise<void> {
   await using tools = await openTools(house, { isLasting: true, mayRemember: true });
-  const door = new McpDoor({ offer: tools.offer });
-  using connection = new Connection();
+  const door = new McpDoor({ offer: tools.offer, rootsTimeout: house.rootsTimeout });
+  using connection = new Connection(OWNER, process.cwd());
   await serveStdio(house, connection, door.optionsFor(connection));
 }

@@ -6,6 +6,8 @@ import { offerIdentities } from "./identities-offer.ts";
 import { lateBus } from "./late-bus.ts";
 import { LateApprover } from "./late-approver.ts";
 import { LateAudit } from "./late-audit.ts";
+import { repositoryAddresses } from "./repository-addresses.ts";
+import { repositoryOf } from "./repository-of.ts";
 import { ReviewsOffer } from "./reviews-offer.ts";
 import { type OpenedOffer, openOffer } from "./upstreams.ts";
 
@@ -50,11 +52,18 @@ export async function openTools(
     }),
   );
   if (needsApprovals) await approver.open();
-  const offer = new Offer({ policy: new Policy(policy.tools), audit, report, approver });
+  const offer = new Offer({
+    policy: new Policy(policy.tools),
+    audit,
+    report,
+    approver,
+    repositoryOf,
+    addressesOf: repositoryAddresses,
+  });
   // Ours come first: a tool of another server that has the same name gets another.
   const folder = options.isShared === true ? undefined : process.cwd();
   opening.use(new ReviewsOffer(house, offer, { folder }));
-  offerIdentities(house, offer, { folder });
+  offerIdentities(house, offer);
   const opened = opening.use(
     await openOffer(house, {
       offer,

@@ -1,22 +1,24 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 
+import { TrunklineError } from "../base/errors.ts";
 import { homeOf } from "../base/home-of.ts";
 import type { DropFiles } from "../review/drop-files.ts";
 import type { ReviewDesk } from "../review/desk.ts";
 import type { ReviewTools } from "../review/review-tools.ts";
-import { MESSAGES, REVIEW_TOOLS } from "../review/tool-definitions.ts";
+import { MESSAGES, PROJECT_USES, REVIEW_TOOLS } from "../review/tool-definitions.ts";
 import { watchReviews } from "../review/watch-reviews.ts";
 import { REVIEWS_FILE } from "../store/reviews-path.ts";
 import type { Offer } from "../tool/offer.ts";
 import type { ResourceProvider } from "../tool/resource.ts";
+import type { Arguments } from "../tool/tool.ts";
 import type { House } from "./house.ts";
 
 /** A start comes first: whoever made it waits for an answer. */
 const AFTER_START = 200;
 
 export interface ReviewsOfferOptions {
-  /** Whose repository's reviews are offered; those of all repositories when left out. */
+  /** Whose repository's news are told; those of all repositories when left out. */
   readonly folder?: string | undefined;
   readonly env?: NodeJS.ProcessEnv;
 }
@@ -50,6 +52,7 @@ export class ReviewsOffer implements AsyncDisposable {
       offer.tools.add({
         definition,
         scope: "review",
+        project: { ...PROJECT_USES[name], find: (args) => this.#repositoryOf(args) },
         call: async (args, context) => (await this.#open()).call(name, args, context),
       });
     }
@@ -85,7 +88,9 @@ export class ReviewsOffer implements AsyncDisposable {
         if (uri !== MESSAGES.uri) return undefined;
         // A person reads a resource, a model calls the tool: neither takes it from the other.
         const reader = `${context.caller.name} (resource)`;
-        const text = await (await this.#open()).messages(reader, context);
+        const project = await this.#offer.tools.projectOf(context);
+        if (project.refusal !== undefined) throw new TrunklineError("untrusted", project.refusal);
+        const text = await (await this.#open()).messages(reader, project, context);
         return { contents: [{ uri, mimeType: MESSAGES.mimeType, text }] };
       },
       watch: (uri) => {
@@ -107,6 +112,13 @@ export class ReviewsOffer implements AsyncDisposable {
     const { ReviewTools } = await import("../review/review-tools.ts");
     const { log, config } = this.#house;
     return new ReviewTools(desk, config.review, (error) => log.warn("review.failed", { error }));
+  }
+
+  /** The repository of a thread that is named by its id. */
+  async #repositoryOf({ id }: Arguments): Promise<string | undefined> {
+    if (typeof id !== "string") return undefined;
+    const { repository } = await (await this.#openDesk()).reviews.get(id);
+    return repository.root;
   }
 
   #openDesk(): Promise<ReviewDesk> {

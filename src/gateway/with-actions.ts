@@ -7,7 +7,7 @@ import type { LateTools } from "./late-tools.ts";
  * the first message tells which is spoken.
  */
 export function withActions<S>(door: PeerOptions<S>, { offer }: LateTools): PeerOptions<S> {
-  const own = jugglerRoutes<S>({ offer });
+  const own = jugglerRoutes<S>({ offer, folder: process.cwd() });
   return {
     ...door,
     routes: new Map([...door.routes, ...own.map((each) => [each.name, each] as const)]),

@@ -31,6 +31,7 @@ export function aiTool(name: string, all: readonly AiTool[], plain: Tool | undef
   if (first === undefined) throw new Error(`Nobody offers '${name}'`);
   return {
     definition: { ...first.definition, name },
+    ...(first.project === undefined ? {} : { project: first.project }),
     call(args: Arguments, context: ToolContext): ToolResult | Promise<ToolResult> {
       const wanted = context.meta[PROVIDER] ?? args.provider;
       const named = typeof wanted === "string" ? wanted : "";

@@ -1,3 +1,5 @@
+import { isAbsolute } from "node:path";
+
 import type { Log, LogLevel } from "../base/log.ts";
 import type { Stop } from "../base/stop.ts";
 import type { ToolCall } from "../protocol/bus/tool-shape.ts";
@@ -25,6 +27,7 @@ export function busCaller(name: string): Caller {
 export class BusContext implements ToolContext {
   readonly caller: Caller;
   readonly session?: string;
+  readonly folder: string | undefined;
   project?: Project | undefined;
   readonly meta: Readonly<Record<string, unknown>>;
   readonly stop: Stop;
@@ -33,6 +36,8 @@ export class BusContext implements ToolContext {
 
   constructor(call: ToolCall, { name, stop, log, isNested, piece }: BusContextOptions) {
     this.caller = busCaller(name);
+    // Where a relative path leads depends on who reads it.
+    this.folder = isAbsolute(call.project ?? "") ? call.project : undefined;
     if (call.session !== undefined) this.session = call.session;
     if (piece !== undefined) this.piece = piece;
     this.stop = stop;

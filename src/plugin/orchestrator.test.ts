@@ -8,7 +8,7 @@ import { Log } from "../base/log.ts";
 import { answerOf } from "../protocol/bus/answer.ts";
 import { BusClient } from "../protocol/bus/connect.ts";
 import { Offer } from "../tool/offer.ts";
-import { Policy } from "../tool/policy.ts";
+import { Policy, type PolicyRule } from "../tool/policy.ts";
 import { sampleTool } from "../tool/sample-context.ts";
 import { textResult } from "../tool/tool.ts";
 import { connect } from "../wire/quic/connect.ts";
@@ -16,10 +16,15 @@ import { listen } from "../wire/quic/listen.ts";
 import { BusCertificates } from "./bus-certificates.ts";
 import { Orchestrator } from "./orchestrator.ts";
 
+const RULES: readonly PolicyRule[] = [
+  { tool: "secret", decision: "deny" },
+  { tool: "files", project: "/srv/locked", decision: "deny" },
+];
+
 /** A bus without plugins, with tools of the house, over real QUIC. */
 class Bus implements AsyncDisposable {
   readonly offer = new Offer({
-    policy: new Policy({ default: "allow", rules: [{ tool: "secret", decision: "deny" }] }),
+    policy: new Policy({ default: "allow", rules: RULES }),
   });
   readonly logged: string[] = [];
   readonly #stack: AsyncDisposableStack;
@@ -156,6 +161,22 @@ describe("Orchestrator", { timeout: 60_000 }, () => {
       if (response.case === "streamEnd") kinds.push(response.value.totalChunks);
     }
     assert.deepEqual(kinds, ['clock {"n":2}', 1n]);
+  });
+
+  it("holds calls to rules for the project that they say they are about", async () => {
+    await using bus = await Bus.open();
+    const guest = bus.guest("a-client");
+    const projects = ["/srv/locked", "/srv/locked/deep", "/srv/other", "srv/locked", ""];
+    const called = projects.map(async (project) => {
+      const answer = await guest.ask({ case: "toolCall", value: { toolName: "files", project } });
+      return answerOf("It", answer, "toolCall").success;
+    });
+    assert.deepEqual(await Promise.all(called), [false, false, true, true, true]);
+    const value = { streamId: "one", toolName: "files", project: "/srv/locked" };
+    for await (const { response } of guest.askForMany({ case: "streamStart", value })) {
+      assert.equal(response.case, "streamEnd");
+      assert.equal((response.value as { success: boolean }).success, false);
+    }
   });
 
   it("keeps the tools of `trunkline plugin` from everybody else", async () => {

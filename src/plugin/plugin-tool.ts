@@ -4,6 +4,7 @@ import { FAILURE } from "../protocol/bus/failure.ts";
 import type { ToolDefinition as BusTool } from "../protocol/bus/plugin.gen.ts";
 import { fromToolResponse } from "../protocol/bus/tool-result.ts";
 import { fromBusTool, toToolRequest } from "../protocol/bus/tool-shape.ts";
+import { projectFolder } from "../tool/project.ts";
 import type { Arguments, Tool, ToolContext, ToolResult } from "../tool/tool.ts";
 import { isIdempotent } from "./idempotent.ts";
 import { isNested } from "./nested-call.ts";
@@ -23,6 +24,8 @@ export function pluginTool(plugin: Plugin, tool: BusTool, name: string): Tool {
   return {
     definition: { ...fromBusTool(tool), ...annotations, name },
     bringer: plugin.id,
+    // A plugin is told where its caller works, and says so when it calls tools of the house.
+    project: { need: () => "wanted" },
     async call(args, context) {
       const inPieces = () => callInPieces(plugin, tool.name, args, context);
       const atOnce = () => callAtOnce(plugin, tool.name, args, context, again);
@@ -54,6 +57,7 @@ async function callAtOnce(
     args,
     caller: caller.name,
     ...(session === undefined ? {} : { session }),
+    project: projectFolder(context),
     ...(typeof provider === "string" ? { provider } : {}),
     ...(typeof traceParent === "string" ? { traceParent } : {}),
   });

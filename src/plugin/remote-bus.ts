@@ -6,6 +6,7 @@ import { fromBusPrompt, fromPromptGetResponse } from "../protocol/bus/prompt-sha
 import { fromBusTool, toToolRequest } from "../protocol/bus/tool-shape.ts";
 import type { Offer } from "../tool/offer.ts";
 import type { Prompt } from "../tool/prompt.ts";
+import { projectFolder } from "../tool/project.ts";
 import { Published } from "../tool/published.ts";
 import {
   type Arguments,
@@ -96,6 +97,7 @@ export class RemoteBus implements AsyncDisposable {
     return {
       definition,
       checksItself: true,
+      project: { need: () => "wanted" },
       call: (args, context) => this.#call(definition.name, args, context, again),
     };
   }
@@ -103,10 +105,16 @@ export class RemoteBus implements AsyncDisposable {
   async #call(
     name: string,
     args: Arguments,
-    { session, stop }: ToolContext,
+    context: ToolContext,
     again: boolean,
   ): Promise<ToolResult> {
-    const value = toToolRequest({ name, args, ...(session === undefined ? {} : { session }) });
+    const { session, stop } = context;
+    const value = toToolRequest({
+      name,
+      args,
+      ...(session === undefined ? {} : { session }),
+      project: projectFolder(context),
+    });
     try {
       const answer = await this.#client.ask({ case: "toolCall", value }, { stop, again });
       return fromToolResponse(answerOf(this.#name, answer, "toolCall"));

@@ -11,13 +11,13 @@ const BINARY = "application/octet-stream";
 /** Tools that answer in pieces; any other tool answers in one. */
 export function serveStreams(callTool: CallTool): BusHandlers {
   return streamHandlers(async (start, call, send) => {
-    const { toolName: name, arguments: args = {}, callerPlugin: caller } = start;
+    const { toolName: name, arguments: args = {}, callerPlugin: caller, project } = start;
     let hasSpoken = false;
     const piece: SendPiece = (data, contentType) => {
       hasSpoken = true;
       return send(data, contentType || BINARY);
     };
-    const result = await callTool({ name, args, caller }, call, piece);
+    const result = await callTool({ name, args, caller, project }, call, piece);
     const { success = false, errorCode = "", errorMessage = "" } = toToolResponse(result);
     // One that does not know of pieces has said nothing yet.
     if (success && !hasSpoken && result.content.length > 0) await pieceOf(result, piece);

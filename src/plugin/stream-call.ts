@@ -3,6 +3,7 @@ import { FAILURE } from "../protocol/bus/failure.ts";
 import { toStruct } from "../protocol/bus/json-struct.ts";
 import type { StreamEnd } from "../protocol/bus/plugin.gen.ts";
 import { fromToolResponse } from "../protocol/bus/tool-result.ts";
+import { projectFolder } from "../tool/project.ts";
 import { type Arguments, errorResult, type ToolContext, type ToolResult } from "../tool/tool.ts";
 import { isNested } from "./nested-call.ts";
 import { Pieces } from "./pieces.ts";
@@ -19,12 +20,14 @@ export async function callInPieces(
   context: ToolContext,
 ): Promise<ToolResult | undefined> {
   const link = await plugin.link();
+  const project = projectFolder(context);
   const streamId = crypto.randomUUID();
   const value = {
     streamId,
     toolName: name,
     arguments: toStruct(args, "arguments"),
     callerPlugin: context.caller.name,
+    ...(project === undefined ? {} : { project }),
   };
   // Plugins do not notice that a stream was broken off: they are told.
   const cancel = { case: "streamCancel", value: { streamId } } as const;

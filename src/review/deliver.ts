@@ -2,10 +2,13 @@ import type { Message } from "../store/review-thread.ts";
 import type { ToolContext } from "../tool/tool.ts";
 import type { ReviewDesk } from "./desk.ts";
 import { messagesText } from "./message-text.ts";
+import type { FoundRepository } from "./repository.ts";
 
 export interface DeliverOptions {
   readonly reader: string;
   readonly gitDir: string | undefined;
+  /** The work tree that the reader is in, where that is known. */
+  readonly here: FoundRepository | undefined;
   /** Messages in one answer. */
   readonly batch: number;
   readonly first: "newest" | "oldest";
@@ -25,19 +28,23 @@ export class Deliveries {
     this.#report = report;
   }
 
-  /** The text of the next batch. */
-  async next(options: DeliverOptions, context: Pick<ToolContext, "signal">): Promise<string> {
+  /** The text of the next batch; undefined where nothing waits. */
+  async next(
+    options: DeliverOptions,
+    context: Pick<ToolContext, "signal">,
+  ): Promise<string | undefined> {
     const { reader, gitDir, batch, first } = options;
     const { reviews } = this.#desk;
     const messages = await reviews.take({ reader, gitDir, limit: batch, first });
+    if (messages.length === 0) return undefined;
     let text: string;
     try {
-      text = messagesText(await this.#desk.placed(messages));
+      text = messagesText(await this.#desk.placed(messages, options.here));
     } catch (error) {
       await reviews.takeBack(reader, messages.map(seqOf));
       throw error;
     }
-    if (messages.length > 0) this.#leave(reader, messages, context);
+    this.#leave(reader, messages, context);
     return text;
   }
 

@@ -45,16 +45,17 @@ export class ReviewDesk implements Disposable {
     return this.views(await this.reviews.list(filter));
   }
 
-  async views(threads: readonly Thread[]): Promise<ThreadView[]> {
-    const locate = this.#locator();
+  /** `here` is the work tree to find places in, where it is one of the threads' repository. */
+  async views(threads: readonly Thread[], here = this.repository): Promise<ThreadView[]> {
+    const locate = this.#locator(here);
     return Promise.all(threads.map(async (thread) => viewOf(thread, await locate(thread))));
   }
 
   /** One thread, with all that was said. */
-  async show(id: string): Promise<ThreadView> {
+  async show(id: string, here = this.repository): Promise<ThreadView> {
     const thread = await this.reviews.get(id);
     const history = await this.reviews.history(thread.id);
-    return viewOf(thread, await this.#locator()(thread), history);
+    return viewOf(thread, await this.#locator(here)(thread), history);
   }
 
   async reply(id: string, saying: Saying): Promise<ThreadView> {
@@ -76,18 +77,19 @@ export class ReviewDesk implements Disposable {
   /** What the suggestion of a thread makes of its file. */
   async suggested(id: string): Promise<Applied> {
     const thread = await this.reviews.get(id);
-    return applySuggestion(this.#rootOf(thread), thread, await this.#locator()(thread));
+    const place = await this.#locator(this.repository)(thread);
+    return applySuggestion(rootOf(thread, this.repository), thread, place);
   }
 
   async apply(id: string): Promise<Applied> {
     const applied = await this.suggested(id);
-    writeApplied(this.#rootOf(await this.reviews.get(id)), applied);
+    writeApplied(rootOf(await this.reviews.get(id), this.repository), applied);
     return applied;
   }
 
   /** Messages with their places now. */
-  async placed(messages: readonly Message[]): Promise<PlacedMessage[]> {
-    const locate = this.#locator();
+  async placed(messages: readonly Message[], here = this.repository): Promise<PlacedMessage[]> {
+    const locate = this.#locator(here);
     return Promise.all(
       messages.map(async (message) => {
         const { path, line, confidence } = await locate(message);
@@ -100,20 +102,24 @@ export class ReviewDesk implements Disposable {
     this.reviews[Symbol.dispose]();
   }
 
-  /** Finds places, in the worktree that one is in where it is one of the thread's repository. */
-  #locator(): (of: Pick<Thread, "anchor" | "repository">) => Promise<Located> {
+  #locator(
+    here: FoundRepository | undefined,
+  ): (of: Pick<Thread, "anchor" | "repository">) => Promise<Located> {
     const locators = new Map<string, Locator>();
     return (thread) => {
       const { gitDir } = thread.repository;
-      const locator = locators.get(gitDir) ?? new Locator(this.#rootOf(thread), this.reviews);
+      const locator = locators.get(gitDir) ?? new Locator(rootOf(thread, here), this.reviews);
       locators.set(gitDir, locator);
       return locator.locate(thread.anchor);
     };
   }
+}
 
-  #rootOf({ repository }: Pick<Thread, "repository">): string {
-    const isHere = this.repository?.gitDir === repository.gitDir;
-    const root = isHere ? this.repository.root : repository.root;
-    return existsSync(root) ? root : repository.gitDir;
-  }
+/** The work tree that one is in where it is one of the thread's repository. */
+function rootOf(
+  { repository }: Pick<Thread, "repository">,
+  here: FoundRepository | undefined,
+): string {
+  const root = here?.gitDir === repository.gitDir ? here.root : repository.root;
+  return existsSync(root) ? root : repository.gitDir;
 }

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { realpathSync } from "node:fs";
-import { isAbsolute, relative, resolve, sep } from "node:path";
+import { dirname, isAbsolute, relative, resolve, sep } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
 import { type Repository, SEVERITIES, type Severity } from "../store/review-thread.ts";
@@ -48,7 +48,8 @@ export function isDropped(value: unknown): value is Dropped {
 /** A thread of what was dropped. It is taken as it comes: a place that is not there loses nobody's words. */
 export async function threadOfDropped(dropped: Dropped, folder: string): Promise<NewThread> {
   const { file, comment, time, line, severity } = dropped;
-  const project = typeof dropped.project_root === "string" ? dropped.project_root : folder;
+  const own = isAbsolute(file) ? dirname(file) : folder;
+  const project = typeof dropped.project_root === "string" ? dropped.project_root : own;
   const found = findRepository(project);
   const { anchor, content } = await anchorOf(found, project, file, line);
   const isKnown = SEVERITIES.includes(severity as Severity);

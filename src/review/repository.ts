@@ -2,6 +2,7 @@ import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
+import { realPath } from "../base/real-path.ts";
 import { commonDirOf, worktreeAt } from "../git/worktree-at.ts";
 import type { Repository } from "../store/review-thread.ts";
 
@@ -107,19 +108,10 @@ export function pathIn(repository: Repository, folder: string, file: string): st
 
 /** The link itself may be what is commented on, but the way to it can be any. */
 function inside(root: string, path: string): string | undefined {
-  const real = join(realFolder(dirname(path)), basename(path));
+  const real = join(realPath(dirname(path)), basename(path));
   const found = relative(root, real);
   if (found === "" || found === ".." || found.startsWith(`..${sep}`) || isAbsolute(found)) {
     return undefined;
   }
   return found.split(sep).join("/");
-}
-
-function realFolder(folder: string): string {
-  try {
-    return realpathSync(folder);
-  } catch {
-    const above = dirname(folder);
-    return above === folder ? folder : join(realFolder(above), basename(folder));
-  }
 }

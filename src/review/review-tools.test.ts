@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { pathToFileURL } from "node:url";
 import { describe, it } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 
+import type { Project } from "../tool/project.ts";
 import { SampleContext } from "../tool/sample-context.ts";
 import type { Arguments, ToolResult } from "../tool/tool.ts";
 import { ReviewTools, type ReviewSettings } from "./review-tools.ts";
@@ -44,6 +44,7 @@ class Reviewing implements AsyncDisposable {
     args: Arguments = {},
     context = new SampleContext(),
   ): Promise<ToolResult> {
+    context.project ??= inFolder(this.sample.root);
     const result = await this.tools.call(name, args, context);
     // The answer leaves at the end of the turn.
     for (let n = 0; n < 4; n++) await turn();
@@ -67,6 +68,10 @@ class Reviewing implements AsyncDisposable {
     await this.tools[Symbol.asyncDispose]();
     this.sample[Symbol.dispose]();
   }
+}
+
+function inFolder(folder: string, source: Project["source"] = "roots"): Project {
+  return { folder, folders: [folder], ...(source === undefined ? {} : { source }) };
 }
 
 function commentsIn(text: string): string[] {
@@ -114,23 +119,20 @@ describe("check_lazygit_messages", () => {
     using elsewhere = new SampleRepository();
     await using reviewing = await Reviewing.begin(undefined, {}, "/");
     await reviewing.add("here");
-    const roots = [
-      { uri: "https://example.org" },
-      { uri: pathToFileURL(reviewing.sample.root).href },
-    ];
-    const context = (answer: () => unknown): SampleContext =>
-      new SampleContext({ session: String(Math.random()), answer });
-    const there = context(() => ({ roots: [{ uri: pathToFileURL(elsewhere.root).href }] }));
-    assert.match(await reviewing.text("check_lazygit_messages", {}, there), /^No new/);
-    const lost = context(() => ({ roots: [] }));
-    await assert.rejects(
-      reviewing.call("check_lazygit_messages", {}, lost),
-      /None of the client's/,
-    );
-    const here = context(() => ({ roots }));
-    assert.deepEqual(commentsIn(await reviewing.text("check_lazygit_messages", {}, here)), [
-      "here",
-    ]);
+    const check = async (project: Project, name: string): Promise<string[]> => {
+      const context = new SampleContext({ caller: { name } });
+      context.project = project;
+      return commentsIn(await reviewing.text("check_lazygit_messages", {}, context));
+    };
+    const { root, parent } = reviewing.sample;
+    assert.deepEqual(await check(inFolder(elsewhere.root), "a"), []);
+    assert.deepEqual(await check(inFolder(parent), "a"), [], "a root without a repository");
+    assert.deepEqual(await check(inFolder(root), "a"), ["here"]);
+    const both: Project = { folders: [elsewhere.root, root], source: "roots" };
+    assert.deepEqual(await check(both, "b"), ["here"]);
+    // Started in a folder that means nothing in particular, or in none.
+    assert.deepEqual(await check(inFolder(parent, "folder"), "c"), ["here"]);
+    assert.deepEqual(await check({ folders: [] }, "d"), ["here"]);
   });
 });
 
@@ -179,6 +181,29 @@ describe("review tools", () => {
       reviewing.call("review_claim", { id, agent: "two" }, named),
       /has claimed it/,
     );
+  });
+
+  it("say which repository they are about, and take no threads of another", async () => {
+    using elsewhere = new SampleRepository();
+    await using reviewing = await Reviewing.begin(undefined, {}, "/");
+    const { root, parent } = reviewing.sample;
+    const id = await reviewing.add("one");
+    const from = (project: Project): SampleContext => {
+      return Object.assign(new SampleContext(), { project });
+    };
+    const there = await reviewing.text("review_claim", {}, from(inFolder(elsewhere.root)));
+    assert.equal(there, `No thread is free to be claimed.\nRepository: ${elsewhere.root}`);
+    const args = { timeoutSeconds: 0 };
+    const none = await reviewing.text("review_wait", args, from(inFolder(elsewhere.root)));
+    assert.match(none, new RegExp(`^No new review comments.*\nRepository: ${elsewhere.root}$`));
+    for (const source of ["folder", "argument"] as const) {
+      const nowhere = from(inFolder(parent, source));
+      await assert.rejects(reviewing.call("review_claim", {}, nowhere), /in no git repository/);
+    }
+    const here = await reviewing.text("review_claim", {}, from(inFolder(root)));
+    assert(here.startsWith(`${id} `) && here.endsWith(`\nRepository: ${root}`), here);
+    const answer = await reviewing.text("review_reply", { id, text: "so" });
+    assert.equal(answer, `${id} is answered. The person will see it.\nRepository: ${root}`);
   });
 
   it("wait for a comment, and claim it", async () => {

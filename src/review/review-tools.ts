@@ -3,8 +3,10 @@ import { type Arguments, textResult, type ToolContext, type ToolResult } from ".
 import { commitId } from "./commit-file.ts";
 import { Deliveries } from "./deliver.ts";
 import type { ReviewDesk } from "./desk.ts";
-import { Scope } from "./scope.ts";
-import { threadsText } from "./threads-text.ts";
+import { narrowScopeOf, type Scope, scopeOf } from "./scope.ts";
+import type { Project } from "../tool/project.ts";
+import { messagesText } from "./message-text.ts";
+import { repositoryText, threadsText } from "./threads-text.ts";
 import { waitForThreads } from "./wait.ts";
 
 export interface ReviewSettings {
@@ -20,21 +22,19 @@ const UNRESOLVED: readonly ThreadState[] = ["open", "claimed", "answered", "prop
 export class ReviewTools implements AsyncDisposable {
   readonly #desk: ReviewDesk;
   readonly #settings: ReviewSettings;
-  readonly #scope: Scope;
   readonly #deliveries: Deliveries;
   #hasClaimed = false;
 
   constructor(desk: ReviewDesk, settings: ReviewSettings, report: (error: unknown) => void) {
     this.#desk = desk;
     this.#settings = settings;
-    this.#scope = new Scope(desk);
     this.#deliveries = new Deliveries(desk, report);
   }
 
   async call(name: string, args: Arguments, context: ToolContext): Promise<ToolResult> {
     switch (name) {
       case "check_lazygit_messages":
-        return textResult(await this.messages(context.caller.name, context));
+        return textResult(await this.messages(context.caller.name, context.project, context));
       case "review_list":
         return this.#list(args, context);
       case "review_claim":
@@ -51,10 +51,18 @@ export class ReviewTools implements AsyncDisposable {
   }
 
   /** What waits for a reader, as lazygit-mcp-bridge words it. */
-  async messages(reader: string, context: ToolContext): Promise<string> {
+  async messages(
+    reader: string,
+    project: Project | undefined,
+    context: Pick<ToolContext, "signal">,
+  ): Promise<string> {
     const { batch, first } = this.#settings;
-    const gitDir = await this.#scope.of(undefined, context);
-    return this.#deliveries.next({ reader, gitDir, batch, first }, context);
+    const { gitDirs = [undefined], here } = scopeOf(project);
+    for (const gitDir of gitDirs) {
+      const text = await this.#deliveries.next({ reader, gitDir, here, batch, first }, context);
+      if (text !== undefined) return text;
+    }
+    return messagesText([]);
   }
 
   /** Gives back what was claimed here, and closes. */
@@ -66,22 +74,29 @@ export class ReviewTools implements AsyncDisposable {
 
   async #list(args: Arguments, context: ToolContext): Promise<ToolResult> {
     if (typeof args.id === "string") return resultOf([await this.#desk.show(args.id)]);
-    const gitDir = await this.#scope.of(args.repository, context);
+    const { gitDirs = [undefined], here } = scopeOf(context.project);
     const states = (args.states as readonly ThreadState[] | undefined) ?? UNRESOLVED;
     const limit = (args.limit as number | undefined) ?? 50;
-    const all = await this.#desk.reviews.list({ gitDir, states });
-    const threads = await this.#desk.views(all.slice(0, limit));
+    const { reviews } = this.#desk;
+    const found = await Promise.all(gitDirs.map((gitDir) => reviews.list({ gitDir, states })));
+    const all = found.flat();
+    const threads = await this.#desk.views(all.slice(0, limit), here);
     return resultOf(threads, "There are no such threads.", all.length - threads.length);
   }
 
   async #claim(args: Arguments, context: ToolContext): Promise<ToolResult> {
-    const gitDir = await this.#scope.of(args.repository, context);
+    if (typeof args.id === "string") {
+      const threads = await this.#claimed(args, context, undefined, 1);
+      return resultOf(await this.#shown(threads, {}));
+    }
+    const { gitDir, ...scope } = narrowScopeOf(context.project);
     const threads = await this.#claimed(args, context, gitDir, 1);
-    return resultOf(await this.#shown(threads), "No thread is free to be claimed.");
+    const none = "No thread is free to be claimed.";
+    return resultOf(await this.#shown(threads, scope), withRepository(none, scope, gitDir));
   }
 
   async #wait(args: Arguments, context: ToolContext): Promise<ToolResult> {
-    const gitDir = await this.#scope.of(args.repository, context);
+    const { gitDir, ...scope } = narrowScopeOf(context.project);
     const agent = agentOf(args, context);
     const threads = await waitForThreads({
       data: this.#desk.data,
@@ -93,7 +108,7 @@ export class ReviewTools implements AsyncDisposable {
       keep: () => this.#desk.reviews.renew(agent, this.#settings.lease * 1000),
     });
     const none = "No new review comments. Call review_wait again to keep listening.";
-    return resultOf(await this.#shown(threads), none);
+    return resultOf(await this.#shown(threads, scope), withRepository(none, scope, gitDir));
   }
 
   async #claimed(
@@ -115,7 +130,8 @@ export class ReviewTools implements AsyncDisposable {
   async #reply(args: Arguments, context: ToolContext): Promise<ToolResult> {
     const saying = { by: agentOf(args, context), role: "agent", text: String(args.text) } as const;
     const thread = await this.#desk.reply(String(args.id), saying);
-    return textResult(`${thread.id} is ${thread.state}. The person will see it.`);
+    const said = `${thread.id} is ${thread.state}. The person will see it.`;
+    return textResult(`${said}\n${repositoryText(thread.repository)}`);
   }
 
   async #propose(args: Arguments, context: ToolContext): Promise<ToolResult> {
@@ -128,7 +144,8 @@ export class ReviewTools implements AsyncDisposable {
     };
     const by = agentOf(args, context);
     const thread = await this.#desk.propose(id, { by, role: "agent", proposal });
-    return textResult(`${thread.id} is ${thread.state}. The person will look at it.`);
+    const said = `${thread.id} is ${thread.state}. The person will look at it.`;
+    return textResult(`${said}\n${repositoryText(thread.repository)}`);
   }
 
   /** The whole id of a commit, which has to be there for the person to look at. */
@@ -138,9 +155,16 @@ export class ReviewTools implements AsyncDisposable {
     return commitId(repository.gitDir, named);
   }
 
-  async #shown(threads: readonly Thread[]): ReturnType<ReviewDesk["views"]> {
-    return Promise.all(threads.map(({ id }) => this.#desk.show(id)));
+  async #shown(
+    threads: readonly Thread[],
+    { here }: Partial<Scope>,
+  ): ReturnType<ReviewDesk["views"]> {
+    return Promise.all(threads.map(({ id }) => this.#desk.show(id, here)));
   }
+}
+
+function withRepository(text: string, { here }: Scope, gitDir: string): string {
+  return `${text}\n${repositoryText(here?.root ?? gitDir)}`;
 }
 
 function agentOf({ agent }: Arguments, { caller }: ToolContext): string {

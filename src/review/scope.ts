@@ -1,49 +1,48 @@
-import { fileURLToPath } from "node:url";
-
 import { TrunklineError } from "../base/errors.ts";
-import type { ToolContext } from "../tool/tool.ts";
-import type { ReviewDesk } from "./desk.ts";
-import { findRepository, openRepository } from "./repository.ts";
+import type { Project } from "../tool/project.ts";
+import { findRepository, type FoundRepository } from "./repository.ts";
 
-const ROOTS = { method: "roots/list" };
-
-/** Which repository a call is about. */
-export class Scope {
-  readonly #desk: ReviewDesk;
-  /** What clients said of where they are, by session. */
-  readonly #said = new Map<string, Promise<string | undefined>>();
-
-  constructor(desk: ReviewDesk) {
-    this.#desk = desk;
-  }
-
-  /**
-   * Its git folder: the one that is named, that of the folder we run in, or the one the client says
-   * it works in. Undefined, which means all, where nobody knows.
-   */
-  async of(named: unknown, context: ToolContext): Promise<string | undefined> {
-    if (typeof named === "string") return openRepository(named).gitDir;
-    const own = this.#desk.repository?.gitDir;
-    if (own !== undefined) return own;
-    if (context.folder !== undefined) return findRepository(context.folder)?.gitDir;
-    if (!context.canAsk(ROOTS)) return undefined;
-    const { session = "" } = context;
-    const known = this.#said.get(session);
-    if (known !== undefined) return known;
-    const asked = rootOf(context);
-    this.#said.set(session, asked);
-    asked.catch(() => this.#said.delete(session));
-    return asked;
-  }
+/** Whose threads a call is about. */
+export interface Scope {
+  /** Git folders of the repositories, or projects without git by their own; all when undefined. */
+  readonly gitDirs: readonly string[] | undefined;
+  /** The work tree that the caller is in, where it is in one. */
+  readonly here: FoundRepository | undefined;
 }
 
-async function rootOf(context: ToolContext): Promise<string | undefined> {
-  const { roots } = (await context.ask(ROOTS)) as { roots?: readonly { uri?: unknown }[] };
-  for (const { uri } of roots ?? []) {
-    const folder = typeof uri === "string" && uri.startsWith("file:") ? fileURLToPath(uri) : "";
-    const repository = folder === "" ? undefined : findRepository(folder);
-    if (repository !== undefined) return repository.gitDir;
+/**
+ * The threads of the folders that a project may be. A caller that was merely started in a folder
+ * without a repository means no project in particular, which is all of them; one that says it works
+ * in such a folder means that.
+ */
+export function scopeOf(project: Project | undefined): Scope {
+  const { folders = [], source } = project ?? {};
+  const gitDirs = new Set<string>();
+  const found: FoundRepository[] = [];
+  for (const folder of folders) {
+    const repository = findRepository(folder);
+    if (repository !== undefined) {
+      found.push(repository);
+      gitDirs.add(repository.gitDir);
+    } else if (source === "argument") throw notIn(folder);
+    else if (source === "roots") gitDirs.add(folder);
   }
-  const next = "Open a folder of one, or give `repository`";
-  throw new TrunklineError("not-found", `None of the client's roots is in a repository. ${next}.`);
+  return {
+    gitDirs: gitDirs.size === 0 ? undefined : [...gitDirs],
+    here: found.length === 1 ? found[0] : undefined,
+  };
+}
+
+/** The same for who takes threads to work on them: never those of all projects. */
+export function narrowScopeOf(project: Project | undefined): Scope & { readonly gitDir: string } {
+  const { folder = "" } = project ?? {};
+  const scope = scopeOf(project);
+  const [gitDir] = scope.gitDirs ?? [];
+  if (gitDir === undefined) throw notIn(folder);
+  return { ...scope, gitDir };
+}
+
+function notIn(folder: string): TrunklineError {
+  const why = "it is in no git repository. Give the folder of one as 'repository'";
+  return new TrunklineError("not-found", `Cannot review '${folder}': ${why}.`);
 }

@@ -1,8 +1,16 @@
 import type { ReplyView, ThreadView } from "./thread-view.ts";
 
-/** Threads as a model reads them: what is asked, and where that is now. */
+/** Threads as a model reads them: what is asked, in which repository, and where that is now. */
 export function threadsText(threads: readonly ThreadView[]): string {
-  return threads.map(threadText).join("\n\n");
+  const byRepository = Map.groupBy(threads, ({ repository }) => repository);
+  return Array.from(byRepository, ([repository, those]) => {
+    return [...those.map(threadText), repositoryText(repository)].join("\n\n");
+  }).join("\n\n");
+}
+
+/** What comes at the end of an answer, so that an agent knows where it works. */
+export function repositoryText(repository: string): string {
+  return `Repository: ${repository}`;
 }
 
 function threadText(thread: ThreadView): string {

@@ -1,4 +1,5 @@
 import type { ResourceDefinition } from "../tool/resource.ts";
+import type { ProjectUse } from "../tool/project.ts";
 import type { ToolDefinition } from "../tool/tool.ts";
 
 /** As lazygit-mcp-bridge has it. */
@@ -30,6 +31,19 @@ const agent = {
 };
 
 const limit = { type: "integer", minimum: 1, maximum: 200 };
+
+/**
+ * Who reads comments may read those of all repositories. Who takes threads to work on them has to
+ * say in which. A thread that is named by its id says so itself.
+ */
+export const PROJECT_USES: Readonly<Record<string, ProjectUse>> = {
+  check_lazygit_messages: { need: () => "wanted" },
+  review_list: { argument: "repository", need: () => "wanted" },
+  review_claim: { argument: "repository", instead: "give the 'id' of a thread" },
+  review_wait: { argument: "repository" },
+  review_reply: {},
+  review_propose: {},
+};
 
 /** What agents are offered. Data alone: the code comes with the first call. */
 export const REVIEW_TOOLS: readonly ToolDefinition[] = [

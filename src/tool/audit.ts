@@ -7,6 +7,7 @@ export interface AuditEntry {
   readonly principal?: string | undefined;
   /** Tells the client apart from others of that name. */
   readonly client: string;
+  /** Left out where it is the client's connection itself. */
   readonly session?: string | undefined;
   readonly project?: string | undefined;
   readonly tool: string;

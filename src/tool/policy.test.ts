@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { OWNER } from "../base/principal.ts";
+import { realPath } from "../base/real-path.ts";
 import { type Decision, Policy, type PolicyQuestion, type PolicyRule } from "./policy.ts";
 import type { Project } from "./project.ts";
 
@@ -13,7 +14,7 @@ function decide(rules: readonly PolicyRule[], question: Partial<PolicyQuestion> 
 }
 
 function inFolder(folder: string): Project {
-  return { folder, folders: [folder] };
+  return { folder: realPath(folder), folders: [realPath(folder)] };
 }
 
 describe("Policy", () => {

@@ -1,6 +1,5 @@
-import { resolve, sep } from "node:path";
-
 import { glob } from "../base/glob.ts";
+import { isInside, realPath } from "../base/real-path.ts";
 import type { Project } from "./project.ts";
 import type { Arguments, Caller } from "./tool.ts";
 
@@ -14,7 +13,10 @@ export interface PolicyRule {
   readonly server?: string;
   /** The caller's name or door; `*` stands for any text. */
   readonly caller?: string;
-  /** The folder that the call is made in, or one above it. */
+  /**
+   * The folder of the project that the call is about, or one above it. Where several may be meant,
+   * a rule that allows fits only if all are in the folder, any other if one is.
+   */
   readonly project?: string;
   /** Arguments by name and what they must look like; `*` stands for any text. */
   readonly arguments?: Readonly<Record<string, string>>;
@@ -54,12 +56,14 @@ export class Policy {
   readonly #rules: readonly CompiledRule[];
   /** Whether anything is denied to anybody. */
   readonly denies: boolean;
+  readonly #hasProjects: boolean;
 
   constructor(settings: PolicySettings = { default: "allow", rules: [] }) {
     this.#default = settings.default;
     this.#rules = settings.rules.map(compileRule);
     const decisions = [settings.default, ...settings.rules.map(({ decision }) => decision)];
     this.denies = decisions.includes("deny");
+    this.#hasProjects = settings.rules.some(({ project }) => project !== undefined);
   }
 
   decide(question: PolicyQuestion): Decision {
@@ -71,6 +75,16 @@ export class Policy {
     const { args } = question;
     return this.#rules.find((rule) => rule.fits(question) === true && rule.fitsArguments(args))
       ?.decision;
+  }
+
+  /** Whether it depends on the project, which is not known yet, what becomes of a call. */
+  needsProject(question: PolicyQuestion): boolean {
+    if (!this.#hasProjects) return false;
+    const { args } = question;
+    const rule = this.#rules.find(
+      (each) => each.fits(question) !== false && each.fitsArguments(args),
+    );
+    return rule?.fits(question) === "perhaps";
   }
 
   /** Whether each call of a tool is denied, whatever its arguments: then there is no use in listing it. */
@@ -89,7 +103,7 @@ function compileRule(rule: PolicyRule): CompiledRule {
   const fitsTool = glob(rule.tool);
   const fitsServer = rule.server === undefined ? undefined : glob(rule.server);
   const fitsCaller = rule.caller === undefined ? undefined : glob(rule.caller);
-  const folder = rule.project === undefined ? undefined : resolve(rule.project);
+  const isAbout = rule.project === undefined ? undefined : folderCheck(rule.project, rule.decision);
   const args = Object.entries(rule.arguments ?? {}).map(
     ([name, text]) => [name, glob(text)] as const,
   );
@@ -101,8 +115,8 @@ function compileRule(rule: PolicyRule): CompiledRule {
       if (fitsCaller !== undefined && !fitsCaller(caller.name) && !fitsCaller(caller.door)) {
         return false;
       }
-      if (folder === undefined) return true;
-      return project?.folder === undefined ? "perhaps" : isInside(project.folder, folder);
+      if (isAbout === undefined) return true;
+      return project === undefined ? "perhaps" : isAbout(project);
     },
     fitsArguments:
       args.length === 0
@@ -113,10 +127,15 @@ function compileRule(rule: PolicyRule): CompiledRule {
 
 const always = (): boolean => true;
 
-/** By the path's real steps: `/srv/../home` is not inside `/srv`, though it begins with it. */
-function isInside(path: string, folder: string): boolean {
-  const real = resolve(path);
-  return real === folder || real.startsWith(folder.endsWith(sep) ? folder : folder + sep);
+/** The folder is looked at with each call: what it leads to may change, or come later. */
+function folderCheck(folder: string, decision: Decision): (project: Project) => boolean {
+  return ({ folders }) => {
+    const real = realPath(folder);
+    const isIn = (path: string): boolean => isInside(path, real);
+    return decision === "allow"
+      ? folders.length > 0 && folders.every((path) => isIn(path))
+      : folders.some((path) => isIn(path));
+  };
 }
 
 /** An argument as a rule sees it: a text as it is, anything else as JSON, a missing one as none. */

@@ -1,7 +1,26 @@
+import { isAbsolute, resolve } from "node:path";
+
+import { limitRefusal, type Principal } from "../base/principal.ts";
+import { mayUseFolder, mayUseRepository } from "../base/principal-limits.ts";
+import { realPath } from "../base/real-path.ts";
+import type { Arguments, ToolContext } from "./tool.ts";
+
+/**
+ * Whether a call of a tool cannot do without a project, takes one into account where it is known, or
+ * has no use for one.
+ */
+export type ProjectNeed = "needed" | "wanted" | "unused";
+
 /** How the calls of a tool say which project they are about. */
 export interface ProjectUse {
   /** The argument that names its folder. */
   readonly argument?: string;
+  /** Finds the folder where arguments name it in another way, such as by an id of something in it. */
+  readonly find?: (args: Arguments) => Promise<string | undefined>;
+  /** "needed" when left out. */
+  readonly need?: (args: Arguments) => ProjectNeed;
+  /** What a caller can do instead of naming a project. */
+  readonly instead?: string;
 }
 
 /** What a call is about. */
@@ -10,4 +29,138 @@ export interface Project {
   readonly folder?: string | undefined;
   /** Every folder that may be meant, by their real paths. */
   readonly folders: readonly string[];
+  /** Who says so: the call itself, its client, or the door. Undefined where nobody does. */
+  readonly source?: "argument" | "roots" | "folder";
+  /** Why it is not one folder. */
+  readonly problem?: string;
+  /** Why the caller's principal may not have anything done there. */
+  readonly refusal?: string;
+}
+
+/** Finds the repository that a folder is in, by its top folder. */
+export type RepositoryOf = (folder: string) => string | undefined | Promise<string | undefined>;
+
+export function needOf(use: ProjectUse, args: Arguments): ProjectNeed {
+  if (namedBy(use, args) !== undefined) return "needed";
+  return use.need?.(args) ?? "needed";
+}
+
+/**
+ * Which project a call is about: the one that its arguments name, else the client's roots, else the
+ * folder that the door knows the caller to be in, else none. `use` is left out for a tool that works
+ * on no project, whose caller is in one all the same.
+ */
+export async function resolveProject(
+  use: ProjectUse | undefined,
+  args: Arguments,
+  context: Pick<ToolContext, "folder" | "roots">,
+  repositoryOf: RepositoryOf,
+): Promise<Project> {
+  const found = await use?.find?.(args);
+  const named = found ?? (use === undefined ? undefined : namedBy(use, args));
+  if (named !== undefined && isAbsolute(named)) return only(named, "argument");
+  const place = await placeOf(context, repositoryOf);
+  if (named !== undefined) {
+    if (place.folder !== undefined) return only(resolve(place.folder, named), "argument");
+    const problem = `'${named}' is not an absolute path, and ${place.problem}`;
+    return { folders: [], problem };
+  }
+  if (use === undefined || place.folder === undefined) return place;
+  return { ...place, folders: [place.folder] };
+}
+
+/** The folder of the project that a call is about, or that it was made in, as far as that is known. */
+export function projectFolder({
+  folder,
+  project,
+}: Pick<ToolContext, "folder" | "project">): string | undefined {
+  return project === undefined ? folder : project.folder;
+}
+
+/** What to answer a call that needs a project and does not say which. */
+export function projectMissing(tool: string, use: ProjectUse, project: Project): string {
+  const { argument, instead } = use;
+  const { problem = "nobody says which one is meant" } = project;
+  const ways = [
+    ...(argument === undefined ? [] : [`give its absolute path as '${argument}'`]),
+    ...(instead === undefined ? [] : [instead]),
+    "configure one folder as the client's root",
+  ];
+  const next = ways.join(", or ");
+  const what = `Cannot tell which repository '${tool}' is to work on: ${problem}`;
+  return `${what}. ${next.charAt(0).toUpperCase()}${next.slice(1)}.`;
+}
+
+/** Tells the addresses that a folder's repository has. */
+export type AddressesOf = (folder: string) => Promise<readonly string[]>;
+
+/** Why a principal that is limited to folders or repositories may not have a tool work there. */
+export async function projectRefusal(
+  principal: Principal,
+  { folders }: Project,
+  addressesOf: AddressesOf,
+): Promise<string | undefined> {
+  const { limits } = principal;
+  if (limits?.folders === undefined && limits?.repositories === undefined) return undefined;
+  if (folders.length === 0) {
+    const only = [...(limits.folders ?? []), ...(limits.repositories ?? [])].join(", ");
+    return `The call does not say which folder it is about, and its token is good only for ${only}`;
+  }
+  for (const folder of folders) {
+    if (!mayUseFolder(principal, folder)) {
+      return limitRefusal(principal, `the folder '${folder}'`, `--folder ${folder}`);
+    }
+    if (limits.repositories === undefined) continue;
+    const addresses = await addressesOf(folder);
+    if (mayUseRepository(principal, addresses)) continue;
+    const [address = "ADDRESS"] = addresses;
+    return limitRefusal(principal, `the repository in '${folder}'`, `--repo ${address}`);
+  }
+  return undefined;
+}
+
+function namedBy({ argument }: ProjectUse, args: Arguments): string | undefined {
+  if (argument === undefined || !Object.hasOwn(args, argument)) return undefined;
+  const named = args[argument];
+  return typeof named === "string" && named !== "" ? named : undefined;
+}
+
+async function placeOf(
+  context: Pick<ToolContext, "folder" | "roots">,
+  repositoryOf: RepositoryOf,
+): Promise<Project> {
+  const roots = (await context.roots?.()) ?? [];
+  const [folder, ...more] = [...new Set(roots.map((root) => realPath(root)))];
+  if (folder !== undefined) return among([folder, ...more], repositoryOf);
+  if (context.folder !== undefined) return only(context.folder, "folder");
+  return { folders: [], problem: "the client does not say which folder it works in" };
+}
+
+/** Of several folders, the one that is a repository. Two folders of one repository mean that one. */
+async function among(folders: readonly string[], repositoryOf: RepositoryOf): Promise<Project> {
+  const [first] = folders;
+  const source = "roots";
+  if (folders.length === 1) return { folder: first, folders, source };
+  const found = new Map<string, string[]>();
+  for (const folder of folders) {
+    const repository = await repositoryOf(folder);
+    if (repository === undefined) continue;
+    found.set(repository, [...(found.get(repository) ?? []), folder]);
+  }
+  const [only, ...others] = found;
+  if (only === undefined) {
+    const problem = `none of the client's roots is in a git repository: ${folders.join(", ")}`;
+    return { folders, source, problem };
+  }
+  if (others.length > 0) {
+    const problem = `the client has several roots: ${[...found.values()].flat().join(", ")}`;
+    return { folders, source, problem };
+  }
+  const [repository, [one = repository, ...rest]] = only;
+  return { folder: rest.length === 0 ? one : repository, folders, source };
+}
+
+function only(folder: string, source: "argument" | "folder"): Project {
+  const real = realPath(folder);
+  return { folder: real, folders: [real], source };
 }

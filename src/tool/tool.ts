@@ -87,10 +87,7 @@ export interface ToolContext {
   readonly session?: string;
   /** The folder that the caller works in, where its door knows it without asking. */
   readonly folder?: string | undefined;
-  /**
-   * The folders that the client says it works in, absolute. Undefined where it does not say. It is
-   * there only where the client can be asked.
-   */
+  /** The folders that the client says it works in, absolute. Undefined where it does not say. */
   roots?(): Promise<readonly string[] | undefined>;
   /** What the call is about. The toolbox sets it, once, before the policy decides. */
   project?: Project | undefined;

@@ -11,6 +11,17 @@ import type { Audit, AuditEntry } from "./audit.ts";
 import { FAULT_META, INVALID_ARGUMENTS } from "./fault-meta.ts";
 import { LimitedContext } from "./limited-context.ts";
 import { Policy } from "./policy.ts";
+import {
+  type AddressesOf,
+  needOf,
+  type Project,
+  projectFolder,
+  projectMissing,
+  projectRefusal,
+  type ProjectUse,
+  type RepositoryOf,
+  resolveProject,
+} from "./project.ts";
 import { heldBecause, type HeldTool, Shelves } from "./shelves.ts";
 import { timestamp } from "./timestamp.ts";
 import { toolRefusal } from "./tool-access.ts";
@@ -36,6 +47,10 @@ export interface ToolboxOptions {
   readonly isPrivate?: boolean;
   /** Who may yet bring a tool: a call of one that is not there waits for them. */
   readonly sources?: Required<Pick<ToolSources, "arrival" | "missing">>;
+  /** Tells repositories among the roots of a client; without it, none is one. */
+  readonly repositoryOf?: RepositoryOf | undefined;
+  /** Tells whether a principal may use a repository that is limited to some; without it, none has one. */
+  readonly addressesOf?: AddressesOf | undefined;
   /** Where a fault in a tool goes: its caller learns only that there was one. */
   readonly report?: (event: string, fields: Record<string, unknown>) => void;
 }
@@ -64,6 +79,8 @@ export class Toolbox {
   readonly #isPrivate: boolean;
   readonly #fallback: ((name: string) => Tool | undefined) | undefined;
   readonly #sources: ToolboxOptions["sources"];
+  readonly #repositoryOf: RepositoryOf;
+  readonly #addressesOf: AddressesOf;
   readonly #report: (event: string, fields: Record<string, unknown>) => void;
   policy: Policy;
 
@@ -74,6 +91,8 @@ export class Toolbox {
     this.#isPrivate = options.isPrivate === true;
     this.#fallback = options.fallback;
     this.#sources = options.sources;
+    this.#repositoryOf = options.repositoryOf ?? (() => undefined);
+    this.#addressesOf = options.addressesOf ?? (async () => []);
     this.#report = options.report ?? (() => {});
   }
 
@@ -108,7 +127,9 @@ export class Toolbox {
   }
 
   /** Whether the policy has a person asked before this call. */
-  asks({ definition, source }: Tool, args: Arguments, context: ToolContext): boolean {
+  async asks(tool: Tool, args: Arguments, context: ToolContext): Promise<boolean> {
+    await this.#settleProject(tool, args, context);
+    const { definition, source } = tool;
     const { caller, project } = context;
     const subject = { tool: definition.name, server: source?.server, caller, project };
     return this.policy.decide({ ...subject, args }) === "ask";
@@ -122,6 +143,7 @@ export class Toolbox {
   async isTrusted(tool: Tool, args: Arguments, context: ToolContext): Promise<boolean> {
     const { definition, source, bringer } = tool;
     if (source === undefined && bringer === undefined) return true;
+    await this.#settleProject(tool, args, context);
     const { caller, project } = context;
     const question = { tool: definition.name, server: source?.server, args, caller, project };
     if (this.policy.says(question) === "allow") return true;
@@ -149,7 +171,44 @@ export class Toolbox {
     if (tool === undefined) return this.#missing(passage);
     const refusal = this.#isPrivate ? undefined : toolRefusal(context.caller.principal, tool);
     if (refusal !== undefined) return this.#refuse(passage, refusal);
+    const settling = this.#settleProject(tool, args, context);
+    if (settling === undefined) return this.#decide(tool, passage);
+    return settling.then(
+      () => {
+        if (context.signal.aborted) return this.#failed(passage, context.signal.reason);
+        return this.#decide(tool, passage);
+      },
+      (error: unknown) => this.#failed(passage, error),
+    );
+  }
+
+  /** Which project a call is about, and whether it may be. The client may have to be asked. */
+  async projectOf(context: ToolContext, args: Arguments = {}, use?: ProjectUse): Promise<Project> {
+    const project = await resolveProject(use, args, context, this.#repositoryOf);
+    const { principal } = context.caller;
+    const refusal = await projectRefusal(principal, project, this.#addressesOf);
+    return refusal === undefined ? project : { ...project, refusal };
+  }
+
+  /** Settles, once, which project a call is about, where the tool or the policy goes by it. */
+  #settleProject(tool: Tool, args: Arguments, context: ToolContext): Promise<void> | undefined {
     const { caller, project } = context;
+    if (project !== undefined) return undefined;
+    if (!isAbout(tool, args)) {
+      const subject = { tool: tool.definition.name, server: tool.source?.server, caller };
+      if (!this.policy.needsProject({ ...subject, args })) return undefined;
+    }
+    return this.projectOf(context, args, tool.project).then((found) => {
+      context.project = found;
+    });
+  }
+
+  #decide(tool: Tool, passage: Passage): ToolResult | Promise<ToolResult> {
+    const { name, args, context } = passage;
+    const { caller, project } = context;
+    if (project?.refusal !== undefined && isAbout(tool, args)) {
+      return this.#refuse(passage, project.refusal);
+    }
     const server = tool.source?.server;
     switch (this.policy.decide({ tool: name, server, args, caller, project })) {
       case "allow":
@@ -210,9 +269,20 @@ export class Toolbox {
     passage: Passage,
     problem: string | undefined,
   ): ToolResult | Promise<ToolResult> {
-    if (problem === undefined) return this.#run(tool, passage);
+    if (problem === undefined) return this.#placed(tool, passage);
     const refusal = this.#refuse(passage, `Invalid arguments for '${passage.name}': ${problem}`);
     return { ...refusal, _meta: { [FAULT_META]: INVALID_ARGUMENTS } };
+  }
+
+  /** What works on a project does nothing where nobody says on which. */
+  #placed(tool: Tool, passage: Passage): ToolResult | Promise<ToolResult> {
+    const { name, args, context } = passage;
+    const { project } = context;
+    const isMissing = project !== undefined && project.folder === undefined;
+    if (tool.project === undefined || !isMissing || needOf(tool.project, args) !== "needed") {
+      return this.#run(tool, passage);
+    }
+    return this.#refuse(passage, projectMissing(name, tool.project, project));
   }
 
   #run(tool: Tool, passage: Passage): ToolResult | Promise<ToolResult> {
@@ -293,8 +363,9 @@ export class Toolbox {
         caller: short(caller),
         principal: principal.id === "" ? undefined : principal.id,
         client: short(client),
-        session: context.session,
-        project: context.project?.folder ?? context.folder,
+        // A connection that is a session of its own is not written down twice.
+        session: context.session === client ? undefined : context.session,
+        project: projectFolder(context),
         tool: short(name),
         arguments: mask(args),
         outcome,
@@ -306,6 +377,10 @@ export class Toolbox {
       this.#report("audit.failed", { tool: name, error });
     }
   }
+}
+
+function isAbout({ project }: Tool, args: Arguments): boolean {
+  return project !== undefined && needOf(project, args) !== "unused";
 }
 
 function short(name: string): string {

@@ -202,4 +202,15 @@ describe("trunkline acp with a model", { timeout: 60_000 }, () => {
     const audit = readFileSync(join(editor.data, "audit.ndjson"), "utf8");
     assert.match(audit, /"juggler_list_identities"/);
   });
+
+  it("has the toolbox work in the session's folder, and not in its own", async () => {
+    const switching = call("juggler_switch", { identity: "work" });
+    await using llm = await FakeLlm.start([switching, DONE]);
+    const work = { provider: "github", user: "ada", email: "ada@acme.test" };
+    await using editor = await AgentEditor.open({ llm, config: { identities: { work } } });
+    editor.git("init", "-q");
+    await editor.say(editor.id, "Be the one who works");
+    assert.match(llm.seen(1), new RegExp(`Repository: ${editor.cwd}`));
+    assert.match(editor.git("config", "--local", "user.email"), /^ada@acme\.test$/m);
+  });
 });

@@ -5,6 +5,8 @@ import { CannotAsk, type Question, type ToolContext } from "../../src/tool/tool.
 
 export interface SampleContextOptions {
   readonly name?: string;
+  /** It belongs to no session: each of its calls speaks for itself. */
+  readonly isStateless?: boolean;
   readonly meta?: Record<string, unknown>;
   /** Methods that it can be asked, and its answers. */
   readonly answers?: Readonly<Record<string, (question: Question) => unknown>>;
@@ -13,7 +15,7 @@ export interface SampleContextOptions {
 /** A caller that keeps what it is told and asked. */
 export class SampleContext implements ToolContext {
   readonly caller: ToolContext["caller"];
-  readonly session: string;
+  readonly session?: string;
   readonly meta: Record<string, unknown>;
   readonly abort = new AbortController();
   readonly stop = new SignalStop(this.abort.signal);
@@ -27,7 +29,7 @@ export class SampleContext implements ToolContext {
   constructor(options: SampleContextOptions = {}) {
     const { name = "caller" } = options;
     this.caller = { door: "test", name, principal: OWNER, client: name };
-    this.session = name;
+    if (options.isStateless !== true) this.session = name;
     this.meta = options.meta ?? {};
     this.#answers = options.answers ?? {};
   }

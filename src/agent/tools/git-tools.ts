@@ -83,7 +83,9 @@ export const gitCommit: AgentTool = {
     const names = await namesOf(work, paths);
     await work.allow({ subject: "git commit", covers: EVERY_COMMIT });
     if (names.length > 0) await git(work, ["add", "--", ...names], true);
-    return { text: await commit(work, message, names) };
+    const said = await commit(work, message, names);
+    const top = await git(work, ["rev-parse", "--show-toplevel"]);
+    return { text: `Repository: ${top}\n${said}` };
   },
 };
 

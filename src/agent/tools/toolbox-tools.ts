@@ -82,7 +82,7 @@ function adapt(tool: Tool, name: string, toolbox: Toolbox, isBrought: boolean): 
       const context = contextOf(work);
       // That it only reads is its own word; a policy that asks shows it to the person itself.
       const isFree =
-        toolbox.asks(tool, args, context) ||
+        (await toolbox.asks(tool, args, context)) ||
         (isHarmless && (await toolbox.isTrusted(tool, args, context)));
       if (!isFree) {
         await work.allow({

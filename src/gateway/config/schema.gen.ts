@@ -385,8 +385,8 @@ export interface ToolRule {
   /** Who calls: the name that a program gives itself, or its door; `*` stands for any text. */
   readonly caller?: string;
   /**
-   * Folder of the project it is called in, or one above it; not absolute, it counts from this
-   * file's folder.
+   * Folder of the project that the call is about, or one above it; links are followed. Not
+   * absolute, it counts from this file's folder.
    */
   readonly project?: string;
   /**

@@ -381,8 +381,8 @@ export const schemas = {
         type: "string",
         minLength: 1,
         description:
-          "Folder of the project it is called in, or one above it; not absolute, it counts from " +
-          "this file's folder.",
+          "Folder of the project that the call is about, or one above it; links are followed. Not " +
+          "absolute, it counts from this file's folder.",
       },
       arguments: {
         type: "object",

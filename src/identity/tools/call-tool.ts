@@ -1,7 +1,5 @@
-import { resolve } from "node:path";
-
 import { TrunklineError } from "../../base/errors.ts";
-import { type Arguments, errorResult, type ToolContext, type ToolResult } from "../../tool/tool.ts";
+import { type Arguments, errorResult, type ToolResult } from "../../tool/tool.ts";
 import { securityMode, showConfig, syncConfig } from "./config-tools.ts";
 import type { JugglerToolName } from "./definitions.ts";
 import { faultResult, JugglerFault } from "./fault.ts";
@@ -17,13 +15,14 @@ import {
 } from "./token-tools.ts";
 import type { ToolDesk } from "./tool-desk.ts";
 
-type Handler = (args: Arguments, desk: ToolDesk, folder: string) => Promise<ToolResult>;
+/** `folder` is that of the project that the call is about. */
+type Handler = (args: Arguments, desk: ToolDesk, folder: string | undefined) => Promise<ToolResult>;
 
 const HANDLERS: Readonly<Record<JugglerToolName, Handler>> = {
   juggler_list_identities: listIdentities,
-  juggler_detect_identity: detectIdentityTool,
-  juggler_switch: switchIdentity,
-  juggler_status: statusTool,
+  juggler_detect_identity: inProject(detectIdentityTool),
+  juggler_switch: inProject(switchIdentity),
+  juggler_status: inProject(statusTool),
   juggler_validate: validateTool,
   juggler_store_token: storeToken,
   juggler_sync_config: syncConfig,
@@ -41,13 +40,11 @@ const HANDLERS: Readonly<Record<JugglerToolName, Handler>> = {
 export async function callJugglerTool(
   name: JugglerToolName,
   args: Arguments,
-  context: Pick<ToolContext, "folder">,
+  folder: string | undefined,
   open: () => Promise<ToolDesk>,
 ): Promise<ToolResult> {
   try {
     const desk = await open();
-    const base = context.folder ?? desk.folder;
-    const folder = typeof args.repoPath === "string" ? resolve(base, args.repoPath) : base;
     if (typeof args.identity === "string") checkKnown(args.identity, desk);
     return await HANDLERS[name](args, desk, folder);
   } catch (error) {
@@ -56,6 +53,16 @@ export async function callJugglerTool(
     if (error.code === "config") return faultResult(new JugglerFault("config", error.message));
     return errorResult(`Error: ${error.message}`);
   }
+}
+
+/** The toolbox lets no call through that needs a project and has none. */
+function inProject(
+  handle: (args: Arguments, desk: ToolDesk, folder: string) => Promise<ToolResult>,
+): Handler {
+  return async (args, desk, folder) => {
+    if (folder === undefined) throw new Error("A tool that works on a project was given none");
+    return handle(args, desk, folder);
+  };
 }
 
 function checkKnown(name: string, { identities }: ToolDesk): void {

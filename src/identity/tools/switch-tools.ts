@@ -88,7 +88,12 @@ export async function switchIdentity(
   const rewriteRemotes = isAsked && sshHost !== undefined;
   const keepSigning = configureGPG === false;
   const applied = await desk.switch(identity.name, folder, { rewriteRemotes, keepSigning });
-  const lines = [`Switched to identity: ${identity.name}`, ...changeLines(applied)];
+  const { worktree, repository = folder } = applied.plan.subject;
+  const lines = [
+    `Switched to identity: ${identity.name}`,
+    `Repository: ${worktree ?? repository}`,
+    ...changeLines(applied),
+  ];
   if (!keepSigning) lines.push(...(await signingLines(identity, desk, folder)));
   if (applied.id !== undefined) {
     lines.push(`[INFO] Undo it with: trunkline identity undo --id ${applied.id}`);

@@ -42,9 +42,10 @@ export async function clearToken(args: Arguments, desk: ToolDesk): Promise<ToolR
 export async function verifyToken(
   args: Arguments,
   desk: ToolDesk,
-  folder: string,
+  folder: string | undefined,
 ): Promise<ToolResult> {
-  const name = typeof args.identity === "string" ? args.identity : await desk.nameHere(folder);
+  const isNamed = typeof args.identity === "string";
+  const name = isNamed ? String(args.identity) : await desk.nameHere(folder ?? "");
   const verdict = await desk.tokenDesk.verify(desk.identities.find(name));
   const { isOk, says, user, scopes = [], expires } = verdict;
   const text = [
@@ -83,13 +84,14 @@ function failing(isOk: boolean, text: string, details: object): ToolResult {
 export async function gpgStatus(
   args: Arguments,
   desk: ToolDesk,
-  folder: string,
+  folder: string | undefined,
 ): Promise<ToolResult> {
   const name = typeof args.identity === "string" ? args.identity : undefined;
   const ready = await desk.signing(name, folder);
   return textResult(
     [
       `GPG/SSH Signing Status: ${ready.identity}`,
+      ...(name === undefined ? [`Repository: ${folder}`] : []),
       `Format: ${ready.format ?? "none"}`,
       `Key: ${ready.key ?? "none"}`,
       `Key Found: ${yesNo(ready.isFound)}`,

@@ -16,8 +16,6 @@ import type { SecurityModes } from "./security-mode.ts";
 /** What the tools work on: identities as a configuration has them, and all that is done with them. */
 export interface ToolDesk {
   readonly env: NodeJS.ProcessEnv;
-  /** The folder that counts where a caller names none. */
-  readonly folder: string;
   readonly tokens: Tokens;
   readonly tokenDesk: TokenDesk;
   readonly modes: SecurityModes;
@@ -44,7 +42,8 @@ export interface ToolDesk {
     names: readonly string[],
     options: Omit<ValidateOptions, "tokens" | "env">,
   ): Promise<Validation[]>;
-  signing(name: string | undefined, folder?: string): Promise<SigningReadiness>;
+  /** Whether an identity can sign; without a name, the one in force in the folder. */
+  signing(name: string | undefined, folder: string | undefined): Promise<SigningReadiness>;
   /** The same, with what has been written to the configuration meanwhile. */
   reload(): Promise<ToolDesk>;
   /** Throws "not-found" where no identity is in force and none fits. */

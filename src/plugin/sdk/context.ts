@@ -76,6 +76,8 @@ export interface CallContext extends PluginContext {
   /** Who calls, as far as is known. */
   readonly caller: string;
   readonly sessionId?: string;
+  /** The folder of the project that it is about, where known. Tools that it calls are told it too. */
+  readonly project?: string;
   /** Which provider of AI is meant, where several offer the tool. */
   readonly provider?: string;
 }

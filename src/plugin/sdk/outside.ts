@@ -61,6 +61,7 @@ export class Outside {
     return Object.assign(this.context(stop, call), {
       caller: call.caller ?? "",
       ...(call.session === undefined ? {} : { sessionId: call.session }),
+      ...(call.project === undefined ? {} : { project: call.project }),
       ...(call.provider === undefined ? {} : { provider: call.provider }),
     });
   }
@@ -91,9 +92,10 @@ export function callResult(response: ToolResponse): CallResult {
 }
 
 /** What a call says about itself belongs to those that it leads to. */
-function about(call: ToolCall | undefined): Pick<ToolCall, "session" | "traceParent"> {
-  const { session, traceParent } = call ?? {};
+function about(call: ToolCall | undefined): Pick<ToolCall, "session" | "project" | "traceParent"> {
+  const { session, project, traceParent } = call ?? {};
   return {
+    ...(project === undefined ? {} : { project }),
     ...(session === undefined ? {} : { session }),
     ...(traceParent === undefined ? {} : { traceParent }),
   };

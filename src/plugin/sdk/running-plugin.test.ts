@@ -297,25 +297,27 @@ describe("RunningPlugin", limit, () => {
     assert.deepEqual(answerOf("It", answer, "toolCall").result, { text: "Hello, Ada" });
   });
 
-  it("passes calls on to its orchestrator, in its own name and in the caller's session", async () => {
+  it("passes calls on to its orchestrator, in its own name, for the caller's session and project", async () => {
     const plugin = definePlugin({
       ...about,
       tools: {
         outer: {
           description: "",
-          call: async (_, { callTool, caller, sessionId }) => {
+          call: async (_, { callTool, caller, sessionId, project }) => {
             const { text } = await callTool("inner", { deep: true });
-            return `${caller} ${sessionId ?? ""} ${text}`;
+            return `${caller} ${sessionId} ${project} ${text}`;
           },
         },
       },
     });
     await using orchestrator = await first.beside({
-      toolCall: ({ toolName, callerPlugin, sessionId, traceParent, arguments: args }) => {
+      toolCall: ({ toolName, callerPlugin, sessionId, project, traceParent, arguments: args }) => {
         if (toolName !== "inner") {
           return { case: "toolCall", value: failure(FAILURE.toolNotFound, toolName) };
         }
-        const text = [callerPlugin, sessionId, traceParent, JSON.stringify(args)].join(" ");
+        const text = [callerPlugin, sessionId, project, traceParent, JSON.stringify(args)].join(
+          " ",
+        );
         return { case: "toolCall", value: { success: true, result: { text } } };
       },
     });
@@ -324,11 +326,12 @@ describe("RunningPlugin", limit, () => {
     const caller = {
       callerPlugin: "transport.stdio",
       sessionId: "s-1",
+      project: "/srv/app",
       traceParent: "00-ab-cd-01",
     };
     const answer = await client.ask({ case: "toolCall", value: { toolName: "outer", ...caller } });
     assert.deepEqual(answerOf("It", answer, "toolCall").result, {
-      text: 'transport.stdio s-1 tools.sample s-1 00-ab-cd-01 {"deep":true}',
+      text: 'transport.stdio s-1 /srv/app tools.sample s-1 /srv/app 00-ab-cd-01 {"deep":true}',
     });
   });
 

@@ -30,7 +30,7 @@ export function serveStreams(service: ToolService): BusHandlers {
 
 async function send(
   { tools, outside }: ToolService,
-  { toolName, arguments: args = {}, callerPlugin }: StreamStart,
+  { toolName, arguments: args = {}, callerPlugin, project }: StreamStart,
   stop: Stop,
   piece: SendPiece,
 ): Promise<void> {
@@ -40,7 +40,11 @@ async function send(
   }
   const problem = await problemOf(tool, args);
   if (problem !== undefined) throw new ToolError(FAILURE.validation, problem);
-  const context = outside.callContext(stop, { name: toolName, caller: callerPlugin });
+  const context = outside.callContext(stop, {
+    name: toolName,
+    caller: callerPlugin,
+    ...(project === "" ? {} : { project }),
+  });
   for await (const chunk of untilStopped(tool.stream(args, context), stop)) {
     const { data, contentType } = chunkBytes(chunk);
     if (data.length > 0) await piece(data, contentType);

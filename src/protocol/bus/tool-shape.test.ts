@@ -67,6 +67,7 @@ describe("toToolRequest()", () => {
       args: { q: "?" },
       caller: "tools.a",
       session: "s1",
+      project: "/srv/app",
       provider: "claude",
       traceParent: "00-1-2-01",
     };

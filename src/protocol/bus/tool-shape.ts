@@ -18,6 +18,8 @@ export interface ToolCall {
   readonly args?: Arguments;
   readonly caller?: string;
   readonly session?: string;
+  /** The folder of the project that it is about. */
+  readonly project?: string | undefined;
   /** Which of several plugins that offer AI is meant. */
   readonly provider?: string;
   readonly traceParent?: string;
@@ -44,24 +46,26 @@ export function toBusTool(tool: ToolDefinition): MessageInitShape<typeof ToolDef
 }
 
 export function toToolRequest(call: ToolCall): MessageInitShape<typeof ToolRequestSchema> {
-  const { name, args, caller, session, provider, traceParent } = call;
+  const { name, args, caller, session, project, provider, traceParent } = call;
   return {
     toolName: name,
     callerPlugin: caller ?? STDIO_CALLER,
     ...(args === undefined ? {} : { arguments: toStruct(args, "arguments") }),
     ...(session === undefined ? {} : { sessionId: session }),
+    ...(project === undefined ? {} : { project }),
     ...(provider === undefined ? {} : { provider }),
     ...(traceParent === undefined ? {} : { traceParent }),
   };
 }
 
 export function fromToolRequest(request: ToolRequest): ToolCall {
-  const { toolName, callerPlugin, sessionId, provider, traceParent } = request;
+  const { toolName, callerPlugin, sessionId, project, provider, traceParent } = request;
   return {
     name: toolName,
     args: request.arguments ?? {},
     caller: callerPlugin,
     ...(sessionId === "" ? {} : { session: sessionId }),
+    ...(project === "" ? {} : { project }),
     ...(provider === "" ? {} : { provider }),
     ...(traceParent === "" ? {} : { traceParent }),
   };

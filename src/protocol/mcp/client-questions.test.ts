@@ -34,21 +34,29 @@ describe("McpClient questions of a server of 2025-11-25", () => {
     assert.match(error.message, /does not support sampling\/createMessage/);
   });
 
-  it("are refused when two clients call and either may be meant", async () => {
-    await using pair = await ClientPair.connect(asking("elicitation/create"));
-    const answers = { "elicitation/create": accept };
-    const contexts = ["a", "b"].map((name) => new SampleContext({ name, answers }));
-    const results = await Promise.all(
-      contexts.map((each) => pair.client.callTool("echo", {}, each)),
-    );
-    for (const { heard } of results) {
-      assert.match((heard as { error: { message: string } }).error.message, /2 clients have calls/);
-    }
-    assert.deepEqual(
-      contexts.flatMap(({ asked }) => asked),
-      [],
-    );
-  });
+  for (const [who, names, isStateless] of [
+    ["two clients", ["a", "b"], false],
+    ["two requests that speak for themselves, under one name,", ["a", "a"], true],
+  ] as const) {
+    it(`are refused when ${who} call and either may be meant`, async () => {
+      await using pair = await ClientPair.connect(asking("elicitation/create"));
+      const answers = { "elicitation/create": accept };
+      const contexts = names.map((name) => new SampleContext({ name, answers, isStateless }));
+      const results = await Promise.all(
+        contexts.map((each) => pair.client.callTool("echo", {}, each)),
+      );
+      for (const { heard } of results) {
+        assert.match(
+          (heard as { error: { message: string } }).error.message,
+          /2 clients have calls/,
+        );
+      }
+      assert.deepEqual(
+        contexts.flatMap(({ asked }) => asked),
+        [],
+      );
+    });
+  }
 
   it("go to the caller whose stream they came on, where the transport knows", async () => {
     const options = { originOf: (idText: string) => (idText === '"server-1"' ? 2 : 1) };

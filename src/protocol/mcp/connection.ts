@@ -1,10 +1,11 @@
 import { type Client, type JsonObject, nameOf } from "./client.ts";
 import type { McpLogLevel } from "./names.ts";
 import { OWNER, type Principal } from "../../base/principal.ts";
+import { SessionRoots } from "./roots.ts";
 import { agreeOn, type Revision } from "./revision.ts";
 
-/** Connections of other processes are in the same records. */
-const RUN = crypto.randomUUID().slice(0, 8);
+/** Connections of other processes are in the same records. Every start waits for this: no crypto. */
+const RUN = process.pid.toString(36) + Math.trunc(Date.now() / 1000).toString(36);
 let opened = 0;
 
 /** What one connection remembers. Before 2026-07-28 that is what `initialize` agreed on. */
@@ -21,9 +22,13 @@ export class Connection implements Disposable {
   readonly id = `mcp-${RUN}-${++opened}`;
   /** Who is behind the connection. */
   readonly principal: Principal;
+  /** The folder that we were started in by the client, where it started us. */
+  readonly folder: string | undefined;
+  readonly roots = new SessionRoots();
 
-  constructor(principal: Principal = OWNER) {
+  constructor(principal: Principal = OWNER, folder?: string) {
     this.principal = principal;
+    this.folder = folder;
   }
 
   get revision(): Revision | undefined {

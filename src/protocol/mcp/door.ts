@@ -10,7 +10,7 @@ import { mcpDialect } from "./dialect.ts";
 import { InputRequired } from "./input-required.ts";
 import { EVENTS } from "./methods.ts";
 import { relayNotices } from "./relay-notices.ts";
-import { McpRoutes } from "./request.ts";
+import { type McpRequest, McpRoutes } from "./request.ts";
 import type { ServerInfo } from "./result.ts";
 import type { Revision } from "./revision.ts";
 import { serveLists } from "./serve-lists.ts";
@@ -19,6 +19,7 @@ import { serveTasks, tellOfTasks } from "./serve-tasks.ts";
 import { serveTools } from "./serve-tools.ts";
 import { serveWatching } from "./serve-watching.ts";
 import { Tasks } from "./tasks.ts";
+import { McpToolContext } from "./tool-context.ts";
 
 export interface McpDoorOptions {
   readonly offer: Offer;
@@ -30,7 +31,11 @@ export interface McpDoorOptions {
   readonly methodNotFound?: (method: string) => string;
   /** False where what is offered only changes with the client's own asking for it. */
   readonly announcesChanges?: boolean;
+  /** Milliseconds that a client has to say which roots it has; then a call goes on without. */
+  readonly rootsTimeout?: number | undefined;
 }
+
+const ROOTS_TIMEOUT = 10_000;
 
 /** The server's side of MCP, for all connections and all revisions. */
 export class McpDoor {
@@ -42,6 +47,7 @@ export class McpDoor {
   readonly inputRequired: InputRequired;
   readonly tasks = new Tasks();
   readonly #announcesChanges: boolean;
+  readonly #rootsTimeout: number;
   readonly #methodNotFound: ((method: string) => string) | undefined;
   readonly #table;
   /** How to end the requests that last. */
@@ -53,6 +59,7 @@ export class McpDoor {
     this.instructions = options.instructions;
     this.capabilities = options.capabilities;
     this.#announcesChanges = options.announcesChanges ?? true;
+    this.#rootsTimeout = options.rootsTimeout ?? ROOTS_TIMEOUT;
     this.#methodNotFound = options.methodNotFound;
     this.routes = new McpRoutes(this.info);
     this.inputRequired = new InputRequired(this.info);
@@ -63,6 +70,11 @@ export class McpDoor {
       ...serveWatching(this),
       ...serveTasks(this),
     );
+  }
+
+  /** What a tool, a resource or a prompt may do while it works for a request. */
+  contextOf({ client, call, params }: McpRequest<unknown>): McpToolContext {
+    return new McpToolContext(client, call, params, this.#rootsTimeout);
   }
 
   /** What a peer needs to speak for this door on one connection. */

@@ -13,7 +13,7 @@ import { pageOf } from "./page.ts";
 import type { McpRequest } from "./request.ts";
 import { UNCACHED, whatIsMissing } from "./result.ts";
 import type { CompleteParams } from "./schema.gen.ts";
-import { McpToolContext } from "./tool-context.ts";
+import type { McpToolContext } from "./tool-context.ts";
 
 /** Resources, prompts and the completion of their arguments. */
 export function serveLists(door: McpDoor): Route<Connection>[] {
@@ -95,11 +95,12 @@ export function serveLists(door: McpDoor): Route<Connection>[] {
 /** Runs what may stop to ask its client something. */
 function inRounds<P extends { readonly _meta?: unknown }>(
   door: McpDoor,
-  { client, params, call }: McpRequest<P>,
+  request: McpRequest<P>,
   method: string,
   work: (context: McpToolContext) => Promise<JsonObject>,
 ): JsonObject | Promise<JsonObject> {
-  const context = new McpToolContext(client, call, params);
+  const { client, params, call } = request;
+  const context = door.contextOf(request);
   if (!isModern(client)) return work(context);
   return door.inputRequired.serve({
     method,

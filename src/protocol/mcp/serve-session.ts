@@ -48,6 +48,9 @@ export function serveSession(door: McpDoor): Route<Connection>[] {
       { eras: "legacy" },
     ),
     route(method<JsonObject>("notifications/initialized"), () => {}),
+    route<JsonObject, void, Connection>(method("notifications/roots/list_changed"), (_, call) => {
+      call.state.roots.changed();
+    }),
   ];
 }
 

@@ -15,7 +15,7 @@ import type { CallToolParams } from "./schema.gen.ts";
 import { Rounds, turn } from "./rounds.ts";
 import type { Task } from "./task.ts";
 import { legacyTask, modernTask } from "./tasks.ts";
-import { type Ask, McpToolContext } from "./tool-context.ts";
+import type { Ask, McpToolContext } from "./tool-context.ts";
 import { shapeTool, shapeToolResult } from "./tool-shape.ts";
 
 type CallRequest = McpRequest<CallToolParams>;
@@ -26,9 +26,10 @@ export function serveTools(door: McpDoor): Route<Connection>[] {
   return [
     routes.serve(
       METHODS.listTools,
-      ({ client, params, call }) => {
+      (request) => {
+        const { client, params } = request;
         const list = (): JsonObject => {
-          const context = new McpToolContext(client, call, params);
+          const context = door.contextOf(request);
           const { page, next } = pageOf(offer.tools.listFor(context), params.cursor);
           const tools = page.map((tool) => shapeTool(client, describe(tool)));
           return { tools, ...next, ...whatIsMissing(offer) };
@@ -54,7 +55,7 @@ function callTool(door: McpDoor, request: CallRequest): JsonObject | Promise<Jso
     if (asTask !== undefined) return asTask;
   }
   if (isModern(client) && mayAsk(client)) return callInRounds(door, request);
-  return run(door, request, new McpToolContext(client, request.call, params));
+  return run(door, request, door.contextOf(request));
 }
 
 /** A client that can be asked nothing is never made to wait for the machinery of asking. */
@@ -71,12 +72,12 @@ function callInRounds(
   request: CallRequest,
   goOn?: Asking["goOn"],
 ): JsonObject | Promise<JsonObject> {
-  const { client, params, call } = request;
+  const { params, call } = request;
   return door.inputRequired.serve({
     method: "tools/call",
     params: params as unknown as JsonObject,
     principal: call.state.principal.id,
-    context: new McpToolContext(client, call, params),
+    context: door.contextOf(request),
     work: (context) => run(door, request, context),
     ...(goOn === undefined ? {} : { goOn }),
   });
@@ -118,8 +119,8 @@ function promised(task: Task): JsonObject {
 }
 
 function begin(door: McpDoor, request: CallRequest, ttl: unknown): Task {
-  const { client, params, call } = request;
-  const context = new McpToolContext(client, call, params);
+  const { call } = request;
+  const context = door.contextOf(request);
   context.becomeTask();
   const rounds = new Rounds((ask: Ask) => {
     context.askThrough(ask);

@@ -10,6 +10,7 @@ import type { Connection } from "./connection.ts";
 import { isWanted, MCP_LEVELS } from "./log-levels.ts";
 import { EVENTS } from "./methods.ts";
 import { canBeAsked, shapeQuestion } from "./question.ts";
+import { foldersOf, ROOTS_QUESTION } from "./roots.ts";
 
 /** How questions reach the client, where it takes no requests. */
 export type Ask = (question: Question) => Promise<unknown>;
@@ -18,8 +19,10 @@ export type Ask = (question: Question) => Promise<unknown>;
 export class McpToolContext implements ToolContext, StopListener {
   readonly caller: Caller;
   readonly session?: string;
+  readonly folder: string | undefined;
   project?: Project | undefined;
   readonly #client: Client;
+  readonly #rootsTimeout: number;
   #meta: JsonObject;
   #call: Call<Connection>;
   #ask: Ask | undefined;
@@ -29,8 +32,8 @@ export class McpToolContext implements ToolContext, StopListener {
   #hasProgressed = false;
   #isBehind = false;
 
-  constructor(client: Client, call: Call<Connection>, params: unknown) {
-    const { id, principal } = call.state;
+  constructor(client: Client, call: Call<Connection>, params: unknown, rootsTimeout: number) {
+    const { id, principal, folder } = call.state;
     const { name = client.name } = principal;
     if (isModern(client)) {
       this.caller = { door: "mcp", name, principal, client: `mcp ${principal.id} ${client.name}` };
@@ -38,9 +41,11 @@ export class McpToolContext implements ToolContext, StopListener {
       this.caller = { door: "mcp", name, principal, client: id };
       this.session = id;
     }
+    this.folder = folder;
     this.#client = client;
     this.#meta = metaOf(params);
     this.#call = call;
+    this.#rootsTimeout = rootsTimeout;
   }
 
   get meta(): JsonObject {
@@ -98,6 +103,16 @@ export class McpToolContext implements ToolContext, StopListener {
     const least = isModern(this.#client) ? this.#client.logLevel : this.#call.state.client.logLevel;
     if (isWanted(level, least))
       this.#tell(EVENTS.message, { level: MCP_LEVELS[level], logger, data });
+  }
+
+  async roots(): Promise<readonly string[] | undefined> {
+    if (!this.canAsk(ROOTS_QUESTION)) return undefined;
+    // Each request of 2026-07-28 speaks for itself: what another said of where it is does not count.
+    if (isModern(this.#client)) return this.ask(ROOTS_QUESTION).then(foldersOf, () => undefined);
+    const asked = method<JsonObject, unknown>(ROOTS_QUESTION.method);
+    return this.#call.state.roots.get(() => {
+      return this.#call.request(asked, {}, { timeout: this.#rootsTimeout });
+    });
   }
 
   canAsk(question: Question): boolean {

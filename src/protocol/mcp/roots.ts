@@ -1,0 +1,65 @@
+import { fileURLToPath } from "node:url";
+
+import type { Question } from "../../tool/tool.ts";
+import { isObject } from "./client.ts";
+
+/** Asks a client which folders it works in (MCP, "Roots"). */
+export const ROOTS_QUESTION: Question = { key: "trunkline/roots", method: "roots/list" };
+
+/** More than anybody works in; each is looked at. */
+const MOST = 100;
+/** Milliseconds for which a client is not asked again that has not answered. */
+const SILENCE = 60_000;
+/** A client that changes its roots with every answer is believed in the end. */
+const MOST_ROUNDS = 3;
+
+/**
+ * The folders of an answer to `roots/list`, absolute. Undefined where it is no such answer. Roots
+ * that are not on this machine's file system are left out.
+ */
+export function foldersOf(answer: unknown): string[] | undefined {
+  const roots = isObject(answer) ? answer.roots : undefined;
+  if (!Array.isArray(roots)) return undefined;
+  return roots.slice(0, MOST).flatMap((root: unknown) => {
+    const uri = isObject(root) ? root.uri : undefined;
+    if (typeof uri !== "string" || !uri.startsWith("file:")) return [];
+    try {
+      return [fileURLToPath(uri)];
+    } catch {
+      // Such as file://another-host/folder.
+      return [];
+    }
+  });
+}
+
+/**
+ * The roots of one session. They are asked for when they are first needed, and again after the
+ * client has said that they changed.
+ */
+export class SessionRoots {
+  #known: readonly string[] | undefined;
+  #asking: Promise<unknown> | undefined;
+  #silentUntil = 0;
+  #changes = 0;
+
+  /** The client's roots have changed. */
+  changed(): void {
+    this.#known = undefined;
+    this.#silentUntil = 0;
+    this.#changes++;
+  }
+
+  /** What the client says, or undefined where it does not. Calls that come at once share one question. */
+  async get(ask: () => Promise<unknown>): Promise<readonly string[] | undefined> {
+    for (let round = 1; this.#known === undefined; round++) {
+      if (performance.now() < this.#silentUntil) return undefined;
+      const changes = this.#changes;
+      this.#asking ??= ask().finally(() => (this.#asking = undefined));
+      const found = foldersOf(await this.#asking.catch(() => undefined));
+      if (changes !== this.#changes && round < MOST_ROUNDS) continue;
+      if (found === undefined) this.#silentUntil = performance.now() + SILENCE;
+      else this.#known = found;
+    }
+    return this.#known;
+  }
+}
