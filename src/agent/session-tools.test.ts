@@ -51,6 +51,19 @@ describe("the MCP servers of a session", () => {
 });
 
 describe("the toolbox", () => {
+  it("says once whose tools the model is not offered, since they are not known", async () => {
+    const offer = new Offer();
+    const why = "MCP server 'slow' is still starting, after 5 s";
+    offer.waitFor({ known: () => undefined, missing: () => [{ name: "slow", why }] });
+    await using llm = await FakeLlm.start([{ content: "Hi." }, { content: "Still here." }]);
+    await using rig = new AgentRig({ llm, offer: async () => offer });
+    const session = await rig.open();
+    const first = await rig.turnOf(session, "go");
+    assert.match(first.turn.notices, /The tools of 'slow' are left out for now.*still starting/);
+    const second = await rig.turnOf(session, "go on");
+    assert.doesNotMatch(second.turn.notices, /slow/);
+  });
+
   it("offers the model what whoever prompts may call, and no more", async () => {
     const offer = new Offer();
     const inputSchema = { type: "object" };

@@ -66,6 +66,38 @@ describe("A hostile upstream", () => {
     await calmAnswers(house);
   });
 
+  it("cannot be held up for all by one client that never answers it", async () => {
+    let before: Promise<unknown> = Promise.resolve();
+    // One call at a time, and each asks first.
+    const serial: Script = {
+      ...LEGACY,
+      "tools/call": ({ arguments: args }, server) => {
+        const answer = before.then(async () => {
+          const { error } = await server.request("roots/list");
+          return { content: [{ type: "text", text: `${args.text}: ${error?.message ?? "ok"}` }] };
+        });
+        before = answer;
+        return answer;
+      },
+    };
+    const scripts = new Scripts({ serial });
+    const limits = { ...QUICK, questions: { "roots/list": 100 } };
+    await using house = new HouseOfUpstreams({ open: scripts.open, limits });
+    await house.furnish({ serial: { command: "serial" } });
+    const never = new SampleContext({
+      name: "never",
+      answers: { "roots/list": () => new Promise(() => {}) },
+    });
+    const silent = house.offer.tools.call("echo", { text: "a" }, never);
+    const server = await scripts.start("serial");
+    await server.until((it) => it.asked("tools/call").length === 1 && never.asked.length === 1);
+    const other = new SampleContext({ name: "other" });
+    const result = await house.offer.tools.call("echo", { text: "b" }, other);
+    assert.match(String(result.content[0]?.text), /^b: /);
+    const said = (await silent).content[0]?.text;
+    assert.match(String(said), /^a: .*has not answered 'roots\/list' within 0\.1 s/);
+  });
+
   it("cannot have its list asked for without end by changing it without end", async (t) => {
     t.mock.timers.enable({ apis: ["setTimeout"] });
     let lists = 0;

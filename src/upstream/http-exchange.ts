@@ -1,6 +1,7 @@
 import { type ClientRequest, type IncomingMessage, request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
 
+import { FULL_READ, nextTurn } from "../base/full-read.ts";
 import type { FrameFault } from "../wire/channel.ts";
 import { SseDecoder } from "../wire/framing/sse.ts";
 import { wholeBody } from "../wire/framing/whole-body.ts";
@@ -147,6 +148,8 @@ class HttpExchange implements Exchange {
     response.on("data", (chunk: Buffer) => {
       readRetry(chunk, this.#answer);
       decoder.push(chunk);
+      // What HTTP needs for itself is not in the chunk.
+      if (chunk.length >= FULL_READ / 2) this.#holdUntil(nextTurn(), response);
     });
     response.on("end", () => {
       decoder.end();

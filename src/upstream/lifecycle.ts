@@ -171,7 +171,12 @@ export class Lifecycle {
       sayings: this.sayings,
       channelLimits,
       signal: this.#stopping.signal,
-      client: { ...client, timeout: limits.start, probe: limits.probe },
+      client: {
+        ...client,
+        timeout: limits.start,
+        probe: limits.probe,
+        questionLimits: limits.questions,
+      },
     });
   }
 

@@ -1,4 +1,5 @@
 import type { BackoffLimits } from "../base/backoff.ts";
+import { QUESTION_LIMITS } from "../protocol/mcp/client-questions.ts";
 
 /** An MCP server that is started, and spoken to on its standard streams. */
 export interface CommandSettings {
@@ -30,6 +31,8 @@ export interface UpstreamLimits extends BackoffLimits {
   readonly firstList: number;
   /** Milliseconds that announcements of changes are gathered for. */
   readonly gather: number;
+  /** Milliseconds for the answer to a question of it, by the question's method. */
+  readonly questions: Readonly<Record<string, number>>;
 }
 
 export const DEFAULT_UPSTREAM_LIMITS: UpstreamLimits = {
@@ -42,4 +45,5 @@ export const DEFAULT_UPSTREAM_LIMITS: UpstreamLimits = {
   probe: 2_000,
   firstList: 5_000,
   gather: 50,
+  questions: QUESTION_LIMITS,
 };

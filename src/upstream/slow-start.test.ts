@@ -38,9 +38,14 @@ function slowly(scripts: Record<string, Script>, limits: object = {}) {
     },
   });
   const names = ["quick", ...Object.keys(scripts)];
-  const configured = house.upstreams.configure(
-    Object.fromEntries(names.map((name) => [name, { command: name }])),
-  );
+  const configure = async (): Promise<void> => {
+    // On a busy machine, a list might not wait long enough for the quick one either.
+    await house.upstreams.configure({ quick: { command: "quick" } });
+    await house.upstreams.started();
+    const all = names.map((name) => [name, { command: name }] as const);
+    await house.upstreams.configure(Object.fromEntries(all));
+  };
+  const configured = configure();
   house.offer.waitFor(house.upstreams);
   return {
     house,

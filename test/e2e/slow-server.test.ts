@@ -32,11 +32,11 @@ async function started(...command: string[]) {
       await program.until(({ lines }) => lines.some(isAnswerTo(id)));
       return JSON.parse(program.lines.find(isAnswerTo(id)) ?? "");
     },
-    told: async (method: string, isIt = (_: Json): boolean => true): Promise<Json> => {
+    told: async (method: string, isIt?: (params: Json) => boolean): Promise<Json> => {
       const find = (): Json =>
         program.lines
           .map((line): Json => JSON.parse(line))
-          .find((it) => it.method === method && isIt(it.params));
+          .find((it) => it.method === method && isIt?.(it.params) !== false);
       await program.until(() => find() !== undefined);
       return find().params;
     },

@@ -4,6 +4,37 @@ import { CannotAsk, type Question, type ToolContext } from "../../tool/tool.ts";
 import { isObject, type JsonObject } from "./client.ts";
 import { META } from "./names.ts";
 
+/**
+ * Milliseconds that the caller's side has to answer a question of a server, by its method. A server may
+ * do nothing else until it is answered: one client that never answers must not hold up the others for
+ * ever. Roots are known to the client's program; the other questions may be for a person or a model.
+ */
+export const QUESTION_LIMITS: Readonly<Record<string, number>> = {
+  "roots/list": 10_000,
+  "sampling/createMessage": 10 * 60_000,
+  "elicitation/create": 10 * 60_000,
+};
+
+/** The answer to a question; rejects when it does not come within its time. */
+export async function withinLimit<T>(
+  answer: Promise<T>,
+  { method }: Question,
+  limits: Readonly<Record<string, number>>,
+): Promise<T> {
+  const limit = limits[method];
+  if (limit === undefined) return answer;
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    const why = `the client has not answered '${method}' within ${limit / 1000} s`;
+    late.reject(RpcError.of(STANDARD.internal, why));
+  }, limit);
+  try {
+    return await Promise.race([answer, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 /** 2025-11-25: the person has to visit a page before the call can be made. */
 export const URL_ELICITATION_REQUIRED = -32042;
 

@@ -7,7 +7,7 @@ import { isObject, type JsonObject, metaOf } from "./client.ts";
 import type { ClientCalls, Origin } from "./client-calls.ts";
 import type { McpClientEvents } from "./client-events.ts";
 import type { ClientPages } from "./client-pages.ts";
-import { putQuestion, refusalOf } from "./client-questions.ts";
+import { putQuestion, QUESTION_LIMITS, refusalOf, withinLimit } from "./client-questions.ts";
 import { ClientTasks } from "./client-tasks.ts";
 import { levelOf } from "./log-levels.ts";
 import { META } from "./names.ts";
@@ -20,6 +20,8 @@ export interface ClientRoutesOptions {
   readonly name: string | undefined;
   /** The progress token of the call whose stream a request came on, where the transport knows. */
   readonly originOf: (idText: string) => unknown;
+  /** Milliseconds for the answer to a question, by its method; `QUESTION_LIMITS` when left out. */
+  readonly questionLimits?: Readonly<Record<string, number>> | undefined;
 }
 
 const KiB = 1024;
@@ -102,7 +104,7 @@ function callOf(calls: ClientCalls, params: unknown): string | undefined {
 }
 
 async function ask(
-  { calls, pages, originOf }: ClientRoutesOptions,
+  { calls, pages, originOf, questionLimits = QUESTION_LIMITS }: ClientRoutesOptions,
   question: Question,
   call: Call<undefined>,
 ): Promise<JsonObject> {
@@ -113,7 +115,8 @@ async function ask(
   };
   try {
     const context = calls.askedOf(question, origin);
-    const answer = await putQuestion(context, question, (id) => pages.shown(id, context));
+    const asked = putQuestion(context, question, (id) => pages.shown(id, context));
+    const answer = await withinLimit(asked, question, questionLimits);
     return isObject(answer) ? answer : {};
   } catch (error) {
     throw refusalOf(error);

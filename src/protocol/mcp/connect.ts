@@ -36,6 +36,8 @@ export interface McpClientOptions {
   readonly originOf?: (idText: string) => unknown;
   /** Which tools of a server of 2026-07-28 the transport can call; all when left out. */
   readonly canCall?: (tool: JsonObject) => boolean;
+  /** Milliseconds for the answer to a question of the server, by its method. */
+  readonly questionLimits?: Readonly<Record<string, number>>;
 }
 
 const HANDSHAKE = 30_000;
@@ -65,6 +67,7 @@ export class McpClient {
         events,
         name: options.name,
         originOf: options.originOf ?? (() => undefined),
+        questionLimits: options.questionLimits,
       }),
       ...(options.limits === undefined ? {} : { limits: options.limits }),
       ...(options.report === undefined ? {} : { report: options.report }),
