@@ -25,18 +25,20 @@ export class Sayings {
   }
 
   get tail(): readonly string[] {
-    return this.#tail;
+    return this.#tail.map(maskText);
   }
 
   /** The one line to tell when it has ended. */
   get last(): string | undefined {
-    return this.#words.line;
+    const { line } = this.#words;
+    return line === undefined ? undefined : maskText(line);
   }
 
+  /** Who says more than anybody reads costs little: secrets are masked where a line is shown. */
   add(line: string): void {
-    const shown = maskText(line.slice(0, LONGEST));
-    this.#words.add(shown);
-    this.#tail.push(shown);
+    const kept = line.slice(0, LONGEST);
+    this.#words.add(kept);
+    this.#tail.push(kept);
     if (this.#tail.length > KEPT) this.#tail.shift();
     const now = performance.now();
     if (now > this.#windowEnds) {
@@ -45,7 +47,7 @@ export class Sayings {
       this.#logged = 0;
       this.#left = 0;
     }
-    if (this.#logged < MOST) this.#log.info(`${this.#kind}.said`, { line: shown });
+    if (this.#logged < MOST) this.#log.info(`${this.#kind}.said`, { line: maskText(kept) });
     else this.#left++;
     this.#logged++;
   }

@@ -4,7 +4,7 @@ import { TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { suggest } from "../base/suggest.ts";
 import { startOrder } from "../protocol/bus/plugins-file/start-order.ts";
-import { type BusHandlers, type BusService, serveExchange } from "../protocol/bus/serve.ts";
+import { type BusCall, type BusHandlers, type BusService, serveExchange } from "../protocol/bus/serve.ts";
 import type { Offer } from "../tool/offer.ts";
 import type {
   Connection,
@@ -17,8 +17,10 @@ import { BusCertificates } from "./bus-certificates.ts";
 import { Events } from "./events.ts";
 import { expectPlugin } from "./expect-peer.ts";
 import { FirstStarts } from "./first-starts.ts";
-import { Guests, problemOfId } from "./guests.ts";
-import type { PluginOffer } from "./introduce.ts";
+import { GuestGuard, GUEST_LIMITS } from "./guest-guard.ts";
+import { Guests, nameOf, problemOfId } from "./guests.ts";
+import type { PluginOffer } from "./bounded-offer.ts";
+import { limitStorage } from "./limit-storage.ts";
 import { Plugin, type PluginStatus } from "./plugin.ts";
 import { PluginFolders } from "./plugin-folders.ts";
 import { PluginTools } from "./plugin-tools.ts";
@@ -56,9 +58,10 @@ const NAME = "orchestrator";
 const FIRST_LIST = 5_000;
 /**
  * Plugins of other makers ask everything on one connection. A call that waits there for the end of
- * another, which waits for a call of its own, would wait for ever: so many as a guest may have run.
+ * another, which waits for a call of its own, would wait for ever: so a connection may carry more
+ * than a guest may have under way, and what is too much is refused.
  */
-const LISTEN_LIMITS = { maxStreams: 2_112 };
+const LISTEN_LIMITS = { maxStreams: GUEST_LIMITS.exchanges + 64 };
 
 /** The plugin bus: plugins, started and looked after; and a listener that passes on between them. */
 export class Orchestrator implements AsyncDisposable {
@@ -184,6 +187,7 @@ export class Orchestrator implements AsyncDisposable {
     const { offer, storage } = this.#options;
     const providerOf = (type: string): Plugin | undefined =>
       this.#plugins.findLast((plugin) => this.#tools.storageOf(plugin).includes(type));
+    const isNested = ({ connection }: BusCall): boolean => this.#guests.of(connection).isPlugin;
     const handlers: BusHandlers = {
       ...serveBus({
         offer,
@@ -200,13 +204,13 @@ export class Orchestrator implements AsyncDisposable {
           };
         },
       }),
-      ...routeStorage(
-        providerOf,
-        ({ connection }) => this.#guests.of(connection).isPlugin,
-        storage,
-      ),
+      ...routeStorage(providerOf, isNested, limitStorage(storage)),
     };
-    return { handlers: serveControl(this, this.#guests, handlers), report: this.#report };
+    return {
+      handlers: serveControl(this, this.#guests, handlers),
+      report: this.#report,
+      guard: new GuestGuard(nameOf),
+    };
   }
 
   async #apply(settings: readonly PluginSettings[]): Promise<void> {
