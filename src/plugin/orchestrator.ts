@@ -4,14 +4,21 @@ import { TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { suggest } from "../base/suggest.ts";
 import { startOrder } from "../protocol/bus/plugins-file/start-order.ts";
-import { type BusCall, type BusHandlers, type BusService, serveExchange } from "../protocol/bus/serve.ts";
+import {
+  type BusCall,
+  type BusHandlers,
+  type BusService,
+  serveExchange,
+} from "../protocol/bus/serve.ts";
 import type { Offer } from "../tool/offer.ts";
+import { parseAddress } from "../wire/quic/address.ts";
 import type {
   Connection,
   ConnectOptions,
   Listener,
   ListenOptions,
 } from "../wire/quic/connection.ts";
+import { HeldBytes } from "../wire/quic/held-bytes.ts";
 import { boundedReport } from "./bounded-report.ts";
 import { BusCertificates } from "./bus-certificates.ts";
 import { Events } from "./events.ts";
@@ -61,7 +68,14 @@ const FIRST_LIST = 5_000;
  * another, which waits for a call of its own, would wait for ever: so a connection may carry more
  * than a guest may have under way, and what is too much is refused.
  */
-const LISTEN_LIMITS = { maxStreams: GUEST_LIMITS.exchanges + 64 };
+const MOST_STREAMS = GUEST_LIMITS.exchanges + 64;
+/**
+ * Connections of one guest. Our own programs have one for each 64 exchanges that run; over TLS each
+ * exchange has one of its own.
+ */
+const MOST_CONNECTIONS = { quic: 48, tls: 320 };
+/** Bytes of unfinished answers of one plugin, on all connections to it. */
+const MOST_HELD = 256 * 1024 * 1024;
 
 /** The plugin bus: plugins, started and looked after; and a listener that passes on between them. */
 export class Orchestrator implements AsyncDisposable {
@@ -175,7 +189,10 @@ export class Orchestrator implements AsyncDisposable {
       await transport.listen(listen, {
         credentials: followed.credentials,
         clientCertificate,
-        limits: LISTEN_LIMITS,
+        limits: {
+          maxStreams: MOST_STREAMS,
+          maxPerPeer: MOST_CONNECTIONS[parseAddress(listen).scheme],
+        },
         stream: (stream, connection) => void serveExchange(stream, connection, service),
         refused: (reason) => this.#report("bus.refused", { reason: reason.message }),
         lost: (reason) => this.#log.error("bus.listener-lost", { reason: reason.message }),
@@ -236,6 +253,7 @@ export class Orchestrator implements AsyncDisposable {
   /** `offer` is what one of the same id, which it takes the place of, has offered. */
   #make(settings: PluginSettings, offer: PluginOffer | undefined): Plugin {
     const { transport, limits } = this.#options;
+    const held = new HeldBytes(MOST_HELD);
     return new Plugin(settings, {
       log: this.#log,
       offer,
@@ -243,7 +261,7 @@ export class Orchestrator implements AsyncDisposable {
       orchestratorAddress: () => plainAddress(this.address),
       dial: async (address, name, signal) => {
         const credentials = await this.#certificates.of(name);
-        const connection = await transport.connect(address, { credentials, signal });
+        const connection = await transport.connect(address, { credentials, signal, held });
         return expectPlugin(connection, settings.id);
       },
       needs: () => this.#plugins.filter(({ id }) => settings.dependsOn.includes(id)),
