@@ -34,11 +34,11 @@ export class Sayings {
     return line === undefined ? undefined : maskText(line);
   }
 
+  /** Who says more than anybody reads costs little: secrets are masked where a line is shown. */
   add(line: string): void {
-    // Masked where it is shown: one that says much is not to cost much.
-    const shown = line.slice(0, LONGEST);
-    this.#words.add(shown);
-    this.#tail.push(shown);
+    const kept = line.slice(0, LONGEST);
+    this.#words.add(kept);
+    this.#tail.push(kept);
     if (this.#tail.length > KEPT) this.#tail.shift();
     const now = performance.now();
     if (now > this.#windowEnds) {
@@ -47,7 +47,7 @@ export class Sayings {
       this.#logged = 0;
       this.#left = 0;
     }
-    if (this.#logged < MOST) this.#log.info(`${this.#kind}.said`, { line: maskText(shown) });
+    if (this.#logged < MOST) this.#log.info(`${this.#kind}.said`, { line: maskText(kept) });
     else this.#left++;
     this.#logged++;
   }

@@ -13,12 +13,14 @@ export function boundedReport(report: Report, now?: () => number): Report {
   const passes = new RateLimiter(RATE, now);
   const leftOut = new Map<string, number>();
   return (event, fields) => {
-    const before = leftOut.get(event) ?? 0;
-    if (passes.take(event) > 0) {
-      leftOut.set(event, before + 1);
+    // What one does is no reason to be silent about another.
+    const key = `${event} ${String(fields.peer ?? fields.owner ?? "")}`;
+    const before = leftOut.get(key) ?? 0;
+    if (passes.take(key) > 0) {
+      leftOut.set(key, before + 1);
       return;
     }
-    leftOut.delete(event);
+    leftOut.delete(key);
     report(event, before === 0 ? fields : { ...fields, leftOut: before });
   };
 }

@@ -1,11 +1,16 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 
+import { TrunklineError } from "../base/errors.ts";
+import { EventQueue } from "./event-queue.ts";
+
 export interface BusEvent {
   readonly topic: string;
   readonly type: string;
   readonly payload: JsonObject;
   readonly source: string;
   readonly time: Date;
+  /** What it takes while it waits, as far as is known. */
+  readonly bytes?: number;
 }
 
 export interface Subscription {
@@ -19,12 +24,15 @@ export interface Subscription {
   readonly ended?: () => void;
 }
 
-/** Events that wait for one subscriber. One that is slower loses the oldest. */
-const MOST_WAITING = 1_000;
+/** Subscriptions of one owner. */
+const MOST_SUBSCRIPTIONS = 256;
+/** Each event of the topic is compared with all of them. */
+const MOST_FILTERS = 32;
+const LONGEST_TEXT = 1_000;
 
 interface Subscriber extends Subscription {
   readonly owner: string;
-  readonly waiting: BusEvent[];
+  readonly waiting: EventQueue;
   isDelivering: boolean;
   lost: number;
 }
@@ -33,7 +41,10 @@ export interface EventsOptions {
   readonly report: (event: string, fields: Record<string, unknown>) => void;
 }
 
-/** Brings events to whoever wants them: in order for each, and nobody waits for anybody else. */
+/**
+ * Brings events to whoever wants them: those of one source in order, and nobody waits for anybody
+ * else.
+ */
 export class Events {
   readonly #report: EventsOptions["report"];
   /** By owner and id: ids are made up by those who subscribe. */
@@ -47,11 +58,17 @@ export class Events {
     return this.#subscribers.size;
   }
 
-  /** One of the same owner and id is replaced. Returns how to end it. */
+  /** One of the same owner and id is replaced. Returns how to end it. Throws "limit". */
   subscribe(owner: string, subscription: Subscription): () => void {
+    checkSize(subscription);
     const key = keyOf(owner, subscription.id);
-    const subscriber = { ...subscription, owner, waiting: [], isDelivering: false, lost: 0 };
+    const waiting = new EventQueue();
+    const subscriber = { ...subscription, owner, waiting, isDelivering: false, lost: 0 };
     this.#end(key);
+    const own = [...this.#subscribers.values()].filter((other) => other.owner === owner);
+    if (own.length >= MOST_SUBSCRIPTIONS) {
+      throw tooMuch(`you have ${MOST_SUBSCRIPTIONS} subscriptions already, the most`);
+    }
     this.#subscribers.set(key, subscriber);
     return () => {
       if (this.#subscribers.get(key) === subscriber) this.#end(key);
@@ -72,11 +89,7 @@ export class Events {
   publish(event: BusEvent): void {
     for (const subscriber of this.#subscribers.values()) {
       if (!isWanted(subscriber, event)) continue;
-      subscriber.waiting.push(event);
-      if (subscriber.waiting.length > MOST_WAITING) {
-        subscriber.waiting.shift();
-        subscriber.lost++;
-      }
+      subscriber.lost += subscriber.waiting.add(event);
       if (!subscriber.isDelivering) void this.#deliver(subscriber);
     }
   }
@@ -90,7 +103,7 @@ export class Events {
   async #deliver(subscriber: Subscriber): Promise<void> {
     const { id, owner, topic, waiting } = subscriber;
     subscriber.isDelivering = true;
-    for (let event = waiting.shift(); event !== undefined; event = waiting.shift()) {
+    for (let event = waiting.next(); event !== undefined; event = waiting.next()) {
       if (this.#subscribers.get(keyOf(owner, id)) !== subscriber) break;
       try {
         await subscriber.deliver(event);
@@ -104,6 +117,17 @@ export class Events {
     }
     subscriber.isDelivering = false;
   }
+}
+
+function checkSize({ id, topic, filters }: Subscription): void {
+  const texts = [id, topic, ...Object.entries(filters).flat()];
+  const isShort = texts.every((text) => text.length <= LONGEST_TEXT);
+  if (isShort && Object.keys(filters).length <= MOST_FILTERS) return;
+  throw tooMuch(`it may have ${MOST_FILTERS} filters, and texts of ${LONGEST_TEXT} characters`);
+}
+
+function tooMuch(why: string): TrunklineError {
+  return new TrunklineError("limit", `Cannot subscribe: ${why}`);
 }
 
 function keyOf(owner: string, id: string): string {

@@ -103,7 +103,8 @@ export function problemOfId(id: string): string | undefined {
   return RESERVED.test(id) ? "its certificate would be that of another program" : undefined;
 }
 
-function nameOf({ peer }: Connection): string {
+/** Who is behind a connection, by its certificate. */
+export function nameOf({ peer }: Connection): string {
   return peer === undefined ? "anonymous" : peer.name.replace(CLIENT, "");
 }
 

@@ -1,6 +1,7 @@
 import { answerOf } from "../protocol/bus/answer.ts";
 import type { BusClient } from "../protocol/bus/connect.ts";
 import { HealthResult_Status as Status } from "../protocol/bus/plugin.gen.ts";
+import { LONGEST_REASON, SHORT_ANSWER } from "./introduce.ts";
 import type { PluginLimits } from "./settings.ts";
 
 /** Looks after a plugin that runs: one that no longer answers is as good as dead. */
@@ -44,9 +45,10 @@ export class HealthCheck {
   /** Why it is not well, if it is not. */
   async #ask(): Promise<string | undefined> {
     try {
-      const timeout = this.#limits.health;
-      const answer = await this.#client.ask({ case: "health", value: {} }, { timeout });
-      const { status, message } = answerOf("It", answer, "health");
+      const asking = { timeout: this.#limits.health, most: SHORT_ANSWER };
+      const answer = await this.#client.ask({ case: "health", value: {} }, asking);
+      const { status, message: all } = answerOf("It", answer, "health");
+      const message = all.slice(0, LONGEST_REASON);
       this.#last = [NAMES[status] ?? "unknown", message].filter((part) => part !== "").join(": ");
       return status === Status.UNHEALTHY ? `It says that it is not well: ${message}` : undefined;
     } catch (error) {

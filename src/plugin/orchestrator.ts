@@ -4,21 +4,30 @@ import { TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { suggest } from "../base/suggest.ts";
 import { startOrder } from "../protocol/bus/plugins-file/start-order.ts";
-import { type BusHandlers, type BusService, serveExchange } from "../protocol/bus/serve.ts";
+import {
+  type BusCall,
+  type BusHandlers,
+  type BusService,
+  serveExchange,
+} from "../protocol/bus/serve.ts";
 import type { Offer } from "../tool/offer.ts";
+import { parseAddress } from "../wire/quic/address.ts";
 import type {
   Connection,
   ConnectOptions,
   Listener,
   ListenOptions,
 } from "../wire/quic/connection.ts";
+import { HeldBytes } from "../wire/quic/held-bytes.ts";
 import { boundedReport } from "./bounded-report.ts";
 import { BusCertificates } from "./bus-certificates.ts";
 import { Events } from "./events.ts";
 import { expectPlugin } from "./expect-peer.ts";
 import { FirstStarts } from "./first-starts.ts";
-import { Guests, problemOfId } from "./guests.ts";
-import type { PluginOffer } from "./introduce.ts";
+import { GuestGuard, GUEST_LIMITS } from "./guest-guard.ts";
+import { Guests, nameOf, problemOfId } from "./guests.ts";
+import type { PluginOffer } from "./bounded-offer.ts";
+import { limitStorage } from "./limit-storage.ts";
 import { Plugin, type PluginStatus } from "./plugin.ts";
 import { PluginFolders } from "./plugin-folders.ts";
 import { PluginTools } from "./plugin-tools.ts";
@@ -56,9 +65,17 @@ const NAME = "orchestrator";
 const FIRST_LIST = 5_000;
 /**
  * Plugins of other makers ask everything on one connection. A call that waits there for the end of
- * another, which waits for a call of its own, would wait for ever: so many as a guest may have run.
+ * another, which waits for a call of its own, would wait for ever: so a connection may carry more
+ * than a guest may have under way, and what is too much is refused.
  */
-const LISTEN_LIMITS = { maxStreams: 2_112 };
+const MOST_STREAMS = GUEST_LIMITS.exchanges + 64;
+/**
+ * Connections of one guest. Our own programs have one for each 64 exchanges that run; over TLS each
+ * exchange has one of its own.
+ */
+const MOST_CONNECTIONS = { quic: 48, tls: 320 };
+/** Bytes of unfinished answers of one plugin, on all connections to it. */
+const MOST_HELD = 256 * 1024 * 1024;
 
 /** The plugin bus: plugins, started and looked after; and a listener that passes on between them. */
 export class Orchestrator implements AsyncDisposable {
@@ -172,7 +189,10 @@ export class Orchestrator implements AsyncDisposable {
       await transport.listen(listen, {
         credentials: followed.credentials,
         clientCertificate,
-        limits: LISTEN_LIMITS,
+        limits: {
+          maxStreams: MOST_STREAMS,
+          maxPerPeer: MOST_CONNECTIONS[parseAddress(listen).scheme],
+        },
         stream: (stream, connection) => void serveExchange(stream, connection, service),
         refused: (reason) => this.#report("bus.refused", { reason: reason.message }),
         lost: (reason) => this.#log.error("bus.listener-lost", { reason: reason.message }),
@@ -184,6 +204,7 @@ export class Orchestrator implements AsyncDisposable {
     const { offer, storage } = this.#options;
     const providerOf = (type: string): Plugin | undefined =>
       this.#plugins.findLast((plugin) => this.#tools.storageOf(plugin).includes(type));
+    const isNested = ({ connection }: BusCall): boolean => this.#guests.of(connection).isPlugin;
     const handlers: BusHandlers = {
       ...serveBus({
         offer,
@@ -200,13 +221,13 @@ export class Orchestrator implements AsyncDisposable {
           };
         },
       }),
-      ...routeStorage(
-        providerOf,
-        ({ connection }) => this.#guests.of(connection).isPlugin,
-        storage,
-      ),
+      ...routeStorage(providerOf, isNested, limitStorage(storage)),
     };
-    return { handlers: serveControl(this, this.#guests, handlers), report: this.#report };
+    return {
+      handlers: serveControl(this, this.#guests, handlers),
+      report: this.#report,
+      guard: new GuestGuard(nameOf),
+    };
   }
 
   async #apply(settings: readonly PluginSettings[]): Promise<void> {
@@ -232,6 +253,7 @@ export class Orchestrator implements AsyncDisposable {
   /** `offer` is what one of the same id, which it takes the place of, has offered. */
   #make(settings: PluginSettings, offer: PluginOffer | undefined): Plugin {
     const { transport, limits } = this.#options;
+    const held = new HeldBytes(MOST_HELD);
     return new Plugin(settings, {
       log: this.#log,
       offer,
@@ -239,7 +261,7 @@ export class Orchestrator implements AsyncDisposable {
       orchestratorAddress: () => plainAddress(this.address),
       dial: async (address, name, signal) => {
         const credentials = await this.#certificates.of(name);
-        const connection = await transport.connect(address, { credentials, signal });
+        const connection = await transport.connect(address, { credentials, signal, held });
         return expectPlugin(connection, settings.id);
       },
       needs: () => this.#plugins.filter(({ id }) => settings.dependsOn.includes(id)),

@@ -5,7 +5,8 @@ import type { Log } from "../base/log.ts";
 import { Sayings } from "../base/sayings.ts";
 import type { Connection } from "../wire/quic/connection.ts";
 import { HealthCheck } from "./health-check.ts";
-import { introduce, type PluginOffer } from "./introduce.ts";
+import type { PluginOffer } from "./bounded-offer.ts";
+import { introduce } from "./introduce.ts";
 import type { PluginFolder } from "./plugin-folder.ts";
 import { PluginLink } from "./plugin-link.ts";
 import { LONGEST_WORDS, type PluginProcess, startPlugin } from "./plugin-process.ts";
@@ -221,6 +222,11 @@ export class Plugin {
     } catch (error) {
       await Promise.all([link[Symbol.asyncDispose](), child.end()]);
       throw error;
+    }
+    const { leftOut } = this.#offer;
+    if (leftOut.length > 0) {
+      const names = leftOut.slice(0, 10);
+      this.#log.warn("plugin.offers-too-much", { leftOut: leftOut.length, names });
     }
     this.#isUp({ child, folder, link, address });
   }

@@ -183,9 +183,9 @@ function serveEvents({ events, guests, deliverTo }: Bus): BusHandlers {
       events.unsubscribe(guests.of(connection).name, subscriptionId);
       return undefined;
     },
-    publish: ({ topic, eventType, payload }, { connection }) => {
+    publish: ({ topic, eventType: type, payload = {} }, { connection, bytes }) => {
       const source = guests.of(connection).name;
-      events.publish({ topic, type: eventType, payload: payload ?? {}, source, time: new Date() });
+      events.publish({ topic, type, payload, source, time: new Date(), bytes });
       return undefined;
     },
   };

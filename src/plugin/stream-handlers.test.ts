@@ -15,7 +15,7 @@ function callBy(fingerprint: string): BusCall & { readonly sent: Answer[] } {
   const sent: Answer[] = [];
   const connection = { peer: { fingerprint } } as Connection;
   const send = async (answer: Answer): Promise<void> => void sent.push(answer);
-  return { connection, stop: new Stopper(), send, sent };
+  return { connection, stop: new Stopper(), bytes: 0, send, sent };
 }
 
 /** Streams that run until they are stopped. */

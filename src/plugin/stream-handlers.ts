@@ -45,12 +45,12 @@ export function streamHandlers(run: Run): BusHandlers {
       };
       const stop = new Stopper();
       const passOn = { stopped: (reason: Error) => stop.stop(reason) };
-      const { connection } = call;
+      const { connection, bytes } = call;
       const send: BusCall["send"] = (answer) => call.send(answer);
       call.stop.add(passOn);
       running.set(key, stop);
       try {
-        return ended(await run(start, { connection, stop, send }, piece));
+        return ended(await run(start, { connection, stop, bytes, send }, piece));
       } finally {
         running.delete(key);
         call.stop.remove(passOn);

@@ -40,12 +40,15 @@ export function encodeResponse(response: ResponseInit): Buffer {
   return encode(PluginResponseSchema, response);
 }
 
+/** Told of how many parts a message is made before it is read. What it throws, nobody reads it for. */
+export type Weigh = (parts: number) => void;
+
 /**
  * Reads the body of a frame. One that asks for something that is not in our schema is a request
  * whose `case` is undefined: it has an id, so it can be answered. Fields unknown here are kept.
  */
-export function decodeRequest(body: Uint8Array): PluginRequest {
-  return decode(PluginRequestSchema, body);
+export function decodeRequest(body: Uint8Array, weigh?: Weigh): PluginRequest {
+  return decode(PluginRequestSchema, body, weigh);
 }
 
 export function decodeResponse(body: Uint8Array): PluginResponse {
@@ -91,12 +94,18 @@ function encode<D extends DescMessage>(schema: D, init: MessageInitShape<D>): Bu
   return encodeFrame(body);
 }
 
-function decode<D extends DescMessage>(schema: D, body: Uint8Array): MessageShape<D> {
+function decode<D extends DescMessage>(
+  schema: D,
+  body: Uint8Array,
+  weigh?: Weigh,
+): MessageShape<D> {
   if (body.length > MAX_FRAME) throw tooLong("read", schema.name, body.length);
   try {
-    checkWire(shapeOf(schema), body);
+    const parts = checkWire(shapeOf(schema), body);
+    weigh?.(parts);
     return fromBinary(schema, body, RECURSION);
   } catch (error) {
+    if (error instanceof TrunklineError) throw error;
     const { message } = error as Error;
     const code = isLimit(error) ? "limit" : "unavailable";
     throw new TrunklineError(code, `Cannot read a ${schema.name}: ${message}`, { cause: error });

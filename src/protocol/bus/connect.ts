@@ -1,3 +1,4 @@
+import { hasBrand } from "../../base/brand.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Stop, StopListener } from "../../base/stop.ts";
 import { MAX_FRAME, PREFIX } from "../../wire/framing/length-prefixed.ts";
@@ -27,6 +28,8 @@ export interface AskOptions {
   readonly stop?: Stop;
   /** Milliseconds to wait for the answer; else as long as the client waits for any. */
   readonly timeout?: number;
+  /** Bytes of the answer; else as many as a frame may have. */
+  readonly most?: number;
   /** Asks once more when the connection is lost over it: only where that is harmless. */
   readonly again?: boolean;
 }
@@ -103,13 +106,13 @@ export class BusClient implements AsyncDisposable {
     const requestId = this.#nextId();
     const frame = encodeRequest({ requestId, request });
     const stream = await this.#redial.open();
-    const { stop, timeout = this.#patience } = options;
+    const { stop, timeout = this.#patience, most = MOST_BYTES } = options;
     using limit = new Limit(stream, stop, timeout, this.#answerTo(request));
     let bytes: Uint8Array;
     try {
       // The end goes out with the request: others lose track of a stream whose end comes apart.
       await stream.end(frame);
-      bytes = await stream.readAll(MOST_BYTES, REFUSE_LONG_FRAME);
+      bytes = await stream.readAll(most, REFUSE_LONG_FRAME);
     } catch (error) {
       throw limit.reason ?? this.#lost(error);
     }
@@ -169,8 +172,15 @@ export class BusClient implements AsyncDisposable {
 
 /** The connection went before there was an answer. */
 export class LostError extends TrunklineError {
+  static readonly #brand = Symbol.for("trunkline.LostError");
+
   constructor(message: string) {
     super("closed", message);
+    Object.defineProperty(this, LostError.#brand, {});
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return hasBrand(value, LostError.#brand);
   }
 }
 

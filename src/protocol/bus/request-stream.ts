@@ -8,6 +8,8 @@ export interface FrameTaker {
   first(body: Buffer): void;
   /** What follows it, such as that its answer is no longer wanted. */
   further(body: Buffer): void;
+  /** So many bytes came. Throws where they are too many, and then no more are read. */
+  received(bytes: number): void;
 }
 
 /**
@@ -33,11 +35,15 @@ export async function readFrames(stream: BidiStream, taker: FrameTaker): Promise
       problem = `its last ${missing} bytes are missing`;
     },
   });
-  for await (const chunk of stream.chunks()) {
-    decoder.push(chunk);
-    if (problem !== undefined) break;
+  try {
+    for await (const chunk of stream.chunks()) {
+      taker.received(chunk.length);
+      decoder.push(chunk);
+      if (problem !== undefined) break;
+    }
+  } finally {
+    decoder.end();
   }
-  decoder.end();
   if (frames > 0) return;
   const why = problem ?? "the stream ended before it";
   throw new TrunklineError("limit", `Cannot read a request: ${why}`);

@@ -25,10 +25,13 @@ export async function* readResponses(
       throw new TrunklineError("unavailable", `Cannot read an answer: ${problem}`);
     }
   };
-  for await (const chunk of stream.chunks()) {
-    decoder.push(chunk);
-    yield* taken();
+  try {
+    for await (const chunk of stream.chunks()) {
+      decoder.push(chunk);
+      yield* taken();
+    }
+  } finally {
+    decoder.end();
   }
-  decoder.end();
   yield* taken();
 }

@@ -3,6 +3,7 @@ import type { BidiStream, Connection } from "../../wire/quic/connection.ts";
 import { ConnectionError } from "../../wire/quic/connection-error.ts";
 import { decodeRequest, encodeResponse, type ResponseInit } from "./codec.ts";
 import { FAILURE, failure, failureOf } from "./failure.ts";
+import { type Ledger, OverLimit } from "./ledger.ts";
 import type { PluginRequest } from "./plugin.gen.ts";
 import { type FrameTaker, readFrames } from "./request-stream.ts";
 
@@ -18,6 +19,8 @@ export interface BusCall {
   readonly connection: Connection;
   /** Comes when whoever asked has gone or no longer wants it. */
   readonly stop: Stop;
+  /** What the request takes, roughly. */
+  readonly bytes: number;
   /** Answers with one piece of several; the handler's own answer is the last. */
   send(answer: NonNullable<Answer>): Promise<void>;
 }
@@ -31,9 +34,22 @@ export interface BusService {
   readonly handlers: BusHandlers;
   /** Where faults of our own go, under the id that their caller learns. */
   readonly report: (event: string, fields: Record<string, unknown>) => void;
+  /** Keeps what one guest asks from costing others. */
+  readonly guard?: Guard;
+}
+
+export interface Guard {
+  /** What whoever is behind a connection has under way. */
+  ledgerOf(connection: Connection): Ledger;
+  /** Begins work for it, now or soon. */
+  begin(connection: Connection, work: () => void): void;
 }
 
 const UNREADABLE = 2;
+/** What a part of a message takes once it is read, besides its bytes. */
+const PART = 64;
+/** Frames that may follow a request on its stream; there is one that says anything. */
+const MOST_FURTHER = 16;
 
 /** Answers what comes on one stream. Whatever it is, only this stream suffers. */
 export async function serveExchange(
@@ -43,6 +59,7 @@ export async function serveExchange(
 ): Promise<void> {
   const exchange = new Exchange(stream, connection, service);
   try {
+    exchange.begin();
     await readFrames(stream, exchange);
   } catch (error) {
     // Whoever has asked may go as it likes: its answer learns of it. One that goes before has
@@ -50,8 +67,10 @@ export async function serveExchange(
     if (!exchange.isAsked && !(error instanceof ConnectionError)) {
       await exchange.unread(error as Error);
     }
+  } finally {
+    await exchange.answered;
+    exchange.end();
   }
-  await exchange.answered;
 }
 
 /** One request and its answer. */
@@ -60,6 +79,9 @@ class Exchange implements FrameTaker, BusCall, StopListener {
   readonly #stream: BidiStream;
   readonly #service: BusService;
   readonly #stopper = new Stopper();
+  #ledger: Ledger | undefined;
+  #bytes = 0;
+  #further = 0;
   #isAsked = false;
   #requestId = "";
   #kind: Kind | undefined;
@@ -81,30 +103,55 @@ class Exchange implements FrameTaker, BusCall, StopListener {
     return this.#stopper;
   }
 
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Throws where its guest has too many running. */
+  begin(): void {
+    const ledger = this.#service.guard?.ledgerOf(this.connection);
+    ledger?.begin();
+    this.#ledger = ledger;
+  }
+
+  end(): void {
+    this.#ledger?.give(this.#bytes);
+    this.#ledger?.end();
+  }
+
+  received(bytes: number): void {
+    this.#ledger?.take(bytes);
+    this.#bytes += bytes;
+  }
+
   first(body: Buffer): void {
     this.#isAsked = true;
-    let request: PluginRequest;
-    try {
-      request = decodeRequest(body);
-    } catch (error) {
-      this.answered = this.unread(error as Error);
+    const { guard } = this.#service;
+    if (guard === undefined) {
+      this.answered = this.#take(body);
       return;
     }
-    this.#requestId = request.requestId;
-    this.#kind = request.request.case;
-    this.#stream.stop.add(this);
-    this.answered = this.#answer(request.request);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.answered = promise;
+    guard.begin(this.connection, () => resolve(this.#take(body)));
   }
 
   further(body: Buffer): void {
+    if (++this.#further > MOST_FURTHER) throw new Error("Too many frames follow the request");
     // Whoever asked says so on the same stream; nothing else is said there.
     if (decodesTo(body, "streamCancel")) {
       this.#stopper.stop(new Error("The caller cancelled the stream"));
     }
   }
 
-  send(answer: NonNullable<Answer>): Promise<void> {
-    return this.#stream.write(this.#frameOf(answer));
+  async send(answer: NonNullable<Answer>): Promise<void> {
+    const frame = this.#frameOf(answer);
+    this.#ledger?.take(frame.length);
+    try {
+      await this.#stream.write(frame);
+    } finally {
+      this.#ledger?.give(frame.length);
+    }
   }
 
   /** Whoever asked has gone. */
@@ -113,10 +160,12 @@ class Exchange implements FrameTaker, BusCall, StopListener {
   }
 
   /** What came is no request: says so, where the other side still listens. */
-  async unread({ message }: Error): Promise<void> {
+  async unread(error: Error): Promise<void> {
+    const { message } = error;
     this.#report("bus.unreadable", { error: message });
     try {
-      const value = failure(FAILURE.unknownRequest, message);
+      const code = error instanceof OverLimit ? error.code : FAILURE.unknownRequest;
+      const value = failure(code, message);
       await this.#stream.end(this.#frameOf({ case: "toolCall", value }));
     } catch {
       // It is gone.
@@ -124,12 +173,26 @@ class Exchange implements FrameTaker, BusCall, StopListener {
     this.#stream.reset(UNREADABLE);
   }
 
+  async #take(body: Buffer): Promise<void> {
+    let request: PluginRequest;
+    try {
+      request = decodeRequest(body, (parts) => this.received(parts * PART));
+    } catch (error) {
+      return this.unread(error as Error);
+    }
+    this.#requestId = request.requestId;
+    this.#kind = request.request.case;
+    this.#stream.stop.add(this);
+    return this.#answer(request.request);
+  }
+
   async #answer(request: Request): Promise<void> {
     let last: Buffer;
     try {
       last = this.#frameOf(await this.#handle(request));
+      this.received(last.length);
     } catch (error) {
-      last = this.#frameOf(this.#failed(error));
+      last = this.#failed(error);
     }
     try {
       await this.#stream.end(last);
@@ -153,11 +216,20 @@ class Exchange implements FrameTaker, BusCall, StopListener {
     );
   }
 
-  #failed(error: unknown): Answer {
+  #failed(error: unknown): Buffer {
     const value = failureOf(error, (correlationId, cause) => {
       this.#report("bus.internal-error", { correlationId, kind: this.#kind, error: cause });
     });
-    return { case: "toolCall", value };
+    try {
+      return this.#frameOf({ case: "toolCall", value });
+    } catch {
+      // Words that are too long, or no text. Something has to be said in any case.
+      const code = FAILURE.handler;
+      return this.#frameOf({
+        case: "toolCall",
+        value: failure(code, "The failure cannot be said"),
+      });
+    }
   }
 
   #frameOf(answer: Answer): Buffer {

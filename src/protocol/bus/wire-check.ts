@@ -23,10 +23,13 @@ export class WireProblem extends Error {
 /**
  * Looks through the bytes of a message before they are read. The reader trusts them: a field of
  * another wire type it takes for what the schema says, one that is longer than its message it reads
- * on, a message given twice it merges, at a price that grows with each.
+ * on, a message given twice it merges, at a price that grows with each. Returns of how many parts it
+ * is made.
  */
-export function checkWire(shape: WireShape, bytes: Uint8Array): void {
-  new WireCheck(bytes).message(shape, bytes.length, 0);
+export function checkWire(shape: WireShape, bytes: Uint8Array): number {
+  const check = new WireCheck(bytes);
+  check.message(shape, bytes.length, 0);
+  return check.parts;
 }
 
 class WireCheck {
@@ -36,6 +39,10 @@ class WireCheck {
 
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
+  }
+
+  get parts(): number {
+    return MAX_PARTS - this.#parts;
   }
 
   message(shape: WireShape, end: number, depth: number): void {

@@ -41,7 +41,7 @@ async function connectHost(
     serverName,
     tls: { ...credentials, alpn },
   };
-  const connection = await engine.dial(settings, formatAddress(address), limits);
+  const connection = await engine.dial(settings, formatAddress(address), limits, options.held);
   const giveUp = (): void => connection.cancel();
   signal?.addEventListener("abort", giveUp, { once: true });
   if (signal?.aborted === true) giveUp();

@@ -16,7 +16,7 @@ export async function connectTls(
   const limits = resolveConnectionLimits(options.limits);
   const dial = (signal?: AbortSignal): Promise<PooledSocket> => dialOne(address, options, signal);
   const first = await dial(options.signal);
-  return new TlsConnection(formatAddress(address), first, () => dial(), limits);
+  return new TlsConnection(formatAddress(address), first, () => dial(), limits, options.held);
 }
 
 async function dialOne(

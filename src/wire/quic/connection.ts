@@ -1,6 +1,7 @@
 import type { X509Certificate } from "node:crypto";
 import type { Stop } from "../../base/stop.ts";
 import type { ConnectionError } from "./connection-error.ts";
+import type { HeldBytes } from "./held-bytes.ts";
 
 /** A certificate and its key, and the CA that vouches for the other side: PEM texts. */
 export interface Credentials {
@@ -77,6 +78,8 @@ export interface ConnectOptions {
   readonly alpn?: string;
   readonly signal?: AbortSignal;
   readonly limits?: Partial<ConnectionLimits>;
+  /** Counts what comes and is not read, together with other connections; `maxHeld` is not used. */
+  readonly held?: HeldBytes;
 }
 
 export interface ListenOptions {
@@ -117,6 +120,8 @@ export interface ConnectionLimits {
   readonly maxHeld: number;
   /** Connections of one listener. */
   readonly maxConnections: number;
+  /** Connections of one listener whose peers show certificates of the same name. */
+  readonly maxPerPeer: number;
 }
 
 export const DEFAULT_CONNECTION_LIMITS: ConnectionLimits = {
@@ -127,6 +132,7 @@ export const DEFAULT_CONNECTION_LIMITS: ConnectionLimits = {
   maxStreams: 128,
   maxHeld: 512 * 1024 * 1024,
   maxConnections: 1_024,
+  maxPerPeer: 1_024,
 };
 
 export function resolveConnectionLimits(limits: Partial<ConnectionLimits> = {}): ConnectionLimits {

@@ -1,6 +1,7 @@
 import type { ConnectionLimits } from "./connection.ts";
 import { COMMAND, EVENT, FIRST, LAST } from "./control-frame.ts";
 import type { EngineProcess } from "./engine-process.ts";
+import type { HeldBytes } from "./held-bytes.ts";
 import { QuicConnection } from "./quic-connection.ts";
 import type { QuicStream } from "./quic-stream.ts";
 import type { Connected, DialSettings, Ending, ListenSettings, TlsSettings } from "./settings.ts";
@@ -43,8 +44,13 @@ export class EngineSession {
     return this.#isOver;
   }
 
-  dial(settings: DialSettings, address: string, limits: ConnectionLimits): QuicConnection {
-    const connection = new QuicConnection(this, this.nextId(), address, limits);
+  dial(
+    settings: DialSettings,
+    address: string,
+    limits: ConnectionLimits,
+    held: HeldBytes | undefined,
+  ): QuicConnection {
+    const connection = new QuicConnection(this, this.nextId(), address, limits, held);
     this.#connections.set(connection.id, connection);
     this.#sendJson(COMMAND.dial, connection.id, settings);
     return connection;

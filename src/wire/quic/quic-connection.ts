@@ -29,10 +29,16 @@ export class QuicConnection implements Connection {
   #wear = 0;
   #state: "opening" | "open" | "closing" | "over" = "opening";
 
-  constructor(session: EngineSession, id: number, address: string, limits: ConnectionLimits) {
+  constructor(
+    session: EngineSession,
+    id: number,
+    address: string,
+    limits: ConnectionLimits,
+    held: HeldBytes = new HeldBytes(limits.maxHeld),
+  ) {
     this.id = id;
     this.address = address;
-    this.held = new HeldBytes(limits.maxHeld);
+    this.held = held;
     this.#session = session;
     this.opened = this.#opened.promise;
     this.opened.catch(() => {});

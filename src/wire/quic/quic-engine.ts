@@ -1,6 +1,7 @@
 import type { ConnectionLimits } from "./connection.ts";
 import { EngineProcess } from "./engine-process.ts";
 import { EngineSession, type ListenerEvents } from "./engine-session.ts";
+import type { HeldBytes } from "./held-bytes.ts";
 import type { QuicConnection } from "./quic-connection.ts";
 import type { DialSettings, ListenSettings } from "./settings.ts";
 
@@ -21,9 +22,10 @@ export class QuicEngine {
     settings: DialSettings,
     address: string,
     limits: ConnectionLimits,
+    held?: HeldBytes,
   ): Promise<QuicConnection> {
     const session = await this.#session();
-    return session.dial(settings, address, limits);
+    return session.dial(settings, address, limits, held);
   }
 
   /** Returns the engine's run and the listener's number in it. */

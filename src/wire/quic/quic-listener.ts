@@ -9,6 +9,7 @@ import {
 } from "./connection.ts";
 import { ConnectionError } from "./connection-error.ts";
 import type { EngineSession, ListenerEvents } from "./engine-session.ts";
+import { PeerCount } from "./peer-count.ts";
 import type { QuicConnection } from "./quic-connection.ts";
 import { type QuicEngine, sharedEngine } from "./quic-engine.ts";
 import type { QuicStream } from "./quic-stream.ts";
@@ -26,6 +27,7 @@ export class QuicListener implements Listener, ListenerEvents {
   readonly #options: ListenOptions;
   readonly #host: string;
   readonly #connections = new Set<QuicConnection>();
+  readonly #peers: PeerCount;
   readonly #sweep: NodeJS.Timeout;
   #port: number;
   #credentials: Credentials;
@@ -47,6 +49,7 @@ export class QuicListener implements Listener, ListenerEvents {
     this.#options = options;
     this.#credentials = options.credentials;
     this.limits = resolveConnectionLimits(options.limits);
+    this.#peers = new PeerCount(this.limits.maxPerPeer);
     this.#sweep = setInterval(() => this.#dropStale(), this.limits.requestIdle / 2);
     this.#sweep.unref();
   }
@@ -113,6 +116,12 @@ export class QuicListener implements Listener, ListenerEvents {
   }
 
   connected(connection: QuicConnection): void {
+    if (!this.#peers.add(connection)) {
+      const detail = `'${connection.peer?.name ?? ""}' has too many connections`;
+      this.refused({ trouble: "full", detail });
+      void connection.close(0, "too many connections");
+      return;
+    }
     this.#connections.add(connection);
     void connection.closed.then(() => this.#connections.delete(connection));
     this.#options.connected?.(connection);

@@ -1,5 +1,5 @@
 /** Bytes of a stream that are on their way to the engine before it says that it took some. */
-export const WRITE_WINDOW = 256 * 1024;
+export const WRITE_WINDOW = 64 * 1024;
 
 /**
  * Bytes of a stream that the engine reads before the program says that it took some. What the engine

@@ -31,9 +31,10 @@ export class TlsConnection implements Connection, TlsStreamHost {
     first: PooledSocket,
     dial: () => Promise<PooledSocket>,
     limits: ConnectionLimits,
+    held: HeldBytes = new HeldBytes(limits.maxHeld),
   ) {
     this.address = address;
-    this.held = new HeldBytes(limits.maxHeld);
+    this.held = held;
     this.peer = first.peer;
     this.#dial = dial;
     this.#add(first);

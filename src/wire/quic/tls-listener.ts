@@ -10,6 +10,7 @@ import {
   resolveConnectionLimits,
 } from "./connection.ts";
 import { ConnectionError } from "./connection-error.ts";
+import { PeerCount } from "./peer-count.ts";
 import { TlsServerConnection } from "./tls-server-connection.ts";
 import { tlsTrouble, withCertificates } from "./tls-trouble.ts";
 
@@ -20,6 +21,7 @@ export class TlsListener implements Listener {
   readonly #host: string;
   readonly #server: Server;
   readonly #connections = new Set<TlsServerConnection>();
+  readonly #peers: PeerCount;
   readonly #sweep: NodeJS.Timeout;
   #port = 0;
   #closing: Promise<void> | undefined;
@@ -28,6 +30,7 @@ export class TlsListener implements Listener {
     this.#host = host;
     this.#options = options;
     this.#limits = resolveConnectionLimits(options.limits);
+    this.#peers = new PeerCount(this.#limits.maxPerPeer);
     const { credentials, alpn = BUS_ALPN } = options;
     this.#server = createServer({
       ...context(credentials),
@@ -104,6 +107,13 @@ export class TlsListener implements Listener {
       return;
     }
     const connection = new TlsServerConnection(socket, this.address, this.#limits, this.#options);
+    if (!this.#peers.add(connection)) {
+      socket.destroy();
+      const what = `Cannot let a client in at ${this.address}`;
+      const detail = `'${connection.peer?.name ?? ""}' has too many connections`;
+      this.#options.refused?.(ConnectionError.of(what, { trouble: "full", detail }));
+      return;
+    }
     this.#connections.add(connection);
     void connection.closed.then(() => this.#connections.delete(connection));
     this.#options.connected?.(connection);

@@ -40,7 +40,7 @@ export abstract class Endpoint {
   readonly connections = new Set<NativeConnection>();
   /** Those of them that begin or close, and go on with that at every turn. */
   readonly #unsettled = new Set<NativeConnection>();
-  /** Those of them with streams that are over but for the peer's word. */
+  /** Those of them with streams that wait for the peer to take what it was sent. */
   readonly spending = new Set<NativeConnection>();
   readonly engine: Engine;
   abstract readonly fd: number;
@@ -61,8 +61,8 @@ export abstract class Endpoint {
     do {
       if (this.root === NULL) return;
       native.SSL_handle_events(this.root);
-      this.#tidy();
-      this.engine.needsTurn = false;
+      // What goes on there is sent with the next turn.
+      this.engine.needsTurn = this.#tidy();
       this.#read = 0;
       this.pollSet.settle();
       for (const connection of this.#unsettled) {
@@ -99,11 +99,15 @@ export abstract class Endpoint {
     this.engine.addConnection(connection);
   }
 
-  #tidy(): void {
+  /** Whether something was written. */
+  #tidy(): boolean {
+    let hasWritten = false;
     for (const connection of this.spending) {
       connection.spent.release();
-      if (connection.spent.isEmpty) this.spending.delete(connection);
+      if (connection.window.isAwaited) hasWritten = connection.window.advance() || hasWritten;
+      else if (connection.spent.isEmpty) this.spending.delete(connection);
     }
+    return hasWritten;
   }
 
   #updateDeadline(): void {

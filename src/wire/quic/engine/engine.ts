@@ -6,8 +6,9 @@ import { EngineError } from "./engine-error.ts";
 import { watchFiles } from "./file-watch.ts";
 import type { NativeConnection } from "./native-connection.ts";
 import type { NativeStream } from "./native-stream.ts";
+import { SendLoad } from "./send-load.ts";
 
-const DOOM: Ending = { trouble: "limit", detail: "too many exchanges were broken off" };
+const READS_NOTHING: Ending = { trouble: "limit", detail: "it does not take what it is sent" };
 /**
  * Milliseconds that a deadline may be missed by, so that in a busy engine it is met when something
  * comes anyway. What falls due is mostly an acknowledgement, and each would wake two engines.
@@ -22,8 +23,8 @@ export class Engine {
   readonly pipe = new ControlPipe();
   readonly streams = new Map<number, NativeStream>();
   readonly connections = new Map<number, NativeConnection>();
-  /** Connections to be cut at the end of the turn. */
-  readonly doomed = new Set<NativeConnection>();
+  /** How much is to be sent, by whom it is for. */
+  readonly load = new SendLoad((connection) => this.doom(connection, READS_NOTHING));
   /** The time of this turn, in milliseconds. */
   now = performance.now();
   /** Something was done in this turn of an endpoint that takes another one. */
@@ -33,6 +34,8 @@ export class Engine {
   readonly #listeners = new Map<number, ListenerEndpoint>();
   readonly #touched = new Set<Endpoint>();
   readonly #starved = new Set<Endpoint>();
+  /** Connections to be cut at the end of the turn. */
+  readonly #doomed = new Map<NativeConnection, Ending>();
   readonly #files = watchFiles();
   #awaitsRoom = false;
   #isWanted = true;
@@ -46,8 +49,8 @@ export class Engine {
       this.#wait();
       if (this.now >= this.#nextCheck) this.#check();
       this.#serve();
-      for (const connection of this.doomed) connection.abandon(DOOM);
-      this.doomed.clear();
+      for (const [connection, ending] of this.#doomed) connection.abandon(ending);
+      this.#doomed.clear();
       this.pipe.flush();
       if (!this.pipe.isFull && this.#starved.size > 0) {
         for (const endpoint of this.#starved) this.#touched.add(endpoint);
@@ -55,6 +58,11 @@ export class Engine {
       }
     } while (this.#isWanted);
     for (const connection of [...this.connections.values()]) connection.abandon();
+  }
+
+  /** Has a connection cut at the end of the turn. */
+  doom(connection: NativeConnection, ending: Ending): void {
+    this.#doomed.set(connection, ending);
   }
 
   /** Has an endpoint served in this turn. */

@@ -9,6 +9,7 @@ import { CHECKS, Liveness } from "./liveness.ts";
 import { internals, native, NULL, type Pointer } from "./native.ts";
 import { NativeStream } from "./native-stream.ts";
 import { peerCertificate } from "./peer-der.ts";
+import { SendWindow } from "./send-window.ts";
 import { SpentStreams } from "./spent-streams.ts";
 import { type PollSet, WAIT, type Waiting } from "./poll-set.ts";
 
@@ -29,6 +30,7 @@ const FLUSH_TIME = 2_000;
 const DISCARD_TIME = 2_000;
 /** OpenSSL keeps something of each stream that broke off as long as its connection. */
 const MOST_BROKEN = 10_000;
+const BREAKS_OFF: Ending = { trouble: "limit", detail: "too many exchanges were broken off" };
 
 export interface NativeConnectionOptions {
   readonly id: number;
@@ -50,6 +52,9 @@ export class NativeConnection implements Waiting {
   slot = -1;
   nextCheck: number;
   readonly spent: SpentStreams;
+  readonly window: SendWindow;
+  /** Whose connection it is, as far as its certificate says. */
+  peer = "";
   readonly #options: NativeConnectionOptions;
   readonly #streams = new Set<NativeStream>();
   /** Streams of ours for which the peer has no room yet. */
@@ -68,7 +73,8 @@ export class NativeConnection implements Waiting {
     this.#options = options;
     this.id = options.id;
     this.ssl = options.ssl;
-    this.spent = new SpentStreams(options.ssl);
+    this.window = new SendWindow((bytes) => engine.load.change(this, bytes));
+    this.spent = new SpentStreams(options.ssl, this.window);
     this.#liveness = new Liveness(options.ssl, options.keepAlive);
     this.#cutAt = engine.now + options.handshakeTimeout;
     this.nextCheck = this.#cutAt;
@@ -114,7 +120,7 @@ export class NativeConnection implements Waiting {
     if (waiting >= 0) this.#waiting.splice(waiting, 1);
     const isBroken = !stream.isComplete;
     stream.free();
-    if (isBroken && ++this.#broken > MOST_BROKEN) this.engine.doomed.add(this);
+    if (isBroken && ++this.#broken > MOST_BROKEN) this.engine.doom(this, BREAKS_OFF);
     // There is room for another, and OpenSSL may have it.
     if (this.#incoming === this.#options.maxStreams - 1) {
       this.#await();
@@ -140,8 +146,14 @@ export class NativeConnection implements Waiting {
   }
 
   /** Takes over a native stream that was read and written to its end. */
-  retire(ssl: Pointer): void {
-    this.spent.add(ssl);
+  retire(ssl: Pointer, underWay: number): void {
+    this.spent.add(ssl, underWay);
+    this.endpoint.spending.add(this);
+  }
+
+  /** Has a stream go on when there is room for what it sends. */
+  await(stream: NativeStream): void {
+    this.window.await(stream);
     this.endpoint.spending.add(this);
   }
 
@@ -209,9 +221,11 @@ export class NativeConnection implements Waiting {
     if (this.#options.listener === undefined && !this.#isConfirmed()) return;
     this.#state = "open";
     this.#checkAt(this.engine.now + this.#options.keepAlive / CHECKS);
+    const certificate = peerCertificate(this.ssl)?.toString("base64");
+    this.peer = certificate ?? "";
     this.engine.eventJson(EVENT.connected, this.id, {
       listener: this.#options.listener,
-      certificate: peerCertificate(this.ssl)?.toString("base64"),
+      certificate,
     } satisfies Connected);
     this.#openWaiting();
     this.#await();

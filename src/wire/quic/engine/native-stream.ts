@@ -4,6 +4,7 @@ import type { Endpoint } from "./endpoint.ts";
 import type { NativeConnection } from "./native-connection.ts";
 import { addressOf, native, NULL, type Pointer, pinnedBuffer } from "./native.ts";
 import { WAIT, type Waiting } from "./poll-set.ts";
+import { bytesUnderWay, type Sender } from "./send-window.ts";
 
 const CONCLUDE = 1n;
 const ERROR_WANT_READ = 2;
@@ -18,10 +19,12 @@ const resetArguments = pinnedBuffer(8);
 const resetAddress = addressOf(resetArguments);
 
 /** Room is told of in steps: a message for each small piece would cost more than the piece. */
-const ROOM_STEP = 64 * 1024;
+const ROOM_STEP = 32 * 1024;
+/** Bytes of a stream that are looked after as they arrive; of less, when the stream has ended. */
+const WORTH_COUNTING = 64 * 1024;
 
 /** One stream of a connection. Owns the native stream from `attach` on. */
-export class NativeStream implements Waiting {
+export class NativeStream implements Waiting, Sender {
   readonly id: number;
   slot = -1;
   #ssl = NULL;
@@ -37,6 +40,8 @@ export class NativeStream implements Waiting {
   #credit = READ_WINDOW;
   /** Bytes taken that the program was not told of. */
   #taken = 0;
+  /** Bytes that are under way, as far as was counted. */
+  #underWay = 0;
 
   /** One the peer opened is told of with its first bytes. */
   constructor(connection: NativeConnection, id: number, isAnnounced: boolean) {
@@ -77,13 +82,25 @@ export class NativeStream implements Waiting {
   /** The bytes are lent. */
   write(bytes: Buffer, isLast: boolean): void {
     this.#isConcluded ||= isLast;
-    if (this.#ssl === NULL || this.#unsent.length > 0) {
-      this.#unsent.push(Buffer.from(bytes));
-    } else {
+    const mayTry = this.#ssl !== NULL && this.#unsent.length === 0;
+    if (mayTry && (bytes.length === 0 || this.#connection.window.hasRoom)) {
       const sent = this.#send(bytes, isLast);
       if (sent < 0) return this.#fail(WAIT.writeFailed);
-      if (sent < bytes.length) this.#unsent.push(Buffer.from(bytes.subarray(sent)));
+      if (sent < bytes.length) this.#hold(bytes.subarray(sent));
+    } else {
+      this.#hold(bytes);
+      if (mayTry) this.#connection.await(this);
     }
+    this.#settle();
+  }
+
+  recount(): void {
+    if (this.#underWay < WORTH_COUNTING || this.#ssl === NULL) return;
+    this.#count(bytesUnderWay(this.#ssl));
+  }
+
+  resume(): void {
+    this.#sendUnsent();
     this.#settle();
   }
 
@@ -119,10 +136,14 @@ export class NativeStream implements Waiting {
   /** Lets go of the native stream. What was written to its end still goes out. */
   free(): void {
     this.#connection.pollSet.remove(this);
+    for (const bytes of this.#unsent.splice(0)) this.#connection.window.hold(-bytes.length);
+    this.#connection.window.forget(this);
+    const underWay = this.#underWay;
+    this.#count(0);
     const ssl = this.#ssl;
     this.#ssl = NULL;
     if (ssl === NULL) return;
-    if (this.#isRead && this.#isWritten) this.#connection.retire(ssl);
+    if (this.#isRead && this.#isWritten) this.#connection.retire(ssl, underWay);
     else if (this.#isReset && !this.#isRead) this.#connection.discard(ssl);
     else native.SSL_free(ssl);
   }
@@ -161,11 +182,23 @@ export class NativeStream implements Waiting {
     return native.SSL_get_stream_read_state(this.#ssl) === STATE_FINISHED;
   }
 
+  /** A copy: the bytes are lent. */
+  #hold(bytes: Buffer): void {
+    this.#unsent.push(Buffer.from(bytes));
+    this.#connection.window.hold(bytes.length);
+  }
+
   #sendUnsent(): void {
+    const { window } = this.#connection;
     for (let first = this.#unsent[0]; first !== undefined; first = this.#unsent[0]) {
+      if (first.length > 0 && !window.hasRoom) {
+        this.#connection.await(this);
+        break;
+      }
       const isLast = this.#isConcluded && this.#unsent.length === 1;
       const taken = this.#send(first, isLast);
       if (taken < 0) return this.#fail(WAIT.writeFailed);
+      window.hold(-taken);
       if (taken < first.length) {
         this.#unsent[0] = first.subarray(taken);
         break;
@@ -191,12 +224,18 @@ export class NativeStream implements Waiting {
     if (!isSent) return native.SSL_get_error(this.#ssl, 0) === ERROR_WANT_WRITE ? 0 : -1;
     const sent = done.readUInt32LE();
     this.#isWritten = isLast && sent === bytes.length;
+    this.#count(this.#underWay + sent);
     this.#taken += sent;
     if (this.#taken >= ROOM_STEP && !this.#isConcluded) {
       this.#connection.engine.pipe.eventNumber(EVENT.room, 0, this.id, this.#taken);
       this.#taken = 0;
     }
     return sent;
+  }
+
+  #count(underWay: number): void {
+    this.#connection.window.move(underWay - this.#underWay, this);
+    this.#underWay = underWay;
   }
 
   /** The peer broke off one direction, which ends the exchange. */
@@ -219,7 +258,9 @@ export class NativeStream implements Waiting {
   #settle(): void {
     if (this.slot < 0) return;
     if (this.#isRead && this.#isWritten) return this.#connection.forget(this);
-    let events = this.#unsent.length > 0 ? WAIT.writable : 0;
+    // OpenSSL takes anything: for room it is not OpenSSL that is waited for.
+    const mayGoOn = this.#unsent.length > 0 && this.#connection.window.hasRoom;
+    let events = mayGoOn ? WAIT.writable : 0;
     if (!this.#isRead) events |= WAIT.readFailed | (this.#credit > 0 ? WAIT.readable : 0);
     // What was sent to its end is not taken back when the peer does not care for it.
     if (!this.#isWritten) events |= WAIT.writeFailed;

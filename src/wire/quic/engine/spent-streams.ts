@@ -1,3 +1,4 @@
+import type { SendWindow } from "./send-window.ts";
 import { addressOf, internals, native, NULL, pinnedBuffer, type Pointer } from "./native.ts";
 
 const CLASS_GENERIC = 0;
@@ -15,13 +16,15 @@ const valueAddress = addressOf(value);
  */
 export class SpentStreams {
   readonly #connection: Pointer;
-  readonly #streams: Pointer[] = [];
+  readonly #window: SendWindow;
+  readonly #streams: { readonly ssl: Pointer; readonly underWay: number }[] = [];
   #first = 0;
   /** What OpenSSL keeps the connection's streams in, as long as that lasts. */
   #map: Pointer | undefined;
 
-  constructor(connection: Pointer) {
+  constructor(connection: Pointer, window: SendWindow) {
     this.#connection = connection;
+    this.#window = window;
   }
 
   get isEmpty(): boolean {
@@ -29,20 +32,22 @@ export class SpentStreams {
   }
 
   /** Takes over a native stream that was read and written to its end. */
-  add(ssl: Pointer): void {
-    this.#streams.push(ssl);
+  add(ssl: Pointer, underWay: number): void {
+    this.#streams.push({ ssl, underWay });
+    this.#window.move(underWay);
   }
 
   /** Frees those whose last bytes have arrived. They mostly arrive in order. */
   release(): void {
     for (
-      let ssl = this.#streams[this.#first];
-      ssl !== undefined;
-      ssl = this.#streams[this.#first]
+      let spent = this.#streams[this.#first];
+      spent !== undefined;
+      spent = this.#streams[this.#first]
     ) {
-      if (!hasArrived(ssl)) break;
+      if (!hasArrived(spent.ssl)) break;
       this.#first += 1;
-      this.#free(ssl);
+      this.#window.move(-spent.underWay);
+      this.#free(spent.ssl);
     }
     if (this.#first > 0) this.#streams.splice(0, this.#first);
     this.#first = 0;
@@ -50,7 +55,10 @@ export class SpentStreams {
 
   /** Frees all. What was written still goes out while the connection lasts. */
   clear(): void {
-    for (const ssl of this.#streams.splice(0)) native.SSL_free(ssl);
+    for (const { ssl, underWay } of this.#streams.splice(0)) {
+      this.#window.move(-underWay);
+      native.SSL_free(ssl);
+    }
   }
 
   #free(ssl: Pointer): void {

@@ -1,0 +1,128 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { TestPair } from "../../../test/support/quic-pair.ts";
+import type { Connection } from "../../wire/quic/connection.ts";
+import { bodyOf, decodeResponse, encodeRequest, type RequestInit } from "./codec.ts";
+import { Ledger, type LedgerLimits } from "./ledger.ts";
+import { type BusHandlers, serveExchange } from "./serve.ts";
+
+const HEALTH = { case: "health", value: {} } as const;
+const CALL = { case: "toolCall", value: { toolName: "wait" } } as const;
+
+/** A service whose calls wait until they are let go, with a ledger for whoever asks. */
+class Guarded implements AsyncDisposable {
+  readonly ledger: Ledger;
+  readonly #pair: TestPair;
+  readonly #letGo: PromiseWithResolvers<void>;
+
+  private constructor(pair: TestPair, ledger: Ledger, letGo: PromiseWithResolvers<void>) {
+    this.#pair = pair;
+    this.ledger = ledger;
+    this.#letGo = letGo;
+  }
+
+  static async open(limits: Partial<LedgerLimits>): Promise<Guarded> {
+    const ledger = new Ledger({ exchanges: 1_000, bytes: 1024 * 1024 * 1024, ...limits });
+    const letGo = Promise.withResolvers<void>();
+    const handlers: BusHandlers = {
+      health: () => ({ case: "health", value: { message: "x".repeat(100_000) } }),
+      toolCall: async () => {
+        await letGo.promise;
+        return { case: "toolCall", value: { success: true } };
+      },
+    };
+    const guard = { ledgerOf: () => ledger, begin: (_: Connection, work: () => void) => work() };
+    const service = { handlers, report: () => {}, guard };
+    const pair = await TestPair.open({
+      handle: (stream, connection) => serveExchange(stream, connection, service),
+    });
+    return new Guarded(pair, ledger, letGo);
+  }
+
+  connect(): Promise<Connection> {
+    return this.#pair.connect();
+  }
+
+  letGo(): void {
+    this.#letGo.resolve();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.letGo();
+    await this.#pair[Symbol.asyncDispose]();
+  }
+}
+
+async function ask(connection: Connection, request: NonNullable<RequestInit["request"]>) {
+  const stream = connection.openStream();
+  void stream.end(encodeRequest({ requestId: "1", request }));
+  return decodeResponse(bodyOf(await stream.readAll(1_000_000))).response;
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+describe("a guarded service", { timeout: 30_000 }, () => {
+  it("refuses in words what is one request too many, on whatever connection", async () => {
+    await using guarded = await Guarded.open({ exchanges: 2 });
+    const [first, second] = [await guarded.connect(), await guarded.connect()];
+    const running = [ask(first, CALL), ask(second, CALL)];
+    await until(() => guarded.ledger.exchanges === 2);
+    const refused = await ask(first, HEALTH);
+    assert.equal(refused.case, "toolCall");
+    assert.equal(refused.value.errorCode, "limit");
+    assert.match(refused.value.errorMessage, /you have 2 requests running, the most at once/);
+    guarded.letGo();
+    for (const { case: kind } of await Promise.all(running)) assert.equal(kind, "toolCall");
+    await until(() => guarded.ledger.isIdle);
+    assert.equal((await ask(first, HEALTH)).case, "health");
+  });
+
+  it("does not collect requests that are too much together", async () => {
+    await using guarded = await Guarded.open({ bytes: 200_000 });
+    const connection = await guarded.connect();
+    const unfinished = connection.openStream();
+    const prefix = Buffer.alloc(4);
+    prefix.writeUInt32BE(1_000_000);
+    void unfinished.write(Buffer.concat([prefix, Buffer.alloc(150_000)]));
+    await until(() => guarded.ledger.bytes >= 150_000);
+    const large = { toolName: "wait", arguments: { text: "x".repeat(100_000) } };
+    const refused = await ask(connection, { case: "toolCall", value: large });
+    assert.equal(refused.case, "toolCall");
+    assert.match(refused.value.errorMessage, /over 200000 bytes/);
+    unfinished.reset();
+    await until(() => guarded.ledger.isIdle);
+  });
+
+  it("counts what a request of many small parts takes once it is read", async () => {
+    await using guarded = await Guarded.open({ bytes: 500_000 });
+    const list = Array.from({ length: 10_000 }, () => ({}));
+    const value = { toolName: "wait", arguments: { list } };
+    const refused = await ask(await guarded.connect(), { case: "toolCall", value });
+    assert.equal(refused.case, "toolCall");
+    assert.match(refused.value.errorMessage, /over 500000 bytes/);
+    await until(() => guarded.ledger.isIdle);
+  });
+
+  it("gives a short answer where there is no room for a long one", async () => {
+    await using guarded = await Guarded.open({ bytes: 50_000 });
+    const refused = await ask(await guarded.connect(), HEALTH);
+    assert.equal(refused.case, "toolCall");
+    assert.equal(refused.value.errorCode, "limit");
+    await until(() => guarded.ledger.isIdle);
+  });
+
+  it("stops reading a stream on which frame follows frame", async () => {
+    await using guarded = await Guarded.open({});
+    const stream = (await guarded.connect()).openStream();
+    const cancel = encodeRequest({ request: { case: "streamCancel", value: { streamId: "x" } } });
+    void stream.write(encodeRequest({ requestId: "1", request: CALL }));
+    for (let count = 0; count < 10_000; count++) stream.write(cancel).catch(() => {});
+    await until(() => guarded.ledger.exchanges === 1);
+    guarded.letGo();
+    const { response } = decodeResponse(bodyOf(await stream.readAll(1_000)));
+    assert.equal(response.case, "toolCall");
+  });
+});

@@ -1,0 +1,27 @@
+import type { Connection } from "./connection.ts";
+
+/** How many connections each peer has, by the name in its certificate. */
+export class PeerCount {
+  readonly #most: number;
+  readonly #counts = new Map<string, number>();
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  /** Counts a connection for as long as it lasts. False, and it does not count, if it is one too many. */
+  add(connection: Connection): boolean {
+    const name = connection.peer?.name ?? "";
+    const count = this.#counts.get(name) ?? 0;
+    if (count >= this.#most) return false;
+    this.#counts.set(name, count + 1);
+    void connection.closed.then(() => this.#remove(name));
+    return true;
+  }
+
+  #remove(name: string): void {
+    const count = (this.#counts.get(name) ?? 1) - 1;
+    if (count === 0) this.#counts.delete(name);
+    else this.#counts.set(name, count);
+  }
+}
