@@ -1,6 +1,7 @@
 import type { ChildProcess } from "node:child_process";
 import type { Readable } from "node:stream";
 
+import { absolutePath } from "../base/absolute-path.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { Stop } from "../base/stop.ts";
 import { killGroup, watchGroup } from "../base/watchdog.ts";
@@ -48,7 +49,7 @@ export async function runProgram(run: ProgramRun): Promise<ProgramEnd> {
   const child = spawn(run.command, [...run.args], {
     stdio: [run.input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
     detached: true,
-    env: run.env,
+    env: { ...run.env, PATH: absolutePath(run.env.PATH) },
     ...(run.cwd === undefined ? {} : { cwd: run.cwd }),
   });
   const { pid } = child;

@@ -2,6 +2,7 @@ import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
+import { isEmbedded, isGitFolder } from "../git/bare-repository.ts";
 import { commonDirOf, worktreeAt } from "../git/worktree-at.ts";
 import type { Repository } from "../store/review-thread.ts";
 
@@ -47,8 +48,8 @@ function repositoryAt(folder: string): FoundRepository | undefined {
     const { commonDir, gitDir, worktree } = here;
     return { gitDir: commonDir, worktreeGitDir: gitDir, root: worktree, isBare: false };
   }
-  const isGitDir = ["HEAD", "objects", "refs"].every((name) => existsSync(join(folder, name)));
-  if (!isGitDir) return undefined;
+  // One among the files of another repository is no more than those files.
+  if (!isGitFolder(folder) || isEmbedded(folder)) return undefined;
   // In the git folder of a repository with a worktree, that is the one.
   const isBare = basename(folder) !== ".git";
   const root = isBare ? folder : dirname(folder);

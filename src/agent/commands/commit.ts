@@ -22,7 +22,7 @@ export const commit: SlashCommand = {
         const title = `git commit of ${listText(names)}: ${message.split("\n")[0]}`;
         await work.allow({ subject: "git commit", title });
         if (staged.length === 0)
-          await git(work, ["add", "--", ...wanted.map(({ path }) => path)], true);
+          await git(work, ["add", "--", ...wanted.map(({ path }) => path)], "write");
         return { text: await commitStaged(work, message) };
       },
     });

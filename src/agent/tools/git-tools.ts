@@ -1,4 +1,5 @@
 import { Git } from "../../git/git.ts";
+import type { GitMode } from "../../git/git-commands.ts";
 import { workspaceGit } from "../files/workspace-git.ts";
 import { type AgentTool, inputOf, type ToolWork } from "./agent-tool.ts";
 
@@ -34,7 +35,7 @@ export const gitDiff: AgentTool = {
   async call(args, work) {
     const { staged, base, paths = [] } = args as Input;
     const names = await namesOf(work, paths);
-    const options = ["--no-ext-diff", "--no-color", ...(staged === true ? ["--cached"] : [])];
+    const options = ["--no-color", ...(staged === true ? ["--cached"] : [])];
     const against = base === undefined ? [] : ["--end-of-options", base];
     const text = await git(work, ["diff", ...options, ...against, "--", ...names]);
     return { text: text === "" ? "(No difference.)" : text };
@@ -79,7 +80,7 @@ export const gitCommit: AgentTool = {
     const { message = "", paths = [] } = args as Input;
     const names = await namesOf(work, paths);
     await work.allow({ subject: "git commit" });
-    if (names.length > 0) await git(work, ["add", "--", ...names], true);
+    if (names.length > 0) await git(work, ["add", "--", ...names], "write");
     return { text: await commit(work, message, names) };
   },
 };
@@ -105,7 +106,7 @@ export async function commit(
   const { stdout } = await workspaceGit(places, args, {
     env: identity?.environment(new Git(places.cwd).env) ?? {},
     input: message,
-    writes: true,
+    mode: "write",
     timeout: COMMIT_TIMEOUT,
     stop: work.stop,
   });
@@ -115,9 +116,9 @@ export async function commit(
 export async function git(
   work: Pick<ToolWork, "files" | "stop">,
   args: readonly string[],
-  writes = false,
+  mode: GitMode = "read",
 ): Promise<string> {
-  const call = { writes, stop: work.stop };
+  const call = { mode, stop: work.stop };
   const { stdout } = await workspaceGit(work.files.places, args, call);
   const text = stdout.toString("utf8").replace(/\r?\n$/, "");
   if (text.length <= MOST_CHARACTERS) return text;
