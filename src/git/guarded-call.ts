@@ -1,9 +1,9 @@
 import { realpathSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
 import { topFolder } from "./bare-repository.ts";
-import { type ConfiguredPrograms, configuredPrograms } from "./configured-programs.ts";
+import { type FilterSettings, filterSettings } from "./filter-settings.ts";
 import type { Git } from "./git.ts";
 import type { GitMode, GivenCommand } from "./git-commands.ts";
 import { worktreeAt } from "./worktree-at.ts";
@@ -14,16 +14,10 @@ export interface GuardedCall {
   readonly env: NodeJS.ProcessEnv;
 }
 
-/** Nothing needs these, whether git reads or writes. */
-const ALWAYS = [
-  "core.fsmonitor=false",
-  // What a submodule is configured to is not looked at, and no other git is started in it.
-  "diff.ignoreSubmodules=dirty",
-  "diff.submodule=short",
-  "status.submoduleSummary=false",
-  "submodule.recurse=false",
-];
-const READING = ["core.hooksPath=/dev/null", "log.showSignature=false"];
+/** A hook that has git look at fewer files. Nothing is lost without it. */
+const ALWAYS = ["core.fsmonitor=false"];
+/** The summary of submodules is made by a git that runs in each of them. */
+const READING = ["core.hooksPath=/dev/null", "status.submoduleSummary=false"];
 
 /** A variable that is empty: what `--config-env` gives to keys whose names hold a `=`. */
 const EMPTY = "TRUNKLINE_EMPTY";
@@ -48,12 +42,11 @@ export async function guardedCall(
   const bare = `safe.bareRepository=${git.isInBareRepository ? "all" : "explicit"}`;
   // Asking for the configuration runs nothing, and what is set here would be in the answer.
   if (command.name === "config") return { args: ["-c", bare, ...command.args], env };
-  const programs = command.filters === true ? await configuredPrograms(git) : undefined;
-  if (programs !== undefined) checkWorkTree(git, programs);
+  const filters = command.filters === true ? await filterSettings(git) : undefined;
+  if (filters !== undefined) checkWorkTree(git, filters);
   const settings = [bare, ...ALWAYS, ...(isReading ? READING : [])];
-  const emptied = isReading ? (programs?.keys ?? []) : [];
+  const emptied = isReading ? (filters?.keys ?? []) : [];
   const args = [
-    "--no-pager",
     ...settings.flatMap((setting) => ["-c", setting]),
     ...emptied.map((key) => `--config-env=${key}=${EMPTY}`),
     ...command.args,
@@ -62,15 +55,19 @@ export async function guardedCall(
 }
 
 /** A repository may say that its files are somewhere else, such as in a person's home. */
-function checkWorkTree(git: Git, { workTree }: ConfiguredPrograms): void {
-  if (workTree === undefined || git.isToldWhere) return;
+function checkWorkTree(git: Git, { workTree }: FilterSettings): void {
+  if (git.isToldWhere) return;
   const top = topFolder(git.folder);
-  const gitDir = top === undefined ? undefined : worktreeAt(top)?.gitDir;
+  const found = top === undefined ? undefined : worktreeAt(top);
+  // What is set for all does not hold for a linked work tree (setup.c).
+  const isLinked = found !== undefined && found.gitDir !== found.commonDir;
+  const named = isLinked ? workTree.worktree : (workTree.worktree ?? workTree.local);
+  if (named === undefined) return;
   try {
-    if (gitDir !== undefined && realpathSync(resolve(gitDir, workTree)) === top) return;
+    if (found !== undefined && realpathSync(resolve(found.gitDir, named)) === top) return;
   } catch {
     // It is not there at all.
   }
-  const says = `'${join(top ?? git.folder, ".git")}' sets core.worktree to '${workTree}', which is not the folder that it is in`;
+  const says = `its core.worktree is '${named}', which is not the folder that it is in`;
   throw new TrunklineError("untrusted", `Cannot use the repository in '${git.folder}': ${says}`);
 }

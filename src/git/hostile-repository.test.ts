@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
@@ -28,7 +28,8 @@ describe("an ordinary git in a stranger's repository", { timeout: 120_000 }, () 
   // Without these, nothing below would be shown.
   const LIVE: readonly (readonly [string[], string[]])[] = [
     [["status"], ["fsmonitor", "hook-post-index-change", "clean", "clean-odd", "clean-empty"]],
-    [["status"], ["process", "sub-fsmonitor", "sub-clean"]],
+    [["status"], ["process", "sub-fsmonitor", "sub-clean", "sub-gpg"]],
+    [["diff", "--no-ext-diff", "--", "sub"], ["sub-textconv"]],
     [
       ["diff", "--", "a.txt", "c.odd"],
       ["diff-external", "diff-command"],
@@ -63,7 +64,7 @@ describe("an ordinary git in a stranger's repository", { timeout: 120_000 }, () 
 
 describe("reading a stranger's repository", { timeout: 120_000 }, () => {
   const READS: readonly string[][] = [
-    ["status", "--short"],
+    ["status"],
     ["status", "--porcelain=v1", "-z", "--untracked-files=all"],
     ["diff"],
     ["diff", "--stat", "HEAD"],
@@ -106,14 +107,18 @@ describe("reading a stranger's repository", { timeout: 120_000 }, () => {
   it("says what has changed nonetheless", async () => {
     using sample = new HostileRepository();
     const status = await sample.git.text(["status", "--short", "--untracked-files=no"]);
-    assert.deepEqual(status.split("\n"), [" M a.txt", " M b.bin", " M c.odd", " M d.empty"]);
+    assert.deepEqual(status.split("\n"), [
+      " M a.txt",
+      " M b.bin",
+      " M c.odd",
+      " M d.empty",
+      " M sub",
+    ]);
     assert.match(await sample.git.text(["diff", "--", "a.txt"]), /^-one\n\+two$/m);
   });
 
   it("tells of a submodule which commit it is at, and does not look into it", async () => {
     using sample = new HostileRepository();
-    sample.runWith(sample.submodule, {}, "config", "--unset", "core.fsmonitor");
-    sample.commit(sample.submodule);
     sample.fired();
     const status = await sample.git.text(["status", "--short", "--", "sub"]);
     assert.equal(status, " M sub");
@@ -121,15 +126,37 @@ describe("reading a stranger's repository", { timeout: 120_000 }, () => {
     assert.deepEqual(sample.fired(), []);
   });
 
-  it("fetches nothing that is missing", async () => {
-    for (const way of ["ext", "ssh", "uploadpack"] as const) {
+  it("writes nothing, not even what it found out about files", async () => {
+    using sample = new HostileRepository();
+    const index = join(sample.path, ".git/index");
+    const before = readFileSync(index);
+    utimesSync(join(sample.path, ".gitmodules"), 1, 1);
+    await sample.git.run(["status"]);
+    assert.deepEqual(readFileSync(index), before);
+    // Where it does, no hook is told of it.
+    sample.fired();
+    await sample.git.run(["status"], { env: { GIT_OPTIONAL_LOCKS: "1" } });
+    assert.notDeepEqual(readFileSync(index), before);
+    assert.deepEqual(sample.fired(), []);
+  });
+
+  for (const way of ["ext", "ssh", "uploadpack"] as const) {
+    it(`fetches nothing that is missing (${way})`, async () => {
       using sample = new HostileRepository();
       sample.lose("a.txt", way);
-      await assert.rejects(sample.git.run(["cat-file", "-p", "HEAD:a.txt"]));
-      await sample.git.run(["diff", "HEAD"]).catch(() => undefined);
-      assert.deepEqual(sample.fired(), []);
-    }
-  });
+      const calls = [
+        {},
+        { protocols: ["ext", "ssh", "file"] },
+        // Git before 2.39.4 does not know this variable.
+        { env: { GIT_NO_LAZY_FETCH: "0" } },
+      ];
+      for (const call of calls) {
+        await assert.rejects(sample.git.run(["cat-file", "-p", "HEAD:a.txt"], call));
+        await sample.git.run(["diff", "HEAD"], call).catch(() => undefined);
+        assert.deepEqual(sample.fired(), []);
+      }
+    });
+  }
 
   it("heeds neither variables nor settings of whoever started us", async () => {
     using sample = new HostileRepository();
@@ -174,7 +201,7 @@ describe("reading a stranger's repository", { timeout: 120_000 }, () => {
     const file = join(sample.path, ".git/config");
     const many = Array.from({ length: 1_001 }, (_, at) => `[filter "f${at}"]\n\tclean = x\n`);
     writeFileSync(file, readFileSync(file, "utf8") + many.join(""));
-    await assert.rejects(sample.git.run(["status"]), untrusted(/1001 filters/));
+    await assert.rejects(sample.git.run(["status"]), untrusted(/1001 settings of filters/));
   });
 
   it("refuses files that are said to be somewhere else", async () => {
@@ -196,7 +223,9 @@ describe("reading a stranger's repository", { timeout: 120_000 }, () => {
     }
     const linked = sample.addWorktree("linked");
     symlinkSync(sample.submodule, join(sample.home, "link"));
-    for (const folder of [linked, sample.submodule, join(sample.home, "link")]) {
+    const linkedToo = join(sample.home, "linked-sub");
+    sample.runIn(sample.submodule, "worktree", "add", "-q", linkedToo);
+    for (const folder of [linked, linkedToo, sample.submodule, join(sample.home, "link")]) {
       await sample.gitIn(folder).run(["status"]);
     }
   });

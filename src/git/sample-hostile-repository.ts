@@ -38,7 +38,7 @@ export class HostileRepository extends SampleRepository {
     this.run("add", "-A");
     this.commit();
     this.#addSubmodule();
-    this.#commitSigned();
+    this.#sign(this.path);
     this.#addEmbedded();
     this.#addNested();
     this.#configure();
@@ -55,9 +55,10 @@ export class HostileRepository extends SampleRepository {
 
   /** Changes every file and not its size, so that git has to look into it. */
   #change(): void {
-    for (const name of ["a.txt", "b.bin", "c.odd", "d.empty", "sub/s.txt"]) {
+    for (const name of ["a.txt", "b.bin", "c.odd", "d.empty"]) {
       this.write(`app/${name}`, "two\n");
     }
+    this.write("app/sub/s.txt", "2\n");
   }
 
   /** Takes an object away that git would fetch from a remote of the stranger's. */
@@ -65,7 +66,7 @@ export class HostileRepository extends SampleRepository {
     const id = this.run("rev-parse", `HEAD:${path}`);
     rmSync(join(this.path, ".git/objects", id.slice(0, 2), id.slice(2)), { force: true });
     this.run("config", "core.repositoryFormatVersion", "1");
-    this.#append({
+    this.#append(join(this.path, ".git/config"), {
       extensions: ["partialClone = far"],
       'remote "far"': [
         "promisor = true",
@@ -80,7 +81,7 @@ export class HostileRepository extends SampleRepository {
   /** A program that leaves a file of its name, and does for the rest what is expected of it. */
   #canary(name: string): string {
     const isFilter = /clean|smudge|process/.test(name);
-    const work = isFilter ? "cat" : name === "textconv" ? 'cat "$1"' : "exit 0";
+    const work = isFilter ? "cat" : name.endsWith("textconv") ? 'cat "$1"' : "exit 0";
     const script = `#!/bin/sh\ntouch '${join(this.#canaries, name)}'\n${work}\n`;
     const path = this.write(`programs/${name}`, script);
     chmodSync(path, 0o755);
@@ -91,7 +92,7 @@ export class HostileRepository extends SampleRepository {
   #configure(): void {
     const canary = (name: string): string => this.#canary(name);
     const commands = ["status", "diff", "log", "show", "rev-parse", "cat-file", "ls-files", "st"];
-    this.#append({
+    this.#append(join(this.path, ".git/config"), {
       core: [
         ...["fsmonitor", "pager", "editor", "askPass"].map((key) => `${key} = ${canary(key)}`),
         `sshCommand = ${canary("ssh")}`,
@@ -119,11 +120,11 @@ export class HostileRepository extends SampleRepository {
     });
   }
 
-  #append(sections: Readonly<Record<string, readonly string[]>>): void {
+  #append(file: string, sections: Readonly<Record<string, readonly string[]>>): void {
     const text = Object.entries(sections).map(
       ([name, lines]) => `[${name}]\n${lines.join("\n")}\n`,
     );
-    appendFileSync(join(this.path, ".git/config"), text.join(""));
+    appendFileSync(file, text.join(""));
   }
 
   #addAttributes(): void {
@@ -147,6 +148,7 @@ export class HostileRepository extends SampleRepository {
     return folder;
   }
 
+  /** One that is at another commit than is recorded, and changed besides. */
   #addSubmodule(): void {
     const origin = join(this.home, "origin");
     this.runIn(this.home, "init", "-q", "-b", "main", origin);
@@ -156,21 +158,29 @@ export class HostileRepository extends SampleRepository {
     const local = ["-c", "protocol.file.allow=always"];
     this.run(...local, "submodule", "--quiet", "add", origin, "sub");
     this.commit();
-    const set = (key: string, canary: string): string =>
-      this.runIn(this.submodule, "config", key, this.#canary(canary));
-    set("core.fsmonitor", "sub-fsmonitor");
-    set("filter.inner.clean", "sub-clean");
-    const attributes = join(this.path, ".git/modules/sub/info/attributes");
-    writeFileSync(attributes, "* filter=inner\n");
+    writeFileSync(join(this.submodule, "s.txt"), "1\n");
+    this.runIn(this.submodule, "add", "-A");
+    this.commit(this.submodule);
+    this.#sign(this.submodule);
+    const gitDir = join(this.path, ".git/modules/sub");
+    writeFileSync(join(gitDir, "info/attributes"), "* filter=inner diff=inner\n");
+    const sections = {
+      core: [`fsmonitor = ${this.#canary("sub-fsmonitor")}`],
+      gpg: [`program = ${this.#canary("sub-gpg")}`],
+      log: ["showSignature = true"],
+      'filter "inner"': [`clean = ${this.#canary("sub-clean")}`],
+      'diff "inner"': [`textconv = ${this.#canary("sub-textconv")}`],
+    };
+    this.#append(join(gitDir, "config"), sections);
   }
 
-  /** A commit that says that it is signed. */
-  #commitSigned(): void {
-    const text = this.run("cat-file", "commit", "HEAD");
+  /** Has the last commit say that it is signed. */
+  #sign(folder: string): void {
+    const text = this.runIn(folder, "cat-file", "commit", "HEAD");
     const signature = "gpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----";
     const file = this.write("commit", text.replace("\n\n", `\n${signature}\n\n`));
-    const id = this.run("hash-object", "-t", "commit", "-w", file);
-    this.run("update-ref", "HEAD", id);
+    const id = this.runIn(folder, "hash-object", "-t", "commit", "-w", file);
+    this.runIn(folder, "update-ref", "HEAD", id);
   }
 
   #addEmbedded(): void {

@@ -1,3 +1,4 @@
+import { allowCommit } from "../tools/commit-consent.ts";
 import { commit as commitStaged, git } from "../tools/git-tools.ts";
 import { fenced, type SlashCommand } from "./slash-command.ts";
 import { workingChanges } from "./working-changes.ts";
@@ -20,7 +21,7 @@ export const commit: SlashCommand = {
         const names = wanted.map(({ name }) => name);
         const message = input === "" ? messageFor(wanted) : input;
         const title = `git commit of ${listText(names)}: ${message.split("\n")[0]}`;
-        await work.allow({ subject: "git commit", title });
+        await allowCommit(work, { title, message, names });
         if (staged.length === 0)
           await git(work, ["add", "--", ...wanted.map(({ path }) => path)], "write");
         return { text: await commitStaged(work, message) };

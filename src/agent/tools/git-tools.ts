@@ -1,7 +1,9 @@
+import { TrunklineError } from "../../base/errors.ts";
 import { Git } from "../../git/git.ts";
 import type { GitMode } from "../../git/git-commands.ts";
 import { workspaceGit } from "../files/workspace-git.ts";
 import { type AgentTool, inputOf, type ToolWork } from "./agent-tool.ts";
+import { allowCommit } from "./commit-consent.ts";
 
 const MOST_CHARACTERS = 40_000;
 const COMMIT_TIMEOUT = 300_000;
@@ -75,15 +77,20 @@ export const gitCommit: AgentTool = {
   kind: "execute",
   need: "write",
   timeout: COMMIT_TIMEOUT,
-  title: ({ message }) => `git commit: ${String(message).split("\n")[0]}`,
+  title: ({ message }) => titleOf(String(message)),
   async call(args, work) {
     const { message = "", paths = [] } = args as Input;
     const names = await namesOf(work, paths);
-    await work.allow({ subject: "git commit" });
+    const shown = names.map((name) => work.files.places.nameOf(name));
+    await allowCommit(work, { title: titleOf(message), message, names: shown });
     if (names.length > 0) await git(work, ["add", "--", ...names], "write");
     return { text: await commit(work, message, names) };
   },
 };
+
+function titleOf(message: string): string {
+  return `git commit: ${message.split("\n")[0]}`;
+}
 
 interface Input {
   readonly staged?: boolean;
@@ -102,6 +109,9 @@ export async function commit(
   // Not as an argument: others on the machine see those.
   const args = ["commit", "--file=-", ...(names.length > 0 ? ["--", ...names] : [])];
   const { places } = work.files;
+  if (await isNothingStaged(work, names)) {
+    throw new TrunklineError("usage", "Cannot commit: nothing is staged that differs from HEAD");
+  }
   const identity = await work.actsAs?.(places.cwd);
   const { stdout } = await workspaceGit(places, args, {
     env: identity?.environment(new Git(places.cwd).env) ?? {},
@@ -111,6 +121,18 @@ export async function commit(
     stop: work.stop,
   });
   return stdout.toString("utf8").trim();
+}
+
+/** Git would say so too, but not before it has run another git in every submodule. */
+async function isNothingStaged(
+  { files, stop }: Pick<ToolWork, "files" | "stop">,
+  names: readonly string[],
+): Promise<boolean> {
+  const args = ["diff", "--cached", "--quiet", "--", ...names];
+  const { code } = await workspaceGit(files.places, args, { accepts: [0, 1], stop });
+  if (code !== 0) return false;
+  const merging = ["rev-parse", "--quiet", "--verify", "MERGE_HEAD"];
+  return (await workspaceGit(files.places, merging, { accepts: [0, 1], stop })).code !== 0;
 }
 
 export async function git(
