@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 
 import { TrunklineError } from "../base/errors.ts";
+import { processOf } from "../base/process-table.ts";
+import { Stopper } from "../base/stop.ts";
 import { Git } from "./git.ts";
 import { gitEnvironment } from "./git-environment.ts";
 import { SampleRepository } from "./sample-repository.ts";
@@ -95,6 +98,27 @@ describe("Git", { timeout: 60_000 }, () => {
     const began = performance.now();
     await assert.rejects(git.run(COMMIT, WRITING), failsWith("timeout", /300 ms/));
     assert.ok(performance.now() - began < 30_000);
+  });
+
+  it("ends what has left its group, too", async () => {
+    using sample = new SampleRepository();
+    const script = `const { spawn } = require("node:child_process");
+      const left = spawn("sleep", ["60"], { detached: true, stdio: "ignore" });
+      require("node:fs").writeFileSync("left", String(left.pid));`;
+    const program = sample.write("leave.cjs", script);
+    sample.hook("pre-commit", `'${process.execPath}' '${program}' & wait; sleep 60`);
+    const stopper = new Stopper();
+    const committing = sample.git.run(COMMIT, { ...WRITING, stop: stopper });
+    const file = join(sample.path, "left");
+    while (!existsSync(file) || readFileSync(file, "utf8") === "") await sleep(10);
+    stopper.stop(new Error("called off"));
+    await assert.rejects(committing, /called off/);
+    const left = Number(readFileSync(file, "utf8"));
+    const giveUp = performance.now() + 15_000;
+    while (processOf(left) !== undefined) {
+      assert.ok(performance.now() < giveUp, `${left} is still there`);
+      await sleep(10);
+    }
   });
 
   it("gives up a git that writes more than is expected", async () => {
