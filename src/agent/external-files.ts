@@ -1,9 +1,10 @@
-import type { Stats } from "node:fs";
+import { constants, type Stats } from "node:fs";
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 
+import { isGitOwned } from "../git/git-owned.ts";
 import { SessionError } from "../session/session-error.ts";
-import { followPath, isInside } from "./files/places.ts";
+import { FOR_GIT, followPath, isInside } from "./files/places.ts";
 import { LARGEST_FILE } from "./files/turn-files.ts";
 
 /** The files of a workspace, for an agent whose editor does not offer them. */
@@ -21,6 +22,15 @@ export class ExternalFiles {
     if (isInside(real, await Promise.all(roots))) return real;
     const why = `'${path}' is outside of the workspace`;
     throw new SessionError("permission-denied", why, { path });
+  }
+
+  /** The same, for a path that is to be written. What git keeps for itself is not. */
+  async withinToWrite(path: string): Promise<string> {
+    const real = await this.within(path);
+    if (!isGitOwned(resolve(path)) && !isGitOwned(real)) return real;
+    throw new SessionError("permission-denied", `'${path}' may not be written: ${FOR_GIT}`, {
+      path,
+    });
   }
 
   async read(path: string, { line, limit }: { line?: number; limit?: number }): Promise<string> {
@@ -44,7 +54,9 @@ export class ExternalFiles {
     try {
       await mkdir(dirname(path), { recursive: true });
       await checkKind(path).catch(unlessNew);
-      await writeFile(path, content);
+      // A link that was put there after the path was looked at is not followed.
+      const { O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW } = constants;
+      await writeFile(path, content, { flag: O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW });
     } catch (error) {
       throw explain(error, path);
     }

@@ -60,7 +60,7 @@ export class ExternalServices {
   }
 
   async writeTextFile({ path, content }: WriteFileParams): Promise<unknown> {
-    const place = await this.#files.within(path);
+    const place = await this.#files.withinToWrite(path);
     const write = this.#turn?.client.fs?.writeTextFile;
     if (write !== undefined) await write(resolve(path), content);
     else await this.#files.write(place, content);

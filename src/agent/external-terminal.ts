@@ -69,7 +69,7 @@ export class ExternalTerminal implements Terminal {
 
   async kill(): Promise<void> {
     this.#child.kill();
-    await this.#ended;
+    await Promise.all([this.#ended, this.#child.gone]);
   }
 
   release(): Promise<void> {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -8,9 +8,13 @@ import { describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { OwnedChild } from "./child-process.ts";
+import { processOf } from "./process-table.ts";
 
 const env = { PATH: process.env["PATH"] };
 const node = (script: string) => ({ command: process.execPath, args: ["-e", script], env });
+
+const NO_MARKS =
+  process.platform === "linux" ? false : "only Linux shows the environment of others";
 
 /** Keeps running whatever happens to its input. */
 const STAYS = `setInterval(() => {}, 1000); process.stdout.write("ready\\n");`;
@@ -20,19 +24,76 @@ async function firstLine(child: OwnedChild): Promise<string> {
   return "";
 }
 
+/** One that only has to be buried is not. */
 function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
+  return processOf(pid) !== undefined;
 }
 
 async function gone(pid: number): Promise<void> {
-  while (isAlive(pid)) await sleep(10);
+  const giveUp = performance.now() + 15_000;
+  while (isAlive(pid)) {
+    assert.ok(performance.now() < giveUp, `${pid} is still there`);
+    await sleep(10);
+  }
 }
 
-describe("OwnedChild", { timeout: 20_000 }, () => {
+/** A process that owns a child. */
+class Owner implements AsyncDisposable {
+  readonly #process: ChildProcessWithoutNullStreams;
+  readonly #errors: Promise<string>;
+
+  constructor(child: { readonly args: readonly string[] }, last: string) {
+    const module = join(import.meta.dirname, "child-process.ts");
+    const options = JSON.stringify({ command: process.execPath, args: child.args });
+    const script = `
+      const { OwnedChild } = await import(${JSON.stringify(module)});
+      const child = await OwnedChild.start({ ...${options}, env: process.env });
+      ${last}`;
+    this.#process = spawn(process.execPath, ["--input-type=module", "-e", script]);
+    this.#errors = text(this.#process.stderr);
+  }
+
+  /** The number that it says. */
+  async said(): Promise<number> {
+    let pid = 0;
+    for await (const line of createInterface(this.#process.stdout)) {
+      pid = Number(line);
+      break;
+    }
+    assert.ok(pid > 0, pid > 0 ? "" : await this.#errors);
+    return pid;
+  }
+
+  async end(signal: NodeJS.Signals): Promise<void> {
+    const { exitCode, signalCode } = this.#process;
+    if (exitCode !== null || signalCode !== null) return;
+    this.#process.kill(signal);
+    await once(this.#process, "exit");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.end("SIGKILL");
+  }
+}
+
+/**
+ * Starts a process that leaves for a session of its own, and says its number. An orphan is started
+ * by a process in between, which ends.
+ */
+function leaving({ isOrphan = false, env = "process.env", last = "process.stdin.resume()" } = {}) {
+  const start = `const { spawn } = require("node:child_process");
+    const left = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"],
+      { detached: true, stdio: "ignore", env: ${env} });
+    left.unref();
+    console.log(left.pid);`;
+  const script = isOrphan
+    ? `require("node:child_process").execFileSync(process.execPath, ["-e", ${JSON.stringify(start)}],
+        { stdio: "inherit" }); ${last}`
+    : `${start} ${last}`;
+  return { ...node(script), grace: 2_000 };
+}
+
+describe("OwnedChild", { timeout: 60_000 }, () => {
   it("ends by the end of its input", async () => {
     const child = await OwnedChild.start(node(`process.stdin.resume()`));
     await child.end();
@@ -67,6 +128,56 @@ describe("OwnedChild", { timeout: 20_000 }, () => {
     await gone(inner);
   });
 
+  it("takes along what has left its group", async () => {
+    const child = await OwnedChild.start(leaving());
+    const left = Number(await firstLine(child));
+    assert.ok(isAlive(left));
+    await child.end();
+    assert.ok(!isAlive(left));
+  });
+
+  it("takes along what has left its group when it is killed", async () => {
+    const child = await OwnedChild.start(leaving());
+    const left = Number(await firstLine(child));
+    child.kill();
+    await child.gone;
+    assert.ok(!isAlive(left));
+  });
+
+  it("takes along what hides that it is its, as long as its parent is there", async () => {
+    for (const way of ["end", "kill"] as const) {
+      const child = await OwnedChild.start(leaving({ env: "{}" }));
+      const left = Number(await firstLine(child));
+      await child[way]();
+      await child.gone;
+      assert.ok(!isAlive(left), way);
+    }
+  });
+
+  it("leaves nothing behind when it ends by itself", { skip: NO_MARKS }, async () => {
+    const child = await OwnedChild.start(leaving({ last: "" }));
+    const left = Number(await firstLine(child));
+    assert.equal(await child.exit, 0);
+    await child.gone;
+    assert.ok(!isAlive(left));
+  });
+
+  it(
+    "takes along what nobody is the parent of, and not another's",
+    { skip: NO_MARKS },
+    async () => {
+      const child = await OwnedChild.start(leaving({ isOrphan: true }));
+      await using other = await OwnedChild.start(leaving({ isOrphan: true }));
+      const left = Number(await firstLine(child));
+      const others = Number(await firstLine(other));
+      await child.end();
+      assert.ok(!isAlive(left));
+      assert.ok(isAlive(others));
+      await other.end();
+      assert.ok(!isAlive(others));
+    },
+  );
+
   it("tells what it says on stderr, by the line and cut to a length", async () => {
     const lines: string[] = [];
     const said = Promise.withResolvers<void>();
@@ -95,28 +206,36 @@ describe("OwnedChild", { timeout: 20_000 }, () => {
 
   for (const signal of ["SIGKILL", "SIGTERM"] as const) {
     it(`does not outlive its owner, when that is ended by ${signal}`, async () => {
-      const module = join(import.meta.dirname, "child-process.ts");
-      const script = `
-        const { OwnedChild } = await import(${JSON.stringify(module)});
-        const child = await OwnedChild.start({
-          command: process.execPath,
-          args: ["-e", ${JSON.stringify(`process.on("SIGTERM", () => {}); ${STAYS}`)}],
-          env: process.env,
-        });
-        child.stdout.once("data", () => console.log(child.pid));`;
-      const owner = spawn(process.execPath, ["--input-type=module", "-e", script]);
-      const errors = text(owner.stderr);
-      let pid = 0;
-      for await (const line of createInterface(owner.stdout)) {
-        pid = Number(line);
-        break;
-      }
-      assert.ok(pid > 0, pid > 0 ? "" : await errors);
-      owner.kill(signal);
-      if (owner.signalCode === null) await once(owner, "exit");
+      const stays = node(`process.on("SIGTERM", () => {}); ${STAYS}`);
+      await using owner = new Owner(
+        stays,
+        "child.stdout.once('data', () => console.log(child.pid));",
+      );
+      const pid = await owner.said();
+      await owner.end(signal);
       await gone(pid);
     });
+
+    it(`takes along what has left its group, when its owner is ended by ${signal}`, async () => {
+      // One that stays when its input ends has a tree to be found by.
+      const stays = leaving({ env: "{}", last: STAYS });
+      for (const how of NO_MARKS ? [stays] : [stays, leaving(), leaving({ isOrphan: true })]) {
+        const says = "child.stdout.once('data', (pid) => console.log(parseInt(pid)));";
+        await using owner = new Owner(how, says);
+        const left = await owner.said();
+        assert.ok(isAlive(left));
+        await owner.end(signal);
+        await gone(left);
+      }
+    });
   }
+
+  it("takes along what has left its group, when its owner ends without ending it", async () => {
+    const says =
+      "child.stdout.once('data', (pid) => { console.log(parseInt(pid)); process.exit(); });";
+    await using owner = new Owner(leaving({ env: "{}" }), says);
+    await gone(await owner.said());
+  });
 
   it("does not keep its owner from ending", async () => {
     const module = join(import.meta.dirname, "child-process.ts");

@@ -3,6 +3,7 @@ import type { Readable, Writable } from "node:stream";
 
 import { TrunklineError } from "./errors.ts";
 import { FULL_READ, nextTurn } from "./full-read.ts";
+import { ownerMark, ProcessTree } from "./process-tree.ts";
 import { killGroup, watchGroup } from "./watchdog.ts";
 
 export interface ChildOptions {
@@ -24,8 +25,8 @@ const GRACE = 1_000;
 const LONGEST_LINE = 4_096;
 
 /**
- * A process that belongs to this one: in a group of its own, so that what it starts ends with it,
- * and never alive after its owner (see watchdog.ts).
+ * A process that belongs to this one, with all that it starts: in a group of its own, and known by a
+ * mark where it leaves that (see process-tree.ts). None of it is alive after its owner (watchdog.ts).
  */
 export class OwnedChild implements AsyncDisposable {
   readonly pid: number;
@@ -33,24 +34,38 @@ export class OwnedChild implements AsyncDisposable {
   readonly stdout: Readable;
   /** Resolves when it is over. */
   readonly exit: Promise<ChildExit>;
+  /** Resolves when nothing is left that it started, either. */
+  readonly gone: Promise<void>;
+  readonly #tree: ProcessTree;
   readonly #grace: number;
   #ending: Promise<void> | undefined;
   #isOver = false;
 
-  private constructor(child: ChildProcessWithoutNullStreams, pid: number, options: ChildOptions) {
+  private constructor(
+    child: ChildProcessWithoutNullStreams,
+    tree: ProcessTree,
+    pid: number,
+    options: ChildOptions,
+  ) {
     this.pid = pid;
+    this.#tree = tree;
     this.stdin = child.stdin;
     this.stdout = child.stdout;
     this.#grace = options.grace ?? GRACE;
     const release = watchGroup(pid);
     const exit = Promise.withResolvers<ChildExit>();
     this.exit = exit.promise;
+    const gone = Promise.withResolvers<void>();
+    this.gone = gone.promise;
     child.on("exit", (code, signal) => {
       this.#isOver = true;
       // Whatever it started and left behind.
       killGroup(pid, "SIGKILL");
-      release();
       exit.resolve(code ?? signal ?? 0);
+      void tree.clear().finally(() => {
+        release();
+        gone.resolve();
+      });
     });
     // A child that is gone does not read; that it is gone is told by its exit.
     child.stdin.on("error", () => {});
@@ -63,14 +78,15 @@ export class OwnedChild implements AsyncDisposable {
     const { command, args = [], env, cwd } = options;
     // Loaded with the first child: a start that needs none does not wait for it.
     const { spawn } = process.getBuiltinModule("node:child_process");
+    const { mark, env: marked } = ownerMark();
     const child = spawn(command, [...args], {
       stdio: "pipe",
       detached: true,
-      env,
+      env: { ...env, ...marked },
       ...(cwd === undefined ? {} : { cwd }),
     });
     const { pid } = child;
-    if (pid !== undefined) return new OwnedChild(child, pid, options);
+    if (pid !== undefined) return new OwnedChild(child, new ProcessTree(pid, mark), pid, options);
     const error = await new Promise<NodeJS.ErrnoException>((resolve) => child.on("error", resolve));
     throw new TrunklineError("unavailable", `Cannot start '${command}': ${explain(error, cwd)}`, {
       cause: error,
@@ -81,15 +97,20 @@ export class OwnedChild implements AsyncDisposable {
     return this.#isOver;
   }
 
-  /** Closes its input; if it is still there after the grace, terminates and then kills its group. */
+  /**
+   * Closes its input; if it is still there after the grace, terminates and then kills its group.
+   * What it started ends with it.
+   */
   end(): Promise<void> {
     this.#ending ??= this.#end();
     return this.#ending;
   }
 
-  /** Ends the group at once. */
+  /** Ends it at once, with all that it started. */
   kill(): void {
-    if (!this.#isOver) killGroup(this.pid, "SIGKILL");
+    if (this.#isOver) return;
+    this.#tree.killNow();
+    killGroup(this.pid, "SIGKILL");
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -97,6 +118,13 @@ export class OwnedChild implements AsyncDisposable {
   }
 
   async #end(): Promise<void> {
+    // Once it is over, nobody can tell what it started that hides its mark.
+    if (!this.#isOver) await this.#tree.look();
+    await this.#stop();
+    await this.gone;
+  }
+
+  async #stop(): Promise<void> {
     this.stdin.end();
     // Nobody reads what it still says, and a full pipe must not keep it from ending.
     this.stdout.resume();

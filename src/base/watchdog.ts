@@ -1,12 +1,16 @@
 import type { ChildProcess } from "node:child_process";
 
+import { OWN_MARK, ProcessTree } from "./process-tree.ts";
+
 /**
- * Reads which process groups are alive, a line each, and ends them when the lines end: they do so
- * however this process dies, by SIGKILL as well. It heeds no signal, since one that is meant for us
- * may reach it too.
+ * Reads which process groups are alive, a line each, and ends them when the lines end, with what
+ * they started: they do so however this process dies, by SIGKILL as well. Processes that left their
+ * group are found as process-tree.ts does. It heeds no signal, since one that is meant for us may
+ * reach it too.
  */
 const SCRIPT = `
 trap '' HUP INT TERM
+mark=$1
 live=
 while read -r sign group; do
   rest=
@@ -15,17 +19,45 @@ while read -r sign group; do
   [ "$sign" = + ] && live="$live $group"
 done
 [ -z "$live" ] && exit 0
+
+# Numbers of processes, each followed by that of its parent.
+pairs() {
+  if [ -r /proc/self/status ]; then
+    grep '^PPid:' /proc/[0-9]*/status | sed -n 's|^/proc/\\([0-9]*\\)/.*:[^0-9]*\\([0-9]*\\)$|\\1 \\2|p'
+  else ps -A -o pid= -o ppid=; fi
+}
+marked() { grep -lF "$mark" /proc/[0-9]*/environ | sed 's|^/proc/\\([0-9]*\\)/.*|\\1|'; }
+tree() {
+  found=" $* "
+  all=$(pairs)
+  more=1
+  while [ -n "$more" ]; do
+    more=
+    set -- $all
+    while [ $# -gt 1 ]; do
+      case "$found" in
+        *" $1 "*) ;;
+        *" $2 "*) found="$found$1 "; more=1 ;;
+      esac
+      shift 2
+    done
+  done
+  echo "$found"
+}
+# Before they are asked to end: whose parent is gone is only known by its mark.
+members=$(tree $live)
 for each in $live; do kill -s TERM -- "-$each"; done
 sleep 1
 for each in $live; do kill -s KILL -- "-$each"; done
+for each in $members $(tree $(marked)); do kill -s KILL "$each"; done
 `;
 
 let running: ChildProcess | undefined;
 const groups = new Set<number>();
 
 /**
- * Has a process group ended when this process ends, in whatever way. One small shell does it for
- * all groups and is started with the first. Returns how to let go of a group that is gone.
+ * Has a process group ended when this process ends, in whatever way, with what it started. One small
+ * shell does it for all groups and is started with the first. Returns how to let go of one.
  */
 export function watchGroup(group: number): () => void {
   groups.add(group);
@@ -46,7 +78,7 @@ function tell(line: string): void {
 
 function start(): ChildProcess {
   const { spawn } = process.getBuiltinModule("node:child_process");
-  const shell = spawn("/bin/sh", ["-c", SCRIPT], {
+  const shell = spawn("/bin/sh", ["-c", SCRIPT, "trunkline", OWN_MARK], {
     stdio: ["pipe", "ignore", "ignore"],
     // Out of our group, so that what ends that does not end it.
     detached: true,
@@ -67,8 +99,14 @@ function start(): ChildProcess {
 
 // The ordinary ends are seen from inside too, and there is no second to wait then.
 process.on("exit", () => {
-  for (const group of groups) killGroup(group, "SIGKILL");
+  for (const group of groups) killTree(group);
 });
+
+/** Kills a process group at once, with whatever its first process started. */
+export function killTree(group: number): void {
+  new ProcessTree(group).killNow();
+  killGroup(group, "SIGKILL");
+}
 
 /** Signals every process of a group. False when nobody is left in it. */
 export function killGroup(group: number, signal: NodeJS.Signals | 0): boolean {

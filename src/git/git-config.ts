@@ -75,16 +75,16 @@ export async function setConfig(
   const where = placeArguments(place);
   const [first, ...more] = values;
   if (first === undefined) return await unsetConfig(git, place, key);
-  await git.run(["config", ...where, "--replace-all", key, first], { writes: true });
+  await git.run(["config", ...where, "--replace-all", key, first], { mode: "write" });
   for (const value of more) {
-    await git.run(["config", ...where, "--add", key, value], { writes: true });
+    await git.run(["config", ...where, "--add", key, value], { mode: "write" });
   }
 }
 
 /** Removes all values of a key in one place; that there are none is no failure. */
 export async function unsetConfig(git: Git, place: ConfigPlace, key: string): Promise<void> {
   const args = ["config", ...placeArguments(place), "--unset-all", key];
-  await git.run(args, { accepts: [0, 5], writes: true });
+  await git.run(args, { accepts: [0, 5], mode: "write" });
 }
 
 function placeArguments(place: ConfigPlace): string[] {

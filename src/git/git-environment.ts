@@ -9,7 +9,10 @@ const PASSED = [
   /^GIT_(?:CEILING_DIRECTORIES|DISCOVERY_ACROSS_FILESYSTEM|EXEC_PATH|SSL_NO_VERIFY|SSL_CAINFO)$/,
 ];
 
-/** The environment that git runs in: it asks nobody, pages nothing, and speaks plain English. */
+/**
+ * The environment that git runs in: it asks nobody, opens neither pager nor editor, and speaks plain
+ * English.
+ */
 export function gitEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const passed = Object.entries(env).filter(([name]) => PASSED.some((each) => each.test(name)));
   return {
@@ -17,7 +20,11 @@ export function gitEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
     LC_ALL: "C",
     LANGUAGE: "",
     GIT_TERMINAL_PROMPT: "0",
+    GIT_ASKPASS: "",
+    SSH_ASKPASS: "",
     GIT_PAGER: "cat",
     PAGER: "cat",
+    GIT_EDITOR: ":",
+    GIT_SEQUENCE_EDITOR: ":",
   };
 }

@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
-import { chmodSync, existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 
 import { TrunklineError } from "../base/errors.ts";
+import { processOf } from "../base/process-table.ts";
+import { Stopper } from "../base/stop.ts";
 import { Git } from "./git.ts";
 import { gitEnvironment } from "./git-environment.ts";
 import { SampleRepository } from "./sample-repository.ts";
@@ -17,12 +20,23 @@ function failsWith(code: string, says: RegExp): (error: unknown) => boolean {
   };
 }
 
+const COMMIT = ["commit", "--allow-empty", "-mx"];
+const WRITING = {
+  mode: "write",
+  env: {
+    GIT_AUTHOR_NAME: "A",
+    GIT_AUTHOR_EMAIL: "a@b",
+    GIT_COMMITTER_NAME: "A",
+    GIT_COMMITTER_EMAIL: "a@b",
+  },
+} as const;
+
 describe("Git", { timeout: 60_000 }, () => {
   it("passes arguments as they are: no shell sees them", async () => {
     using sample = new SampleRepository();
     const value = "$(touch pwned); `touch pwned` 'x' \"y\" | & > z";
-    await sample.git.run(["config", "test.value", value], { writes: true });
-    assert.equal(await sample.git.text(["config", "test.value"]), value);
+    await sample.git.run(["config", "test.value", value], { mode: "write" });
+    assert.equal(await sample.git.text(["config", "--get", "test.value"]), value);
     assert.ok(!existsSync(join(sample.path, "pwned")));
   });
 
@@ -45,7 +59,7 @@ describe("Git", { timeout: 60_000 }, () => {
     using sample = new SampleRepository();
     const url = "https://ada:ghp_0123456789abcdefghij0123@localhost:1/x.git";
     await assert.rejects(
-      sample.git.run(["ls-remote", url]),
+      sample.git.run(["ls-remote", url], { mode: "write", protocols: ["https"] }),
       failsWith("unavailable", /^'git ls-remote' failed in '.*': (?!.*ghp_)/),
     );
   });
@@ -79,27 +93,49 @@ describe("Git", { timeout: 60_000 }, () => {
 
   it("ends a git that takes too long, with what it has started", async () => {
     using sample = new SampleRepository();
-    const hook = sample.write("app/.git/hooks/pre-commit", "#!/bin/sh\nsleep 60 & wait\n");
-    chmodSync(hook, 0o755);
+    sample.hook("pre-commit", "sleep 60 & wait");
     const git = new Git(sample.path, { env: sample.env, timeout: 300 });
     const began = performance.now();
-    const args = ["-c", "user.name=A", "-c", "user.email=a@b", "commit", "--allow-empty", "-mx"];
-    await assert.rejects(git.run(args, { writes: true }), failsWith("timeout", /300 ms/));
+    await assert.rejects(git.run(COMMIT, WRITING), failsWith("timeout", /300 ms/));
     assert.ok(performance.now() - began < 30_000);
   });
 
-  it("gives up a git that writes without end", async () => {
+  it("ends what has left its group, too", async () => {
     using sample = new SampleRepository();
-    sample.run("config", "alias.flood", "!yes");
-    const git = new Git(sample.path, { env: sample.env, maxOutput: 100_000 });
-    await assert.rejects(git.run(["flood"]), failsWith("limit", /more than the 100000 bytes/));
+    const script = `const { spawn } = require("node:child_process");
+      const left = spawn("sleep", ["60"], { detached: true, stdio: "ignore" });
+      require("node:fs").writeFileSync("left", String(left.pid));`;
+    const program = sample.write("leave.cjs", script);
+    sample.hook("pre-commit", `'${process.execPath}' '${program}' & wait; sleep 60`);
+    const stopper = new Stopper();
+    const committing = sample.git.run(COMMIT, { ...WRITING, stop: stopper });
+    const file = join(sample.path, "left");
+    while (!existsSync(file) || readFileSync(file, "utf8") === "") await sleep(10);
+    stopper.stop(new Error("called off"));
+    await assert.rejects(committing, /called off/);
+    const left = Number(readFileSync(file, "utf8"));
+    const giveUp = performance.now() + 15_000;
+    while (processOf(left) !== undefined) {
+      assert.ok(performance.now() < giveUp, `${left} is still there`);
+      await sleep(10);
+    }
+  });
+
+  it("gives up a git that writes more than is expected", async () => {
+    using sample = new SampleRepository();
+    sample.commit();
+    const git = new Git(sample.path, { env: sample.env, maxOutput: 20 });
+    await assert.rejects(
+      git.run(["rev-parse", "HEAD"]),
+      failsWith("limit", /more than the 20 bytes/),
+    );
   });
 
   it("does not wait for what git leaves running", async () => {
     using sample = new SampleRepository();
-    sample.run("config", "alias.linger", "!sleep 60 & echo done");
+    sample.hook("post-commit", "sleep 60 &");
     const began = performance.now();
-    assert.equal(await sample.git.text(["linger"]), "done");
+    await sample.git.run(COMMIT, WRITING);
     assert.ok(performance.now() - began < 30_000);
   });
 });

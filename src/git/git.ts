@@ -3,7 +3,10 @@ import { statSync } from "node:fs";
 import { TrunklineError } from "../base/errors.ts";
 import { maskText } from "../base/mask.ts";
 import type { Stop } from "../base/stop.ts";
+import { isInBareRepository } from "./bare-repository.ts";
+import { type GitMode, gitCommand } from "./git-commands.ts";
 import { gitEnvironment } from "./git-environment.ts";
+import { guardedCall } from "./guarded-call.ts";
 import { type ProgramEnd, runProgram } from "./run-program.ts";
 
 export interface GitOptions {
@@ -13,6 +16,9 @@ export interface GitOptions {
   readonly timeout?: number;
   /** Bytes. */
   readonly maxOutput?: number;
+  /** The repository's own folder, if it is not the one that git would find: the folder that git
+   * runs in is its work tree then. */
+  readonly gitDir?: string;
 }
 
 export interface GitCall {
@@ -21,8 +27,14 @@ export interface GitCall {
   readonly input?: string | Buffer;
   /** Variables besides the usual ones. */
   readonly env?: NodeJS.ProcessEnv;
-  /** It changes the repository, and so may take locks. */
-  readonly writes?: boolean;
+  /**
+   * "read", when left out, runs none of the programs that git can be configured to run: a repository
+   * is not trusted by being looked at. "write" may change it, and runs its hooks and filters: that
+   * is for a person to allow.
+   */
+  readonly mode?: GitMode;
+  /** The transports that it may use (`https`, `ssh`, `file`); none when left out. */
+  readonly protocols?: readonly string[];
   readonly timeout?: number;
   readonly stop?: Stop;
 }
@@ -36,11 +48,15 @@ export interface GitAnswer {
 const TIMEOUT = 30_000;
 const MAX_OUTPUT = 64 * 1024 * 1024;
 
-/** Git as it is run in one folder. Arguments are passed as they are: no shell sees them. */
+/**
+ * Git as it is run in one folder. Arguments are passed as they are: no shell sees them. Nothing else
+ * in the program starts git.
+ */
 export class Git {
   readonly folder: string;
   readonly #options: GitOptions;
   readonly #env: NodeJS.ProcessEnv;
+  #isInBare: boolean | undefined;
 
   constructor(folder: string, options: GitOptions = {}) {
     this.folder = folder;
@@ -50,7 +66,18 @@ export class Git {
 
   /** The same in another folder. */
   in(folder: string): Git {
-    return new Git(folder, this.#options);
+    const { gitDir: _, ...options } = this.#options;
+    return new Git(folder, options);
+  }
+
+  /** Whether git is told where the repository is, and so does not look for it. */
+  get isToldWhere(): boolean {
+    return this.#options.gitDir !== undefined;
+  }
+
+  /** Whether the repository here is a bare one that may be used. */
+  get isInBareRepository(): boolean {
+    return (this.#isInBare ??= isInBareRepository(this.folder));
   }
 
   /** What ssh and other companions of git run in. */
@@ -60,14 +87,23 @@ export class Git {
 
   /** Runs git to its end. Throws what git says when it fails. */
   async run(args: readonly string[], call: GitCall = {}): Promise<GitAnswer> {
-    const { timeout = TIMEOUT, maxOutput = MAX_OUTPUT } = this.#options;
+    const { timeout = TIMEOUT, maxOutput = MAX_OUTPUT, gitDir } = this.#options;
+    const { mode = "read", protocols = [] } = call;
+    const guarded = await guardedCall(this, gitCommand(args, mode), mode);
+    const where = gitDir === undefined ? {} : { GIT_DIR: gitDir, GIT_WORK_TREE: this.folder };
     let end: ProgramEnd;
     try {
       end = await runProgram({
         command: "git",
-        args,
+        args: guarded.args,
         cwd: this.folder,
-        env: { ...this.#env, ...(call.writes ? {} : { GIT_OPTIONAL_LOCKS: "0" }), ...call.env },
+        env: {
+          ...this.#env,
+          ...guarded.env,
+          GIT_ALLOW_PROTOCOL: protocols.join(":"),
+          ...where,
+          ...call.env,
+        },
         timeout: call.timeout ?? timeout,
         maxOutput,
         stop: call.stop,
@@ -108,6 +144,11 @@ export function gitFailure(args: readonly string[], end: ProgramEnd, folder: str
   if (/detected dubious ownership/.test(said)) {
     const next = `If you trust it: git config --global --add safe.directory '${folder}'`;
     const says = `Cannot use the repository in '${folder}': somebody else owns it. ${next}`;
+    return new TrunklineError("untrusted", says);
+  }
+  if (/cannot use bare repository/.test(said)) {
+    const why = "its configuration comes from whoever made those files";
+    const says = `Cannot use '${folder}': it is in a bare repository among the files of another, and ${why}. Clone it to a folder of its own`;
     return new TrunklineError("untrusted", says);
   }
   if (/not a git repository/.test(said)) {

@@ -1,9 +1,11 @@
 import type { ChildProcess } from "node:child_process";
 import type { Readable } from "node:stream";
 
+import { absolutePath } from "../base/absolute-path.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { Stop } from "../base/stop.ts";
-import { killGroup, watchGroup } from "../base/watchdog.ts";
+import { ProcessTree } from "../base/process-tree.ts";
+import { killGroup, killTree, watchGroup } from "../base/watchdog.ts";
 
 export interface ProgramRun {
   readonly command: string;
@@ -48,7 +50,7 @@ export async function runProgram(run: ProgramRun): Promise<ProgramEnd> {
   const child = spawn(run.command, [...run.args], {
     stdio: [run.input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
     detached: true,
-    env: run.env,
+    env: { ...run.env, PATH: absolutePath(run.env.PATH) },
     ...(run.cwd === undefined ? {} : { cwd: run.cwd }),
   });
   const { pid } = child;
@@ -63,14 +65,19 @@ export async function runProgram(run: ProgramRun): Promise<ProgramEnd> {
 
 async function finish(child: ChildProcess, pid: number, run: ProgramRun): Promise<ProgramEnd> {
   let failure: Error | undefined;
+  let tree: ProcessTree | undefined;
+  // Before it is told to end: what it started cannot be told by its parent then.
+  const look = (): void => (tree ??= new ProcessTree(pid)).lookNow();
   const giveUp = (error: Error): void => {
     failure ??= error;
+    look();
     killGroup(pid, "SIGKILL");
   };
   let grace: NodeJS.Timeout | undefined;
   const listener = {
     stopped: (reason: Error) => {
       failure ??= reason;
+      look();
       killGroup(pid, "SIGTERM");
       grace = setTimeout(giveUp, STOP_GRACE, reason);
     },
@@ -91,7 +98,10 @@ async function finish(child: ChildProcess, pid: number, run: ProgramRun): Promis
   child.stdin?.end(run.input);
   try {
     const code = await ended(child);
-    if (failure !== undefined) throw failure;
+    if (failure !== undefined) {
+      await tree?.clear();
+      throw failure;
+    }
     return { code, stdout: Buffer.concat(stdout), stderr: Buffer.concat(stderr).toString("utf8") };
   } finally {
     clearTimeout(timer);
@@ -135,7 +145,7 @@ function own(pid: number): () => void {
   if (!isMindingExit) {
     isMindingExit = true;
     process.on("exit", () => {
-      for (const group of running) killGroup(group, "SIGKILL");
+      for (const group of running) killTree(group);
     });
   }
   let release: (() => void) | undefined;

@@ -1,5 +1,13 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
@@ -60,6 +68,11 @@ export class SampleRepository implements Disposable {
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, content);
     return path;
+  }
+
+  /** A hook of the repository. */
+  hook(name: string, script: string): void {
+    chmodSync(this.write(`app/.git/hooks/${name}`, `#!/bin/sh\n${script}\n`), 0o755);
   }
 
   read(name: string): Buffer {

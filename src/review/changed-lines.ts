@@ -20,7 +20,7 @@ export async function changedLines(
   path: string,
 ): Promise<ChangedLine[]> {
   const git = new Git(repository.root);
-  const args = ["diff", "--no-color", "--no-ext-diff", "--no-renames", "-U3", "HEAD", "--", path];
+  const args = ["diff", "--no-color", "--no-renames", "-U3", "HEAD", "--", path];
   const { code, stdout } = await git.run(args, { accepts: [0, 128] });
   const lines = code === 0 ? parseDiff(stdout.toString("utf8")) : [];
   return (lines.length > 0 ? lines : wholeFile(repository, path)).slice(0, MOST_LINES);

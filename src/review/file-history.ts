@@ -39,7 +39,7 @@ export class FileHistory {
   async #ask(commit: string, path: string): Promise<readonly Text[]> {
     const what = ["--first-parent", "--follow", "-M", "--raw", "-z", "--no-abbrev", "--format="];
     const range = [`--max-count=${MOST_VERSIONS + 1}`, "--end-of-options", `${commit}..HEAD`];
-    const args = ["log", "--no-ext-diff", ...what, ...range, "--", `:(top,literal)${path}`];
+    const args = ["log", ...what, ...range, "--", `:(top,literal)${path}`];
     const { code, stdout } = await this.#git.run(args, { accepts: [0, 128] });
     const blobs = stdout.toString("latin1").match(/(?<=:\d+ \d+ [0-9a-f]+ )[0-9a-f]+(?= [AMR])/g);
     if (code !== 0 || blobs === null || blobs.length > MOST_VERSIONS) return [];

@@ -40,7 +40,7 @@ export class Renames {
   }
 
   async #ask(commit: string): Promise<Map<string, string>> {
-    const how = ["--no-ext-diff", "-M", "--diff-filter=R", "--name-status", "-z"];
+    const how = ["-M", "--diff-filter=R", "--name-status", "-z"];
     const args = ["diff", ...how, "--end-of-options", commit, "--"];
     const { code, stdout } = await this.#git.run(args, { accepts: [0, 128] });
     const renames = new Map<string, string>();

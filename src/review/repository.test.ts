@@ -60,6 +60,14 @@ describe("findRepository()", () => {
     sample.git("checkout", "--quiet", "--detach");
     assert.equal(headCommit(openRepository(sample.root)), commit);
   });
+
+  it("takes a bare repository among the files of another for files", () => {
+    using sample = new SampleRepository();
+    sample.commit();
+    const embedded = join(sample.root, "vendor/lib.git");
+    sample.git("clone", "--quiet", "--bare", sample.root, embedded);
+    assert.equal(openRepository(join(embedded, "refs")).root, sample.root);
+  });
 });
 
 describe("pathIn()", () => {

@@ -3,6 +3,7 @@ import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "nod
 
 import { TrunklineError } from "../base/errors.ts";
 import { realPath } from "../base/real-path.ts";
+import { isEmbedded, isGitFolder } from "../git/bare-repository.ts";
 import { commonDirOf, worktreeAt } from "../git/worktree-at.ts";
 import type { Repository } from "../store/review-thread.ts";
 
@@ -48,8 +49,8 @@ function repositoryAt(folder: string): FoundRepository | undefined {
     const { commonDir, gitDir, worktree } = here;
     return { gitDir: commonDir, worktreeGitDir: gitDir, root: worktree, isBare: false };
   }
-  const isGitDir = ["HEAD", "objects", "refs"].every((name) => existsSync(join(folder, name)));
-  if (!isGitDir) return undefined;
+  // One among the files of another repository is no more than those files.
+  if (!isGitFolder(folder) || isEmbedded(folder)) return undefined;
   // In the git folder of a repository with a worktree, that is the one.
   const isBare = basename(folder) !== ".git";
   const root = isBare ? folder : dirname(folder);

@@ -51,6 +51,15 @@ describe("a suggestion", () => {
     assert.equal(await add("```suggestion\nthat never ends", 2), undefined);
   });
 
+  it("is not applied to what git keeps for itself", async () => {
+    using sample = new SampleRepository();
+    sample.write(".git/hooks/pre-commit", "1\n");
+    const id = await suggested(sample, ".git/hooks/pre-commit", 1, "evil\n");
+    using desk = await sample.desk();
+    await assert.rejects(desk.suggested(id), /it is git's own/);
+    await assert.rejects(desk.apply(id), /it is git's own/);
+  });
+
   it("is applied where its lines have gone to, in a renamed file too", async () => {
     using sample = new SampleRepository();
     sample.write("dir/a.txt", sampleLines(10));

@@ -2,6 +2,7 @@ import { realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:
 import { dirname, join } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
+import { isGitOwned } from "../git/git-owned.ts";
 import type { Anchor, Suggestion } from "../store/review-thread.ts";
 import { written } from "./anchor.ts";
 import type { Located } from "./locator.ts";
@@ -30,6 +31,7 @@ export function applySuggestion(
     throw new TrunklineError("config", `Cannot apply the suggestion to '${place.path}': ${why}.`);
   };
   if (suggestion === undefined) return refuse("the thread has none");
+  if (isGitOwned(join(root, place.path))) return refuse("it is git's own");
   const { line, end } = place;
   if (anchor.side === "old") return refuse("it is on a line of the old side");
   if (place.confidence === "gone") return refuse("the lines that it is for are gone");

@@ -1,6 +1,5 @@
-import { wholeFenced } from "../fenced.ts";
-import { textContent } from "../tools/agent-tool.ts";
-import { commit as commitStaged, EVERY_COMMIT, git } from "../tools/git-tools.ts";
+import { allowCommit } from "../tools/commit-consent.ts";
+import { commit as commitStaged, git } from "../tools/git-tools.ts";
 import { fenced, type SlashCommand } from "./slash-command.ts";
 import { workingChanges } from "./working-changes.ts";
 
@@ -22,11 +21,9 @@ export const commit: SlashCommand = {
         const names = wanted.map(({ name }) => name);
         const message = input === "" ? messageFor(wanted) : input;
         const title = `git commit of ${listText(names)}: ${message.split("\n")[0]}`;
-        const what = `${message}\n\n${names.map((name) => `- ${name}`).join("\n")}`;
-        const content = [textContent(wholeFenced(what))];
-        await work.allow({ subject: "git commit", covers: EVERY_COMMIT, title, content });
+        await allowCommit(work, { title, message, names });
         if (staged.length === 0)
-          await git(work, ["add", "--", ...wanted.map(({ path }) => path)], true);
+          await git(work, ["add", "--", ...wanted.map(({ path }) => path)], "write");
         return { text: await commitStaged(work, message) };
       },
     });

@@ -56,7 +56,6 @@ async function findAll(work: ToolWork): Promise<Finding[]> {
   const changes = await workingChanges(work.files, work.stop);
   const diff = await git(work, [
     "diff",
-    "--no-ext-diff",
     "--no-color",
     "--no-prefix",
     "-U0",

@@ -1,5 +1,14 @@
 import assert from "node:assert/strict";
-import { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
@@ -113,6 +122,31 @@ describe("/undo", () => {
     await rig.turnOf(session, "/undo");
     assert.equal(rig.git("status", "--short"), " M dirty\n");
     assert.equal(rig.read("dirty"), "1\n");
+  });
+
+  it("leaves files alone that a filter makes, since nobody runs it to read", async () => {
+    const command = "echo 2 > a.big; echo 2 > plain";
+    await using llm = await FakeLlm.start([
+      { toolCalls: [{ name: "run_command", arguments: { command } }] },
+      { content: "Done." },
+    ]);
+    await using rig = new AgentRig({
+      llm,
+      files: { "a.big": "1\n", plain: "1\n", ".gitattributes": "*.big filter=big\n" },
+    });
+    rig.git("init", "-q");
+    rig.git("config", "filter.big.clean", "touch ran; echo pointer");
+    rig.git("config", "filter.big.smudge", "touch ran; echo 1");
+    // Git looks into files that are as young as its index.
+    utimesSync(join(rig.cwd, "a.big"), 1, 1);
+    rig.commitAll();
+    rmSync(join(rig.cwd, "ran"), { force: true });
+    const session = await rig.open();
+    await rig.turnOf(session, "go");
+    await rig.turnOf(session, "/undo");
+    assert.equal(rig.read("plain"), "1\n");
+    assert.equal(rig.read("a.big"), "2\n");
+    assert.ok(!existsSync(join(rig.cwd, "ran")));
   });
 
   it("gives files back that can be run as files that can be run", async () => {

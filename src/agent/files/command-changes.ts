@@ -2,6 +2,7 @@ import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 
 import { Git } from "../../git/git.ts";
+import { isFiltered } from "../../git/is-filtered.ts";
 import type { TurnFiles } from "./turn-files.ts";
 
 /** What files hold that differ from the last commit; nothing for one that is not there. */
@@ -21,7 +22,8 @@ const MOST_BYTES = 32 * 1024 * 1024;
 
 /**
  * Runs a command and records what it does to the files of the repository, so that it can be undone.
- * Files that git ignores are not looked at, nor what a command does that moves to another commit.
+ * Files that git ignores are not looked at, nor those that a filter makes (large files, encrypted
+ * ones), nor what a command does that moves to another commit.
  */
 export async function recordingChanges<T>(files: TurnFiles, run: () => Promise<T>): Promise<T> {
   const before = await snapshot(files).catch(() => undefined);
@@ -36,7 +38,10 @@ export async function recordingChanges<T>(files: TurnFiles, run: () => Promise<T
 async function record(files: TurnFiles, before: Snapshot): Promise<void> {
   const after = await snapshot(files);
   if (after === undefined || after.head !== before.head) return;
+  const git = new Git(before.root);
   for (const name of new Set([...before.dirty.keys(), ...after.dirty.keys()])) {
+    // What it held cannot be told from what is stored.
+    if (!before.dirty.has(name) && (await isFiltered(git, name))) continue;
     const old = before.dirty.has(name)
       ? before.dirty.get(name)
       : await committed(before.root, before.head, name);

@@ -1,8 +1,11 @@
 import { lstat, readlink, realpath } from "node:fs/promises";
 import { dirname, join, relative, resolve, sep } from "node:path";
 
+import { isGitOwned } from "../../git/git-owned.ts";
 import { ACP } from "../../rpc/codes.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
+
+export const FOR_GIT = "what is in a repository's own folder is for git alone";
 
 /** A path of the workspace. */
 export interface Place {
@@ -39,11 +42,7 @@ export class Places {
   /** The same, for a path that is to be written. What git keeps for itself is not. */
   async findToWrite(path: string): Promise<Place> {
     const place = await this.find(path);
-    const steps = [...place.path.split(sep), ...place.real.split(sep)];
-    // A hook that is written there runs with the next command of git.
-    if (steps.some((step) => step.toLowerCase() === ".git")) {
-      throw denied(path, "what is in '.git' is for git alone");
-    }
+    if (isGitOwned(place.path) || isGitOwned(place.real)) throw denied(path, FOR_GIT);
     return place;
   }
 

@@ -57,6 +57,7 @@ export async function readBounded(
     const grace = setTimeout(() => child.stdout.destroy(), STREAM_GRACE);
     await ended.promise;
     clearTimeout(grace);
+    await child.gone;
     if (reason !== undefined) throw reason;
     return { text: output.settle().text, exit, isCut: output.isCut, isLate };
   } finally {

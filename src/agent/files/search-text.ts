@@ -1,3 +1,4 @@
+import { absolutePath } from "../../base/absolute-path.ts";
 import { OwnedChild } from "../../base/child-process.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Stop } from "../../base/stop.ts";
@@ -55,7 +56,7 @@ async function ripgrep(command: string, search: TextSearch): Promise<string> {
   if (search.ignoreCase === true) args.push("--ignore-case");
   if (search.glob !== undefined) args.push(`--glob=${search.glob}`);
   args.push("--regexp", search.pattern, "./");
-  const env = harmlessVariables(process.env);
+  const env = ripgrepVariables();
   const said: string[] = [];
   const child = await OwnedChild.start({
     command,
@@ -68,6 +69,11 @@ async function ripgrep(command: string, search: TextSearch): Promise<string> {
   const { text, exit } = await readBounded(child, { stop: search.stop, most: MOST_BYTES });
   if (exit === 2 && text === "") throw unfit(search.pattern, said.join(" "));
   return text;
+}
+
+function ripgrepVariables(): NodeJS.ProcessEnv {
+  const variables = harmlessVariables(process.env);
+  return { ...variables, PATH: absolutePath(variables.PATH) };
 }
 
 async function gitGrep(search: TextSearch): Promise<string> {
@@ -110,7 +116,7 @@ async function runs(command: string): Promise<boolean> {
     const child = await OwnedChild.start({
       command,
       args: ["--version"],
-      env: harmlessVariables(process.env),
+      env: ripgrepVariables(),
     });
     child.stdin.end();
     child.stdout.resume();

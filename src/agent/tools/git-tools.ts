@@ -1,6 +1,9 @@
+import { TrunklineError } from "../../base/errors.ts";
 import { Git } from "../../git/git.ts";
+import type { GitMode } from "../../git/git-commands.ts";
 import { workspaceGit } from "../files/workspace-git.ts";
 import { type AgentTool, inputOf, type ToolWork } from "./agent-tool.ts";
+import { allowCommit } from "./commit-consent.ts";
 
 const MOST_CHARACTERS = 40_000;
 const COMMIT_TIMEOUT = 300_000;
@@ -34,7 +37,7 @@ export const gitDiff: AgentTool = {
   async call(args, work) {
     const { staged, base, paths = [] } = args as Input;
     const names = await namesOf(work, paths);
-    const options = ["--no-ext-diff", "--no-color", ...(staged === true ? ["--cached"] : [])];
+    const options = ["--no-color", ...(staged === true ? ["--cached"] : [])];
     const against = base === undefined ? [] : ["--end-of-options", base];
     const text = await git(work, ["diff", ...options, ...against, "--", ...names]);
     return { text: text === "" ? "(No difference.)" : text };
@@ -64,9 +67,6 @@ export const gitLog: AgentTool = {
   },
 };
 
-/** What "always" means for commits. */
-export const EVERY_COMMIT = "every git commit, of any files and with any message";
-
 export const gitCommit: AgentTool = {
   name: "git_commit",
   description: "Commits the named files, or with none what is staged.",
@@ -77,17 +77,22 @@ export const gitCommit: AgentTool = {
   kind: "execute",
   need: "write",
   timeout: COMMIT_TIMEOUT,
-  title: ({ message }) => `git commit: ${String(message).split("\n")[0]}`,
+  title: ({ message }) => titleOf(String(message)),
   async call(args, work) {
     const { message = "", paths = [] } = args as Input;
     const names = await namesOf(work, paths);
-    await work.allow({ subject: "git commit", covers: EVERY_COMMIT });
-    if (names.length > 0) await git(work, ["add", "--", ...names], true);
+    const shown = names.map((name) => work.files.places.nameOf(name));
+    await allowCommit(work, { title: titleOf(message), message, names: shown });
+    if (names.length > 0) await git(work, ["add", "--", ...names], "write");
     const said = await commit(work, message, names);
     const top = await git(work, ["rev-parse", "--show-toplevel"]);
     return { text: `Repository: ${top}\n${said}` };
   },
 };
+
+function titleOf(message: string): string {
+  return `git commit: ${message.split("\n")[0]}`;
+}
 
 interface Input {
   readonly staged?: boolean;
@@ -106,23 +111,38 @@ export async function commit(
   // Not as an argument: others on the machine see those.
   const args = ["commit", "--file=-", ...(names.length > 0 ? ["--", ...names] : [])];
   const { places } = work.files;
+  if (await isNothingStaged(work, names)) {
+    throw new TrunklineError("usage", "Cannot commit: nothing is staged that differs from HEAD");
+  }
   const identity = await work.actsAs?.(places.cwd);
   const { stdout } = await workspaceGit(places, args, {
     env: identity?.environment(new Git(places.cwd).env) ?? {},
     input: message,
-    writes: true,
+    mode: "write",
     timeout: COMMIT_TIMEOUT,
     stop: work.stop,
   });
   return stdout.toString("utf8").trim();
 }
 
+/** Git would say so too, but not before it has run another git in every submodule. */
+async function isNothingStaged(
+  { files, stop }: Pick<ToolWork, "files" | "stop">,
+  names: readonly string[],
+): Promise<boolean> {
+  const args = ["diff", "--cached", "--quiet", "--", ...names];
+  const { code } = await workspaceGit(files.places, args, { accepts: [0, 1], stop });
+  if (code !== 0) return false;
+  const merging = ["rev-parse", "--quiet", "--verify", "MERGE_HEAD"];
+  return (await workspaceGit(files.places, merging, { accepts: [0, 1], stop })).code !== 0;
+}
+
 export async function git(
   work: Pick<ToolWork, "files" | "stop">,
   args: readonly string[],
-  writes = false,
+  mode: GitMode = "read",
 ): Promise<string> {
-  const call = { writes, stop: work.stop };
+  const call = { mode, stop: work.stop };
   const { stdout } = await workspaceGit(work.files.places, args, call);
   const text = stdout.toString("utf8").replace(/\r?\n$/, "");
   if (text.length <= MOST_CHARACTERS) return text;

@@ -89,7 +89,9 @@ async function checkCredential(
     SSH_ASKPASS: "",
     GCM_INTERACTIVE: "never",
   };
+  // It runs the helpers that are configured; the push that this is asked for has run them already.
   const { code, stdout, stderr } = await git.run(["credential", "fill"], {
+    mode: "write",
     input,
     env: quiet,
     accepts: [0, 1, 128],

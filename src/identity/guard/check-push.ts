@@ -59,7 +59,7 @@ async function pushedCommits(refs: string, { git }: Surroundings): Promise<Pushe
     return isNone(remote) ? [local] : [local, `^${remote}`];
   });
   if (!ids.some((id) => !id.startsWith("^"))) return [];
-  const args = ["log", "-z", "--no-show-signature", "--format=%H%n%ae%n%ce", "--ignore-missing"];
+  const args = ["log", "-z", "--format=%H%n%ae%n%ce", "--ignore-missing"];
   const { stdout } = await git.run([...args, ...ids, "--not", "--remotes", "--"]);
   return stdout
     .toString("utf8")

@@ -1,9 +1,10 @@
 import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
 import type { ConfigScope } from "../../git/config-list.ts";
 import { setConfig, unsetConfig } from "../../git/git-config.ts";
+import { hooksFolder, hooksIn } from "../../git/hooks-folder.ts";
 import type { Repository } from "../../git/repository.ts";
 import type { OwnProgram } from "../credential/helper-command.ts";
 import { shellQuote } from "../git-settings.ts";
@@ -38,14 +39,17 @@ export async function installGuard(
   around: InRepository,
   program: OwnProgram,
 ): Promise<GuardStatus> {
-  const { repository, config } = around;
+  const { repository, config, git } = around;
   const named = config.last("core.hooksPath");
   const own = ownFolder(repository);
-  const isOurs = named?.value !== undefined && resolve(topOf(repository), named.value) === own;
+  const isOurs = named?.value !== undefined && hooksFolder(repository, config, git.env) === own;
   if (named?.value === undefined) await installBeside(join(repository.commonDir, "hooks"), program);
   else {
     const before = isOurs ? config.get(BEFORE) : named.value;
-    await installInFront(own, before ?? "", program);
+    // A shell would not know whose home a quoted `~` is.
+    const isInHome = before?.startsWith("~") === true;
+    const next = isInHome ? hooksIn(repository, before, git.env) : (before ?? "");
+    await installInFront(own, next, program);
     if (!isOurs) await pointTo(around, own, named.value, scopeOf(named.scope));
   }
   return await guardStatus(around, isOurs || named?.value === undefined ? undefined : own);
@@ -121,12 +125,10 @@ export async function removeGuard(around: InRepository): Promise<boolean> {
 
 /** What git would run here now. */
 export async function guardStatus(
-  { repository, config }: InRepository,
+  { repository, config, git }: InRepository,
   changedTo?: string,
 ): Promise<GuardStatus> {
-  const named = changedTo ?? config.get("core.hooksPath");
-  const hooks =
-    named === undefined ? join(repository.commonDir, "hooks") : resolve(topOf(repository), named);
+  const hooks = changedTo ?? hooksFolder(repository, config, git.env);
   const guarded: GuardHook[] = [];
   for (const hook of GUARD_HOOKS) {
     if ((await textOf(join(hooks, hook)))?.includes(HOOK_MARK)) guarded.push(hook);
@@ -150,10 +152,6 @@ export async function guardStatus(
 
 function ownFolder({ commonDir }: Repository): string {
   return join(commonDir, "trunkline", "hooks");
-}
-
-function topOf({ worktree, gitDir }: Repository): string {
-  return worktree ?? gitDir;
 }
 
 function scopeOf(scope: ConfigScope): "local" | "worktree" {

@@ -1,0 +1,126 @@
+import assert from "node:assert/strict";
+import { chmodSync, existsSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { AgentRig } from "../../../test/agent/agent-rig.ts";
+import { FakeLlm, type Scripted } from "../../../test/agent/fake-llm.ts";
+import { ALLOW, REJECT, type SampleTurnOptions } from "../../../test/agent/sample-turn.ts";
+import type { PermissionRequest } from "../../session/permission.ts";
+
+const COMMIT: Scripted[] = [
+  { toolCalls: [{ name: "git_commit", arguments: { message: "More\n\nOf it.", paths: ["a"] } }] },
+  { content: "Done." },
+];
+
+class Committing implements AsyncDisposable {
+  readonly rig: AgentRig;
+  readonly #llm: FakeLlm;
+
+  private constructor(llm: FakeLlm) {
+    this.#llm = llm;
+    this.rig = new AgentRig({ llm, files: { a: "1\n" } });
+    this.rig.commitAll();
+    this.rig.write("a", "2\n");
+  }
+
+  static async open(times = 1): Promise<Committing> {
+    return new Committing(await FakeLlm.start(Array.from({ length: times }, () => COMMIT).flat()));
+  }
+
+  hook(name: string, script: string): void {
+    this.rig.write(name, `#!/bin/sh\n${script}\n`);
+    chmodSync(join(this.rig.cwd, name), 0o755);
+  }
+
+  /** Has the agent commit, and returns what was asked. */
+  async commit(decide: SampleTurnOptions["decide"] = () => ALLOW): Promise<PermissionRequest> {
+    const { turn } = await this.rig.turn({ prompt: "commit", decide });
+    const [asked] = turn.asked;
+    assert.ok(asked !== undefined && turn.asked.length === 1);
+    return asked;
+  }
+
+  get commits(): number {
+    return Number(this.rig.git("rev-list", "--count", "HEAD"));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.rig[Symbol.asyncDispose]();
+    await this.#llm[Symbol.asyncDispose]();
+  }
+}
+
+function shown(asked: PermissionRequest): string {
+  return JSON.stringify(asked.toolCall.content);
+}
+
+describe("the permission for a commit", { timeout: 60_000 }, () => {
+  it("says what is committed, and nothing of programs where there are none", async () => {
+    await using at = await Committing.open();
+    const asked = await at.commit();
+    assert.equal(asked.subject, "git commit");
+    assert.doesNotMatch(String(asked.toolCall.title), /runs/);
+    assert.match(shown(asked), /More\\n\\nOf it\.\\n\\n- a/);
+    assert.equal(at.commits, 2);
+  });
+
+  it("names the hooks that it runs, and runs none where it is refused", async () => {
+    await using at = await Committing.open(2);
+    at.hook(".git/hooks/pre-commit", "touch ran");
+    at.hook(".git/hooks/post-index-change", "touch ran");
+    const refused = await at.commit(() => REJECT);
+    assert.match(String(refused.toolCall.title), /runs hook pre-commit, hook post-index-change/);
+    assert.match(shown(refused), /hook pre-commit: [^"]*\/\.git\/hooks\/pre-commit/);
+    assert.ok(!existsSync(join(at.rig.cwd, "ran")));
+    assert.equal(at.commits, 1);
+    await at.commit();
+    assert.ok(existsSync(join(at.rig.cwd, "ran")));
+    assert.equal(at.commits, 2);
+  });
+
+  it("names what the repository configures: a folder of hooks, filters, who signs", async () => {
+    await using at = await Committing.open();
+    at.hook("own/commit-msg", "exit 0");
+    at.hook("own/pre-push", "exit 0");
+    at.rig.git("config", "core.hooksPath", "own");
+    at.rig.git("config", "filter.shout.clean", "tr a-z A-Z");
+    at.rig.git("config", "gpg.program", "./sign");
+    at.rig.git("config", "hook.lint.command", "make lint");
+    at.rig.git("config", "hook.lint.event", "pre-commit");
+    const { toolCall } = await at.commit();
+    const title = String(toolCall.title);
+    assert.match(title, /hook commit-msg, hook lint \(pre-commit\), filter shout, signing program/);
+    assert.doesNotMatch(title, /pre-push/);
+  });
+
+  it("stands for other programs than another one, so that 'always' does not", async () => {
+    await using at = await Committing.open(3);
+    at.hook(".git/hooks/pre-commit", "true");
+    const first = await at.commit(() => REJECT);
+    const second = await at.commit(() => REJECT);
+    at.hook(".git/hooks/pre-commit", "false");
+    const third = await at.commit(() => REJECT);
+    assert.equal(first.subject, second.subject);
+    assert.notEqual(second.subject, third.subject);
+    assert.notEqual(first.subject, "git commit");
+  });
+
+  it("is void when the hooks change while a person thinks", async () => {
+    await using at = await Committing.open();
+    await at.commit(() => {
+      at.hook(".git/hooks/pre-commit", "touch ran");
+      return ALLOW;
+    });
+    assert.ok(!existsSync(join(at.rig.cwd, "ran")));
+    assert.equal(at.commits, 1);
+  });
+
+  it("is asked for by /commit in the same way", async () => {
+    await using at = await Committing.open();
+    at.hook(".git/hooks/pre-commit", "touch ran");
+    const { turn } = await at.rig.turn({ prompt: "/commit More", decide: () => REJECT });
+    assert.match(String(turn.asked[0]?.toolCall.title), /runs hook pre-commit of this repository/);
+    assert.ok(!existsSync(join(at.rig.cwd, "ran")));
+  });
+});

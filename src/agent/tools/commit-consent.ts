@@ -1,0 +1,47 @@
+import { TrunklineError } from "../../base/errors.ts";
+import { type CommitPrograms, commitPrograms } from "../../git/commit-programs.ts";
+import { Git } from "../../git/git.ts";
+import { wholeFenced } from "../fenced.ts";
+import { textContent, type ToolWork } from "./agent-tool.ts";
+
+const EVERY_COMMIT = "every git commit, of any files and with any message";
+
+interface Commit {
+  readonly title: string;
+  readonly message: string;
+  /** Files that are committed; what is staged where there are none. */
+  readonly names: readonly string[];
+}
+
+/**
+ * Waits until a person allows a commit: of these files, with this message, and with the programs
+ * that git runs on that occasion. An "always" holds as long as those stay the same.
+ */
+export async function allowCommit(
+  work: Pick<ToolWork, "allow" | "files">,
+  { title, message, names }: Commit,
+): Promise<void> {
+  const git = new Git(work.files.places.cwd);
+  const found = await commitPrograms(git);
+  const runs = programsText(found);
+  const files =
+    names.length === 0 ? "What is staged." : names.map((name) => `- ${name}`).join("\n");
+  const commands = found.programs.map(({ name, command }) => `- ${name}: ${command}`);
+  const text = [message, "", files, ...(runs === "" ? [] : ["", `It ${runs}:`, ...commands])];
+  await work.allow({
+    subject: runs === "" ? "git commit" : `git commit that ${runs} (${found.digest.slice(0, 16)})`,
+    covers: runs === "" ? EVERY_COMMIT : `${EVERY_COMMIT}, as long as it ${runs}`,
+    title: runs === "" ? title : `${title} (${runs})`,
+    content: [textContent(wholeFenced(text.join("\n")))],
+  });
+  // A person may take their time, and what they allowed is what they saw.
+  if ((await commitPrograms(git)).digest === found.digest) return;
+  const says = "the hooks or filters of the repository have changed since you were asked";
+  throw new TrunklineError("conflict", `Cannot commit: ${says}. Try again`);
+}
+
+/** "runs the repository's hook pre-commit, filter x". */
+function programsText({ programs }: CommitPrograms): string {
+  const names = new Set(programs.map(({ name }) => name));
+  return names.size === 0 ? "" : `runs ${[...names].join(", ")} of this repository`;
+}

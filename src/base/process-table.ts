@@ -1,0 +1,76 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+
+/** A process that runs now. */
+export interface RunningProcess {
+  readonly pid: number;
+  readonly parent: number;
+  readonly group: number;
+  /** When it started, in whatever unit: with it, a number that was given again is told apart. */
+  readonly start: string;
+}
+
+/** So many are looked at in one go. */
+const AT_ONCE = 100;
+
+/** Whether what was given to a process in its environment can be read. Only Linux shows it. */
+export const hasProc = existsSync("/proc/self/stat");
+
+/** All processes that are there, in parts: a machine may have thousands. */
+export function* processTable(isProc: boolean = hasProc): Generator<RunningProcess[]> {
+  if (!isProc) {
+    yield askPs();
+    return;
+  }
+  let part: RunningProcess[] = [];
+  for (const name of readdirSync("/proc")) {
+    const found = /^\d+$/.test(name) ? processOf(Number(name)) : undefined;
+    if (found === undefined) continue;
+    part.push(found);
+    if (part.length < AT_ONCE) continue;
+    yield part;
+    part = [];
+  }
+  yield part;
+}
+
+/** One of them by its number; nothing where it is gone or only has to be buried. */
+export function processOf(pid: number, isProc: boolean = hasProc): RunningProcess | undefined {
+  if (!isProc) return askPs("-p", String(pid))[0];
+  let text: string;
+  try {
+    text = readFileSync(`/proc/${pid}/stat`, "latin1");
+  } catch {
+    return undefined;
+  }
+  // proc_pid_stat(5): the name, in parentheses, may hold anything.
+  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+  const [state = "", parent, group] = fields;
+  if (/[ZXx]/.test(state)) return undefined;
+  return { pid, parent: Number(parent), group: Number(group), start: fields[19] ?? "" };
+}
+
+function askPs(...which: string[]): RunningProcess[] {
+  const { spawnSync } = process.getBuiltinModule("node:child_process");
+  const columns = ["pid", "ppid", "pgid", "stat", "lstart"].flatMap((name) => ["-o", `${name}=`]);
+  const options = { encoding: "utf8", env: { PATH: "/usr/bin:/bin", LC_ALL: "C" } } as const;
+  const { stdout } = spawnSync(
+    "ps",
+    [...(which.length === 0 ? ["-A"] : which), ...columns],
+    options,
+  );
+  return (stdout ?? "").split("\n").flatMap((line) => {
+    const [pid, parent, group, state = "", ...start] = line.trim().split(/\s+/);
+    if (start.length === 0 || state.startsWith("Z")) return [];
+    const numbers = { pid: Number(pid), parent: Number(parent), group: Number(group) };
+    return [{ ...numbers, start: start.join(" ") }];
+  });
+}
+
+/** Whether a process was given something in its environment. */
+export function wasGiven(pid: number, words: string): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/environ`).includes(words);
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,114 @@
+import { setImmediate, setTimeout } from "node:timers/promises";
+
+import {
+  hasProc,
+  processOf,
+  processTable,
+  type RunningProcess,
+  wasGiven,
+} from "./process-table.ts";
+
+/** Whose child a process is, as a variable that it hands on to all it starts. */
+const VARIABLE = "TRUNKLINE_OWNER";
+/** In the mark of every child of this process, and of no other. */
+export const OWN_MARK = crypto.randomUUID();
+let count = 0;
+
+/** What a child is given so that all it starts is known to be its. */
+export function ownerMark(): { readonly mark: string; readonly env: NodeJS.ProcessEnv } {
+  const mark = `${OWN_MARK}:${++count};`;
+  // Whoever owns us owns our children too.
+  return { mark, env: { [VARIABLE]: `${process.env[VARIABLE] ?? ""}${mark}` } };
+}
+
+/** What is started while one looks is found by looking again. */
+const MOST_ROUNDS = 20;
+/** Milliseconds that what was killed has to go. */
+const ROUND = 5;
+
+/**
+ * A process and all that it started, and these in turn. One that leaves its group is found by its
+ * parent, and by its mark when that is gone.
+ */
+export class ProcessTree {
+  readonly #root: RunningProcess;
+  readonly #mark: string | undefined;
+  /** All but the root. */
+  readonly #known = new Map<number, RunningProcess>();
+
+  constructor(pid: number, mark?: string) {
+    // Asking `ps` would take longer than starting the child did.
+    const found = hasProc ? processOf(pid) : undefined;
+    this.#root = found ?? { pid, parent: process.pid, group: pid, start: "" };
+    this.#mark = mark;
+  }
+
+  /** Remembers who is in it, so that they are known when their parents are gone. */
+  async look(): Promise<void> {
+    const all: RunningProcess[] = [];
+    for (const part of processTable()) {
+      all.push(...part);
+      await setImmediate();
+    }
+    this.#remember(all);
+  }
+
+  /** Kills all but the root, until nobody is left. */
+  async clear(): Promise<void> {
+    for (let round = 0; round < MOST_ROUNDS; round++) {
+      await this.look();
+      if (!this.#kill()) return;
+      await setTimeout(ROUND);
+    }
+  }
+
+  /** The same at once. */
+  lookNow(): void {
+    this.#remember([...processTable()].flat());
+  }
+
+  /** Kills the root and whoever is in it at this moment. */
+  killNow(): void {
+    this.lookNow();
+    kill(this.#root);
+    this.#kill();
+  }
+
+  #remember(all: readonly RunningProcess[]): void {
+    const children = Map.groupBy(all, ({ parent }) => parent);
+    // A set is gone through to its end, whatever is added on the way.
+    const found = new Set(all.filter((one) => this.#isKnown(one) || this.#isMarked(one)));
+    for (const one of found) {
+      for (const child of children.get(one.pid) ?? []) found.add(child);
+      if (one.pid !== this.#root.pid) this.#known.set(one.pid, one);
+    }
+  }
+
+  #isKnown({ pid, start }: RunningProcess): boolean {
+    const known = pid === this.#root.pid ? this.#root : this.#known.get(pid);
+    return known?.start === start || known?.start === "";
+  }
+
+  #isMarked({ pid, start }: RunningProcess): boolean {
+    if (!hasProc || this.#mark === undefined || pid === this.#root.pid) return false;
+    // What the root has started is younger than it.
+    return Number(start) >= Number(this.#root.start) && wasGiven(pid, this.#mark);
+  }
+
+  /** Whether there was anybody. */
+  #kill(): boolean {
+    for (const one of this.#known.values()) if (!kill(one)) this.#known.delete(one.pid);
+    return this.#known.size > 0;
+  }
+}
+
+/** Whether it was still there. Its number may be another's by now. */
+function kill({ pid, start }: RunningProcess): boolean {
+  const now = processOf(pid);
+  if (now === undefined || (start !== "" && now.start !== start)) return false;
+  try {
+    return process.kill(pid, "SIGKILL");
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,109 @@
+import { createHash } from "node:crypto";
+import { access, constants, readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+
+import type { ConfigEntry } from "./config-list.ts";
+import { discover } from "./discover.ts";
+import type { Git } from "./git.ts";
+import type { GitConfig } from "./git-config.ts";
+import { hooksFolder, hooksIn } from "./hooks-folder.ts";
+import type { Repository } from "./repository.ts";
+
+/** A program that git runs at a commit. */
+export interface CommitProgram {
+  /** As people say it: "hook pre-commit". */
+  readonly name: string;
+  /** The file, or the command line. */
+  readonly command: string;
+}
+
+export interface CommitPrograms {
+  readonly programs: readonly CommitProgram[];
+  /** Of the programs, and of what is in their files; another one means that others would run. */
+  readonly digest: string;
+}
+
+/** What `git add` and `git commit` run (githooks(5)). */
+const HOOKS = [
+  ...["pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"],
+  ...["post-index-change", "reference-transaction", "pre-auto-gc"],
+];
+/** A hook is some lines; of one that is not, its size and time have to do. */
+const LARGEST_HOOK = 1024 * 1024;
+
+/**
+ * What git would run at a commit in this folder: hooks, whoever has put them there, and what the
+ * repository's own configuration names. What the person has configured for all repositories (a
+ * filter for large files, say) is not listed.
+ */
+export async function commitPrograms(git: Git): Promise<CommitPrograms> {
+  const { repository, config } = await discover(git);
+  if (repository === undefined) return { programs: [], digest: "" };
+  const hash = createHash("sha256");
+  const programs: CommitProgram[] = [];
+  for (const folder of foldersOf(repository, config, git.env)) {
+    for (const hook of HOOKS) {
+      // The guard keeps the hook that was there before it under such a name.
+      for (const file of [join(folder, hook), join(folder, `${hook}.before-trunkline`)]) {
+        const content = await contentOf(file);
+        if (content === undefined) continue;
+        programs.push({ name: `hook ${hook}`, command: file });
+        hash.update(file).update("\0").update(content).update("\0");
+      }
+    }
+  }
+  const configured = [...configuredHooks(config), ...filters(config), ...signers(config)];
+  hash.update(JSON.stringify(configured));
+  return { programs: [...programs, ...configured], digest: hash.digest("hex") };
+}
+
+/** With where hooks were before the guard was put in front of them, which goes on with those. */
+function foldersOf(repository: Repository, config: GitConfig, env: NodeJS.ProcessEnv): string[] {
+  const before = config.get("trunkline.hooksBefore");
+  return [
+    hooksFolder(repository, config, env),
+    ...(before === undefined ? [] : [hooksIn(repository, before, env)]),
+  ];
+}
+
+async function contentOf(file: string): Promise<Buffer | string | undefined> {
+  try {
+    await access(file, constants.X_OK);
+    const { size, mtimeMs } = await stat(file);
+    return size > LARGEST_HOOK ? `${size} ${mtimeMs}` : await readFile(file);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Since git 2.54 a hook can be a command of the configuration. */
+function configuredHooks(config: GitConfig): CommitProgram[] {
+  return config.subsections("hook", "command").flatMap((name) => {
+    const events = config.values(`hook.${name}.event`).filter((event) => HOOKS.includes(event));
+    const command = config.get(`hook.${name}.command`) ?? "";
+    return events.length === 0 ? [] : [{ name: `hook ${name} (${events.join(", ")})`, command }];
+  });
+}
+
+function filters(config: GitConfig): CommitProgram[] {
+  return ["clean", "process"].flatMap((kind) =>
+    // A name can be empty.
+    ["", ...config.subsections("filter", kind)].flatMap((name) => {
+      return own(config.last(`filter.${name}.${kind}`), `filter ${name}`.trim());
+    }),
+  );
+}
+
+/** Whether commits are signed is also for the identity to say. */
+function signers(config: GitConfig): CommitProgram[] {
+  const keys = ["gpg.program", ...["openpgp", "x509", "ssh"].map((each) => `gpg.${each}.program`)];
+  return [...keys, "gpg.ssh.defaultKeyCommand"].flatMap((key) => {
+    return own(config.last(key), "signing program");
+  });
+}
+
+/** Only what the repository itself says. */
+function own(entry: ConfigEntry | undefined, name: string): CommitProgram[] {
+  const isOwn = entry?.scope === "local" || entry?.scope === "worktree";
+  return isOwn && entry.value ? [{ name, command: entry.value }] : [];
+}

@@ -1,0 +1,285 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { TrunklineError } from "../base/errors.ts";
+import { Git } from "./git.ts";
+import { HostileRepository } from "./sample-hostile-repository.ts";
+import { SampleRepository } from "./sample-repository.ts";
+
+/** Runs git as a person would, whatever comes of it, and tells which programs that ran. */
+function plainGit(sample: HostileRepository, folder: string, ...args: string[]): string[] {
+  sample.fired();
+  spawnSync("git", args, { cwd: folder, env: sample.env, timeout: 20_000, input: "" });
+  return sample.fired();
+}
+
+function untrusted(says: RegExp): (error: unknown) => boolean {
+  return (error) => {
+    assert.ok(error instanceof TrunklineError && error.code === "untrusted", String(error));
+    assert.match(error.message, says);
+    return true;
+  };
+}
+
+describe("an ordinary git in a stranger's repository", { timeout: 120_000 }, () => {
+  // Without these, nothing below would be shown.
+  const LIVE: readonly (readonly [string[], string[]])[] = [
+    [["status"], ["fsmonitor", "hook-post-index-change", "clean", "clean-odd", "clean-empty"]],
+    [["status"], ["process", "sub-fsmonitor", "sub-clean", "sub-gpg"]],
+    [["diff", "--no-ext-diff", "--", "sub"], ["sub-textconv"]],
+    [
+      ["diff", "--", "a.txt", "c.odd"],
+      ["diff-external", "diff-command"],
+    ],
+    [["diff", "--no-ext-diff", "--", "a.txt"], ["textconv"]],
+    [["log", "-1"], ["gpg"]],
+    [["cat-file", "--filters", "HEAD:a.txt"], ["smudge"]],
+    [["st"], ["alias-st"]],
+  ];
+  for (const [args, expected] of LIVE) {
+    it(`runs ${expected.join(", ")} for 'git ${args.join(" ")}'`, () => {
+      using sample = new HostileRepository();
+      const fired = plainGit(sample, sample.path, ...args);
+      assert.deepEqual(new Set(expected).difference(new Set(fired)), new Set(), fired.join());
+    });
+  }
+
+  it("runs what repositories among its files are configured to", () => {
+    using sample = new HostileRepository();
+    assert.deepEqual(plainGit(sample, sample.embedded, "status"), ["embedded"]);
+    assert.deepEqual(plainGit(sample, sample.nested, "status"), ["nested"]);
+  });
+
+  it("runs what its remote names to fetch what is missing", () => {
+    for (const way of ["ext", "ssh", "uploadpack"] as const) {
+      using sample = new HostileRepository();
+      sample.lose("a.txt", way);
+      assert.deepEqual(plainGit(sample, sample.path, "cat-file", "-p", "HEAD:a.txt"), [way]);
+    }
+  });
+});
+
+describe("reading a stranger's repository", { timeout: 120_000 }, () => {
+  const READS: readonly string[][] = [
+    ["status"],
+    ["status", "--porcelain=v1", "-z", "--untracked-files=all"],
+    ["diff"],
+    ["diff", "--stat", "HEAD"],
+    ["diff", "--cached"],
+    ["diff", "-M", "--name-status", "HEAD~1"],
+    ["log", "-p"],
+    ["log", "--oneline", "--", "a.txt"],
+    ["show", "HEAD:./a.txt"],
+    ["show", "HEAD"],
+    ["ls-files", "--others", "--exclude-standard"],
+    ["ls-files", "--modified"],
+    ["cat-file", "--filters", "HEAD:a.txt"],
+    ["cat-file", "-p", "HEAD"],
+    ["grep", "--no-index", "-n", "-e", "two", "--", "."],
+    ["rev-parse", "HEAD"],
+    ["rev-list", "HEAD"],
+    ["config", "--list"],
+    ["worktree", "list"],
+    ["var", "GIT_PAGER"],
+    ["version"],
+  ];
+  it("runs nothing of it, nor of the repositories in it", async (t) => {
+    using sample = new HostileRepository();
+    sample.fired();
+    for (const args of READS) {
+      await t.test(`git ${args.join(" ")}`, async () => {
+        await sample.git.run(args);
+        for (const folder of [sample.submodule, sample.nested, sample.embedded]) {
+          // Not all of it makes sense there.
+          await sample
+            .gitIn(folder)
+            .run(args)
+            .catch(() => undefined);
+        }
+        assert.deepEqual(sample.fired(), []);
+      });
+    }
+  });
+
+  it("says what has changed nonetheless", async () => {
+    using sample = new HostileRepository();
+    const status = await sample.git.text(["status", "--short", "--untracked-files=no"]);
+    assert.deepEqual(status.split("\n"), [
+      " M a.txt",
+      " M b.bin",
+      " M c.odd",
+      " M d.empty",
+      " M sub",
+    ]);
+    assert.match(await sample.git.text(["diff", "--", "a.txt"]), /^-one\n\+two$/m);
+  });
+
+  it("tells of a submodule which commit it is at, and does not look into it", async () => {
+    using sample = new HostileRepository();
+    sample.fired();
+    const status = await sample.git.text(["status", "--short", "--", "sub"]);
+    assert.equal(status, " M sub");
+    assert.match(await sample.git.text(["diff", "--", "sub"]), /^\+Subproject commit/m);
+    assert.deepEqual(sample.fired(), []);
+  });
+
+  it("writes nothing, not even what it found out about files", async () => {
+    using sample = new HostileRepository();
+    const index = join(sample.path, ".git/index");
+    const before = readFileSync(index);
+    utimesSync(join(sample.path, ".gitmodules"), 1, 1);
+    await sample.git.run(["status"]);
+    assert.deepEqual(readFileSync(index), before);
+    // Where it does, no hook is told of it.
+    sample.fired();
+    await sample.git.run(["status"], { env: { GIT_OPTIONAL_LOCKS: "1" } });
+    assert.notDeepEqual(readFileSync(index), before);
+    assert.deepEqual(sample.fired(), []);
+  });
+
+  for (const way of ["ext", "ssh", "uploadpack"] as const) {
+    it(`fetches nothing that is missing (${way})`, async () => {
+      using sample = new HostileRepository();
+      sample.lose("a.txt", way);
+      const calls = [
+        {},
+        { protocols: ["ext", "ssh", "file"] },
+        // Git before 2.39.4 does not know this variable.
+        { env: { GIT_NO_LAZY_FETCH: "0" } },
+      ];
+      for (const call of calls) {
+        await assert.rejects(sample.git.run(["cat-file", "-p", "HEAD:a.txt"], call));
+        await sample.git.run(["diff", "HEAD"], call).catch(() => undefined);
+        assert.deepEqual(sample.fired(), []);
+      }
+    });
+  }
+
+  it("heeds neither variables nor settings of whoever started us", async () => {
+    using sample = new HostileRepository();
+    const canary = sample.run("config", "core.pager");
+    const env = {
+      ...sample.env,
+      GIT_EXTERNAL_DIFF: canary,
+      GIT_PAGER: canary,
+      GIT_EDITOR: canary,
+      GIT_SSH_COMMAND: canary,
+      GIT_CONFIG_PARAMETERS: `'core.fsmonitor'='${canary}' 'filter.more.clean'='${canary}'`,
+      GIT_CONFIG_COUNT: "1",
+      GIT_CONFIG_KEY_0: "core.fsmonitor",
+      GIT_CONFIG_VALUE_0: canary,
+    };
+    writeFileSync(join(sample.path, ".gitattributes"), "*.empty filter=more\n");
+    sample.fired();
+    await new Git(sample.path, { env }).run(["diff"]);
+    assert.deepEqual(sample.fired(), []);
+  });
+
+  it("does not take a file of the repository for git", async () => {
+    using sample = new HostileRepository();
+    const script = readFileSync(sample.run("config", "core.pager"));
+    writeFileSync(join(sample.path, "git"), script, { mode: 0o755 });
+    sample.fired();
+    const env = { ...sample.env, PATH: `.::relative:${sample.env.PATH}` };
+    await new Git(sample.path, { env }).run(["status"]);
+    assert.deepEqual(sample.fired(), []);
+  });
+
+  it("refuses a filter whose name cannot be told to git", async () => {
+    using sample = new SampleRepository();
+    const config = readFileSync(join(sample.path, ".git/config"));
+    const filter = Buffer.from('[filter "caf\xe9"]\n\tclean = touch pwned\n', "latin1");
+    writeFileSync(join(sample.path, ".git/config"), Buffer.concat([config, filter]));
+    await assert.rejects(sample.git.run(["status"]), untrusted(/not UTF-8/));
+  });
+
+  it("refuses a repository with more filters than anybody configures", async () => {
+    using sample = new SampleRepository();
+    const file = join(sample.path, ".git/config");
+    const many = Array.from({ length: 1_001 }, (_, at) => `[filter "f${at}"]\n\tclean = x\n`);
+    writeFileSync(file, readFileSync(file, "utf8") + many.join(""));
+    await assert.rejects(sample.git.run(["status"]), untrusted(/1001 settings of filters/));
+  });
+
+  it("refuses files that are said to be somewhere else", async () => {
+    using sample = new SampleRepository();
+    sample.write("secret/id", "secret\n");
+    sample.run("config", "core.worktree", join(sample.home, "secret"));
+    for (const args of [["status"], ["diff"], ["ls-files", "--others"]]) {
+      await assert.rejects(sample.git.run(args), untrusted(/core\.worktree/));
+    }
+    // Our own folder may well be in it.
+    sample.run("config", "core.worktree", sample.home);
+    await assert.rejects(sample.git.run(["status"]), untrusted(/core\.worktree/));
+  });
+
+  it("uses a submodule and a linked work tree, whose folders are elsewhere by nature", async () => {
+    using sample = new HostileRepository();
+    for (const key of ["core.hooksPath", "core.fsmonitor", "submodule.recurse"]) {
+      sample.run("config", "--unset", key);
+    }
+    const linked = sample.addWorktree("linked");
+    symlinkSync(sample.submodule, join(sample.home, "link"));
+    const linkedToo = join(sample.home, "linked-sub");
+    sample.runIn(sample.submodule, "worktree", "add", "-q", linkedToo);
+    for (const folder of [linked, linkedToo, sample.submodule, join(sample.home, "link")]) {
+      await sample.gitIn(folder).run(["status"]);
+    }
+  });
+
+  it("refuses a bare repository among the files of another, and uses one that stands alone", async () => {
+    using sample = new HostileRepository();
+    const inside = join(sample.embedded, "objects");
+    for (const folder of [sample.embedded, inside]) {
+      await assert.rejects(
+        sample.gitIn(folder).run(["rev-parse", "HEAD"]),
+        untrusted(/bare repository among the files of another/),
+      );
+    }
+    sample.runIn(sample.home, "clone", "-q", "--bare", sample.path, "hub.git");
+    const hub = sample.gitIn(join(sample.home, "hub.git"));
+    assert.equal(await hub.text(["rev-parse", "HEAD"]), sample.run("rev-parse", "HEAD"));
+    assert.equal(
+      await sample.gitIn(join(sample.path, ".git")).text(["rev-parse", "HEAD"]),
+      sample.run("rev-parse", "HEAD"),
+    );
+  });
+});
+
+describe("Git", () => {
+  it("refuses a command that it does not know, which may be an alias", async () => {
+    using sample = new HostileRepository();
+    sample.fired();
+    for (const mode of ["read", "write"] as const) {
+      await assert.rejects(sample.git.run(["st"], { mode }), /Cannot run 'git st'/);
+    }
+    assert.deepEqual(sample.fired(), []);
+  });
+
+  it("does not write where it is to read", async () => {
+    using sample = new SampleRepository();
+    for (const args of [
+      ["commit", "-m", "x"],
+      ["add", "."],
+      ["config", "a.b", "c"],
+    ]) {
+      await assert.rejects(sample.git.run(args), /to read: it may write/);
+    }
+  });
+
+  it("uses a repository that is kept outside of the files", async () => {
+    using sample = new SampleRepository();
+    sample.commit();
+    const files = join(sample.home, "files");
+    mkdirSync(files);
+    const hostile = join(files, ".git");
+    mkdirSync(hostile);
+    writeFileSync(join(files, "new.txt"), "new\n");
+    const git = new Git(files, { env: sample.env, gitDir: join(sample.path, ".git") });
+    assert.equal(await git.text(["status", "--short"]), "?? new.txt");
+    assert.equal(await git.text(["rev-parse", "--show-toplevel"]), files);
+  });
+});
