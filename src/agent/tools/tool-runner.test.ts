@@ -65,6 +65,6 @@ describe("a person who is to allow a tool call", () => {
       ["run true", "run true in sub", "edit files", "git commit"],
     );
     assert.match(JSON.stringify(turn.asked[1]?.toolCall.content), /In sub:/);
-    assert.match(JSON.stringify(turn.asked[3]?.toolCall.content), /message.*m/);
+    assert.match(JSON.stringify(turn.asked[3]?.toolCall.content), /m\\n\\nWhat is staged/);
   });
 });
