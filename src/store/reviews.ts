@@ -267,16 +267,8 @@ export class Reviews implements Disposable {
   async sent(reader: string, messages: readonly number[]): Promise<void> {
     this.#journal.note(reader, messages);
     this.#leaving++;
-    await this.#database.read((database) => {
-      database.exec("PRAGMA synchronous = NORMAL");
-      try {
-        database.exec("BEGIN IMMEDIATE");
-        markSent(database, reader, messages);
-        database.exec("COMMIT");
-      } finally {
-        if (database.isTransaction) database.exec("ROLLBACK");
-        database.exec("PRAGMA synchronous = FULL");
-      }
+    await this.#database.change((database) => markSent(database, reader, messages), {
+      isHasty: true,
     });
     this.#leaving--;
   }
