@@ -48,6 +48,8 @@ export class Sessions implements AsyncDisposable {
   readonly #opening = new Map<string, Promise<Session>>();
   /** Those that are being put away: they cannot be opened before that is done. */
   readonly #closing = new Map<string, Promise<unknown>>();
+  /** Those that could not be begun, and are to be deleted. */
+  readonly #stillborn = new Set<string>();
   readonly #sweeper: NodeJS.Timeout;
   #isClosed = false;
 
@@ -70,13 +72,7 @@ export class Sessions implements AsyncDisposable {
       agent: agent.name,
       notes: { directories: place.additionalDirectories, ...ownedBy(principal) },
     });
-    try {
-      return await this.#begin(held, agent, place, false);
-    } catch (error) {
-      // Nothing was said in it.
-      await this.#options.store.delete(id);
-      throw error;
-    }
+    return this.#beginNew(held, agent, place, false);
   }
 
   /** A session that is open here. */
@@ -134,7 +130,7 @@ export class Sessions implements AsyncDisposable {
       },
     };
     const held = await this.#options.store.fork(from, forked, upTo);
-    return this.#begin(held, agent, place, true);
+    return this.#beginNew(held, agent, place, true);
   }
 
   /** A page of what there is, the last used first. */
@@ -143,13 +139,14 @@ export class Sessions implements AsyncDisposable {
     cursor?: string,
     owner?: string,
   ): Promise<{ sessions: SessionRecord[]; nextCursor?: string }> {
+    await this.#discard();
     const sessions = await this.#options.store.list({
       limit: PAGE + 1,
       ...(cursor === undefined ? {} : { after: readCursor(cursor) }),
       ...(cwd === undefined ? {} : { cwd }),
       ...(owner === undefined ? {} : { owner }),
     });
-    const page = sessions.slice(0, PAGE);
+    const page = sessions.slice(0, PAGE).filter(({ id }) => !this.#stillborn.has(id));
     const last = page.at(-1);
     if (sessions.length <= PAGE || last === undefined) return { sessions };
     return { sessions: page, nextCursor: `${last.updated}.${last.id}` };
@@ -199,6 +196,7 @@ export class Sessions implements AsyncDisposable {
     await Promise.allSettled([...this.#opening.values(), ...this.#closing.values()]);
     await Promise.allSettled(Array.from(this.#open.values(), (it) => it.close("stopping")));
     this.#open.clear();
+    await this.#discard();
   }
 
   async #putAway(
@@ -248,6 +246,30 @@ export class Sessions implements AsyncDisposable {
     }
   }
 
+  /** Nothing was said in a session that cannot be begun: it is as if it had never been. */
+  async #beginNew(held: HeldSession, agent: Agent, place: Place, isOld: boolean): Promise<Session> {
+    try {
+      return await this.#begin(held, agent, place, isOld);
+    } catch (error) {
+      this.#stillborn.add(held.record.id);
+      await this.#discard();
+      throw error;
+    }
+  }
+
+  /** A store that fails is tried again when there is the next occasion. */
+  async #discard(): Promise<void> {
+    for (const id of [...this.#stillborn]) {
+      try {
+        await this.#options.store.delete(id);
+        this.#stillborn.delete(id);
+      } catch (error) {
+        this.#options.log.warn("session.not-deleted", { session: id, error });
+        return;
+      }
+    }
+  }
+
   async #begin(held: HeldSession, agent: Agent, place: Place, isOld: boolean): Promise<Session> {
     if (this.#isClosed) throw new TrunklineError("closed", "Trunkline is stopping");
     const { store, rules, limits, log, audit = () => {} } = this.#options;
@@ -293,6 +315,7 @@ export class Sessions implements AsyncDisposable {
   }
 
   #sweep(idle: number): void {
+    this.#discard().catch(() => {});
     for (const [id, session] of this.#open) {
       if (session.idleFor < idle) continue;
       void this.#putAway(id, session).catch((error: unknown) => {

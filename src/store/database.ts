@@ -214,6 +214,7 @@ function problemWith(verb: string, path: string, cause: unknown): unknown {
 }
 
 function adviceOn(cause: unknown): string {
-  if (isBusy(cause)) return `: another process has held it for ${LONGEST_WAIT} ms. Try again later.`;
+  if (isBusy(cause))
+    return `: another process has held it for ${LONGEST_WAIT} ms. Try again later.`;
   return kindOf(cause) === FULL ? ". Free some space on its disk, and try again." : "";
 }

@@ -17,9 +17,10 @@ describe("SessionLog", () => {
       await using log = await SessionLog.open(folder.path);
       const { key } = await log.create(NEW);
       const appends = Array.from({ length: 1000 }, (_, at) =>
-        log.append(key, at + 1, at % 2 === 0 ? "client" : "agent", JSON.stringify({ at })),
+        log.append(key, at % 2 === 0 ? "client" : "agent", JSON.stringify({ at })),
       );
-      await Promise.all(appends);
+      assert.equal(appends.at(-1)?.last, 1000);
+      await Promise.all(appends.map(({ stored }) => stored));
     }
     await using log = await SessionLog.open(folder.path);
     const events = await all(log, "s1");
@@ -44,9 +45,9 @@ describe("SessionLog", () => {
     for (const id of ["a", "b"]) held.push(await log.create({ ...NEW, id }));
     const promises = new Set<Promise<void>>();
     for (let seq = 1; seq <= 50; seq++) {
-      for (const { key } of held) promises.add(log.append(key, seq, "agent", "{}"));
+      for (const { key } of held) promises.add(log.append(key, "agent", "{}").stored);
     }
-    assert.equal(promises.size, 1);
+    assert.equal(promises.size, 2);
     await Promise.all(promises);
     const rows = await log.database.read((database) =>
       database.prepare("SELECT session, first, last FROM session_page").all(),
@@ -66,7 +67,7 @@ describe("SessionLog", () => {
     const { key } = await log.create(NEW);
     using other = new DatabaseSync(join(folder.path, "sessions.sqlite"), { readOnly: true });
     for (let seq = 1; seq <= 20; seq++) {
-      await log.append(key, seq, "agent", "{}");
+      await log.append(key, "agent", "{}").stored;
       const row = other.prepare("SELECT max(last) AS last FROM session_page").get();
       assert.equal(row?.last, seq);
     }
@@ -77,7 +78,7 @@ describe("SessionLog", () => {
     const log = await SessionLog.open(folder.path);
     const { key } = await log.create(NEW);
     for (let seq = 1; seq <= 30; seq++) {
-      await log.append(key, seq, "agent", JSON.stringify({ text: `${seq} `.repeat(500) }));
+      await log.append(key, "agent", JSON.stringify({ text: `${seq} `.repeat(500) })).stored;
     }
     const wal = join(folder.path, "sessions.sqlite-wal");
     const copy = await SampleFolder.create();
@@ -99,12 +100,16 @@ describe("SessionLog", () => {
     await using folder = await SampleFolder.create();
     await using log = await SessionLog.open(folder.path);
     const { key } = await log.create(NEW);
-    await log.append(key, 1, "agent", "{}");
+    await log.append(key, "agent", "{}").stored;
     await assert.rejects(
       log.database.change((database) => database.exec("UPDATE session_page SET lines = ''")),
       /never altered/,
     );
-    await assert.rejects(log.append(key, 1, "agent", '{"other":1}'), /UNIQUE/);
+    const again = "INSERT INTO session_page (session, first, last, lines) VALUES (?, 1, 1, '')";
+    await assert.rejects(
+      log.database.change((database) => database.prepare(again).run(key)),
+      /UNIQUE/,
+    );
     assert.deepEqual((await all(log, "s1")).length, 1);
   });
 
@@ -132,9 +137,9 @@ describe("SessionLog", () => {
     await using folder = await SampleFolder.create();
     await using log = await SessionLog.open(folder.path);
     const { key } = await log.create(NEW);
-    for (let seq = 1; seq <= 3; seq++) void log.append(key, seq, "agent", `{"at":${seq}}`);
+    for (let seq = 1; seq <= 3; seq++) log.append(key, "agent", `{"at":${seq}}`);
     await log.flush();
-    for (let seq = 4; seq <= 6; seq++) void log.append(key, seq, "agent", `{"at":${seq}}`);
+    for (let seq = 4; seq <= 6; seq++) log.append(key, "agent", `{"at":${seq}}`);
     const whole = await log.fork("s1", { ...NEW, id: "whole", parent: "s1" });
     const part = await log.fork("s1", { ...NEW, id: "part" }, 5);
     assert.deepEqual([whole.last, part.last], [6, 5]);
@@ -149,7 +154,7 @@ describe("SessionLog", () => {
     await using folder = await SampleFolder.create();
     await using log = await SessionLog.open(folder.path);
     const { key } = await log.create(NEW);
-    await log.append(key, 1, "client", '{"text":"a secret"}');
+    await log.append(key, "client", '{"text":"a secret"}').stored;
     await log.describe(key, { title: "A title", notes: { b: 2 } });
     assert.deepEqual((await log.find("s1"))?.notes, { b: 2 });
     await log.delete("s1");

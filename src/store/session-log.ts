@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { TrunklineError } from "../base/errors.ts";
 import { Database } from "./database.ts";
 import { mayBeAlive, thisProcess } from "./holder.ts";
-import { SessionCommits } from "./session-commits.ts";
+import { type Appended, SessionCommits } from "./session-commits.ts";
 import {
   copyPages,
   type Direction,
@@ -95,23 +95,25 @@ export class SessionLog implements AsyncDisposable {
 
   /** Begins a session, which this process holds from now on. */
   async create(session: NewSession): Promise<HeldSession> {
-    return this.database.change((database) => insert(database, session, Date.now()));
+    const held = await this.database.change((database) => insert(database, session, Date.now()));
+    return this.#begin(held);
   }
 
   /** Begins a session with all that was said in another up to an event. */
   async fork(from: string, session: NewSession, upTo = Infinity): Promise<HeldSession> {
     await this.flush();
-    return this.database.change((database) => {
+    const held = await this.database.change((database) => {
       const { key } = rowOf(database, from);
       const forked = insert(database, session, Date.now());
       copyPages(database, key, forked.key, upTo);
       return { ...forked, last: lastOf(database, forked.key) };
     });
+    return this.#begin(held);
   }
 
   /** Opens a session to add to it. Throws "not-found", "closed" (deleted) or "conflict" (held). */
   async hold(id: string): Promise<HeldSession> {
-    return this.database.change((database) => {
+    const held = await this.database.change((database) => {
       const { key, record, holder } = rowOf(database, id);
       if (record.isDeleted) throw new TrunklineError("closed", `Session '${id}' was deleted.`);
       if (holder !== undefined && holder !== thisProcess() && mayBeAlive(holder)) {
@@ -125,11 +127,13 @@ export class SessionLog implements AsyncDisposable {
       database.prepare("UPDATE session SET holder = ? WHERE id = ?").run(thisProcess(), key);
       return { key, record, last: lastOf(database, key) };
     });
+    return this.#begin(held);
   }
 
   /** Lets others open it. */
   async release(key: number): Promise<void> {
     await this.flush();
+    this.#commits.end(key);
     await this.database.change((database) => {
       database
         .prepare("UPDATE session SET holder = NULL WHERE id = ? AND holder = ?")
@@ -137,9 +141,9 @@ export class SessionLog implements AsyncDisposable {
     });
   }
 
-  /** Resolves when the event is on disk. */
-  append(key: number, seq: number, direction: Direction, text: string): Promise<void> {
-    return this.#commits.append(key, seq, direction, text);
+  /** Adds the next event to a session that is held here. */
+  append(key: number, direction: Direction, text: string): Appended {
+    return this.#commits.append(key, direction, text);
   }
 
   flush(): Promise<void> {
@@ -215,21 +219,28 @@ export class SessionLog implements AsyncDisposable {
   /** Forgets what was said. That there was such a session stays known. */
   async delete(id: string): Promise<void> {
     await this.flush();
-    await this.database.change((database) => {
+    const key = await this.database.change((database) => {
       const { key, record } = rowOf(database, id);
-      if (record.isDeleted) return;
+      if (record.isDeleted) return key;
       database.prepare("DELETE FROM session_page WHERE session = ?").run(key);
       database
         .prepare(
           `UPDATE session SET deleted = ?, title = NULL, notes = '{}', holder = NULL WHERE id = ?`,
         )
         .run(Date.now(), key);
+      return key;
     });
+    this.#commits.end(key);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.flush();
     this.database[Symbol.dispose]();
+  }
+
+  #begin(held: HeldSession): HeldSession {
+    this.#commits.begin(held.key, held.last);
+    return held;
   }
 }
 
