@@ -252,6 +252,7 @@ export class Session implements TurnHost {
     } catch (error) {
       log.warn("session.agent-not-closed", { session: this.id, error });
     }
+    this.#notes.end();
     await store.release(this.#key);
   }
 }

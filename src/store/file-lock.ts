@@ -24,7 +24,7 @@ export class FileLock implements Disposable {
     const giveUpAt = Date.now() + longestWait;
     for (;;) {
       try {
-        return new FileLock(lock(path));
+        return new FileLock(lockFile(path));
       } catch (error) {
         const { errcode, message } = error as Error & { errcode?: number };
         if (errcode !== BUSY || Date.now() > giveUpAt) {
@@ -53,8 +53,11 @@ export class FileLock implements Disposable {
   }
 }
 
-/** Opens the file each time: that of old may be gone, and another have taken its place. */
-function lock(path: string): DatabaseSync {
+/**
+ * Locks a file at once, or throws. Opens it each time: that of old may be gone, and another have
+ * taken its place.
+ */
+export function lockFile(path: string): DatabaseSync {
   const database = new DatabaseSync(path, { timeout: 0 });
   try {
     // In a file that we may only read, nothing is locked, and nothing said: so something is written,
@@ -64,5 +67,20 @@ function lock(path: string): DatabaseSync {
   } catch (error) {
     database.close();
     throw error;
+  }
+}
+
+/** Whether another process has a file locked. Looking keeps nobody from locking it. */
+export function isLocked(path: string): boolean {
+  let database: DatabaseSync | undefined;
+  try {
+    database = new DatabaseSync(path, { timeout: 0, readOnly: true });
+    database.prepare("SELECT count(*) FROM sqlite_schema").get();
+    return false;
+  } catch {
+    // It may also be that we may not look, and then nobody can say that it is free.
+    return true;
+  } finally {
+    database?.close();
   }
 }

@@ -1,7 +1,7 @@
 import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 
-import { thisProcess } from "./holder.ts";
+import type { Holder } from "./holder.ts";
 
 /**
  * What has left a process, noted in a file of its own. The store has to wait for other writers; this
@@ -10,17 +10,19 @@ import { thisProcess } from "./holder.ts";
  */
 export class SentJournal {
   readonly #folder: string;
+  readonly #holder: Pick<Holder, "id">;
   #file: number | undefined;
 
-  constructor(data: string) {
+  constructor(data: string, holder: Pick<Holder, "id">) {
     this.#folder = join(data, "reviews-sent");
+    this.#holder = holder;
   }
 
   /** To be called before an answer leaves: noting it is a single write then. */
   prepare(): void {
     if (this.#file !== undefined) return;
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
-    this.#file = openSync(this.#pathOf(thisProcess()), "a", 0o600);
+    this.#file = openSync(this.#pathOf(this.#holder.id), "a", 0o600);
   }
 
   note(reader: string, messages: readonly number[]): void {
@@ -46,7 +48,7 @@ export class SentJournal {
     if (this.#file === undefined) return;
     closeSync(this.#file);
     this.#file = undefined;
-    if (isInStore) rmSync(this.#pathOf(thisProcess()), { force: true });
+    if (isInStore) rmSync(this.#pathOf(this.#holder.id), { force: true });
   }
 
   #pathOf(holder: string): string {

@@ -3,7 +3,10 @@ import { truncate } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 
+import { DiskFaults } from "../../test/support/disk-faults.ts";
+import { HoldingProcess } from "../../test/support/holding-process.ts";
 import { SampleFolder } from "./sample-folder.ts";
 import { type HeldSession, SessionLog } from "./session-log.ts";
 import { SessionRules } from "./session-rules.ts";
@@ -113,24 +116,84 @@ describe("SessionLog", () => {
     assert.deepEqual((await all(log, "s1")).length, 1);
   });
 
-  it("lets one process at a time add to a session", async () => {
+  it("lets one process at a time add to a session, whatever their numbers and hosts", async () => {
     await using folder = await SampleFolder.create();
     await using log = await SessionLog.open(folder.path);
     const { key } = await log.create(NEW);
     await log.hold("s1");
-    const held = "UPDATE session SET holder = ?";
-    const { thisProcess } = await import("./holder.ts");
-    const [host] = thisProcess().split(" ");
-    // The first process of the machine is alive, and not us.
-    await log.database.change((it) => it.prepare(held).run(`${host} 1 `));
-    await assert.rejects(log.hold("s1"), { code: "conflict", message: /process 1 on/ });
-    assert.equal((await log.find("s1"))?.isHeld, true);
-    await log.database.change((it) => it.prepare(held).run(`${host} 999999999 `));
+    await log.release(key);
+    {
+      await using other = await HoldingProcess.start(folder.path, "s1");
+      await assert.rejects(log.hold("s1"), {
+        code: "conflict",
+        message: new RegExp(`\\(process ${other.pid}\\)`),
+      });
+      assert.equal((await log.find("s1"))?.isHeld, true);
+    }
+    // It was killed.
     assert.equal((await log.find("s1"))?.isHeld, false);
     await log.hold("s1");
+    assert.equal((await log.find("s1"))?.isHeld, true);
     await log.release(key);
     assert.equal((await log.find("s1"))?.isHeld, false);
     await assert.rejects(log.hold("nothing"), { code: "not-found" });
+    // As the last release before this one wrote it.
+    const old = "UPDATE session SET holder = 'host 1 12345'";
+    await log.database.change((it) => it.exec(old));
+    await log.hold("s1");
+  });
+
+  it("lets go of a session later, where the disk did not let it", async () => {
+    await using folder = await SampleFolder.create();
+    await using log = await SessionLog.open(folder.path);
+    using disk = new DiskFaults(folder.path);
+    const { key } = await log.create(NEW);
+    disk.decide = ({ operation }) => (operation === "COMMIT" ? "ENOSPC" : undefined);
+    await assert.rejects(log.release(key), { code: "unavailable" });
+    disk.decide = () => undefined;
+    while ((await log.find("s1"))?.isHeld === true) await delay(50);
+  });
+
+  it("does not take notes for a session that is held elsewhere", async () => {
+    await using folder = await SampleFolder.create();
+    await using log = await SessionLog.open(folder.path);
+    const { key } = await log.create(NEW);
+    await log.release(key);
+    await log.describe(key, { notes: { late: true } });
+    assert.deepEqual((await log.find("s1"))?.notes, { a: 1 });
+  });
+
+  it("goes on after the last event on disk when a commit fails, in every session of its own", async () => {
+    await using folder = await SampleFolder.create();
+    await using log = await SessionLog.open(folder.path);
+    using disk = new DiskFaults(folder.path);
+    const one = await log.create({ ...NEW, id: "one" });
+    const other = await log.create({ ...NEW, id: "other" });
+    await log.append(one.key, "agent", "1").stored;
+    for (const fault of ["ENOSPC", "EIO", "SQLITE_BUSY", "torn"] as const) {
+      disk.decide = ({ operation }) => (operation === "COMMIT" ? fault : undefined);
+      const failed = log.append(one.key, "agent", `"${fault}"`);
+      const flushed = log.flush();
+      // While that is on its way, more is said here, and something elsewhere.
+      const behind = log.append(one.key, "agent", `"${fault} 2"`);
+      await assert.rejects(failed.stored, { code: "unavailable" });
+      disk.decide = () => undefined;
+      const next = log.append(other.key, "agent", `"${fault}"`);
+      await assert.rejects(behind.stored, { code: "unavailable" });
+      assert.equal(behind.failure, failed.failure);
+      await Promise.all([flushed, next.stored]);
+      await log.append(one.key, "agent", `"after ${fault}"`).stored;
+    }
+    const said = async (id: string) =>
+      (await all(log, id)).map(({ seq, message }) => [seq, message]);
+    assert.deepEqual(await said("one"), [
+      [1, 1],
+      [2, "after ENOSPC"],
+      [3, "after EIO"],
+      [4, "after SQLITE_BUSY"],
+      [5, "after torn"],
+    ]);
+    assert.equal((await said("other")).length, 4);
   });
 
   it("forks up to an event, within a commit too", async () => {
