@@ -34,7 +34,7 @@ export class Deliveries {
     try {
       text = messagesText(await this.#desk.placed(messages));
     } catch (error) {
-      await reviews.takeBack(reader, messages.map(seqOf));
+      await reviews.takeBack(reader, messages.map(seqOf)).catch(this.#report);
       throw error;
     }
     if (messages.length > 0) this.#leave(reader, messages, context);

@@ -1,4 +1,5 @@
 import {
+  existsSync,
   mkdirSync,
   readdirSync,
   realpathSync,
@@ -22,6 +23,7 @@ const NEW = ".new";
 const ID = /^\d+-[0-9a-f-]{36}$/;
 /** Milliseconds after which a file that was never locked belongs to nobody. */
 const ABANDONED = 60_000;
+const ATTEMPTS = 5;
 
 /** One for each folder: it is the process that holds something, whoever asks for it. */
 const known = new Map<string, Holder>();
@@ -86,30 +88,55 @@ export class Holder implements Disposable {
     this.#remove(this.#id);
     this.#lock?.close();
     this.#id = this.#lock = undefined;
-    try {
-      rmdirSync(this.#folder);
-    } catch {
-      // Others have theirs there.
+    this.#removeFolder();
+  }
+
+  /** Removes what others left behind that were killed. */
+  clean(): void {
+    if (!existsSync(this.#folder)) return;
+    for (const name of readdirSync(this.#folder)) {
+      const { name: id, ext } = parse(name);
+      if (ext === LOCK && !this.isAlive(id)) this.#remove(id);
+      if (ext !== NEW) continue;
+      const path = join(this.#folder, name);
+      const { mtimeMs = Infinity } = statSync(path, { throwIfNoEntry: false }) ?? {};
+      if (mtimeMs < Date.now() - ABANDONED) rmSync(path, { force: true });
     }
+    if (this.#id === undefined) this.#removeFolder();
   }
 
   #begin(): string {
     const id = `${process.pid}-${crypto.randomUUID()}`;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        this.#lock = this.#lockNew(id);
+        break;
+      } catch (error) {
+        // The last to leave removes the folder, which may be in this very moment.
+        if (attempt < ATTEMPTS && !existsSync(this.#folder)) continue;
+        const says = `Cannot lock '${this.#pathOf(id)}': ${(error as Error).message}`;
+        throw new TrunklineError("unavailable", says, { cause: error });
+      }
+    }
+    this.#id = id;
+    this.clean();
+    return id;
+  }
+
+  #lockNew(id: string): DatabaseSync {
     const unlocked = join(this.#folder, id + NEW);
+    let lock: DatabaseSync | undefined;
     try {
       mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
-      this.#lock = lockFile(unlocked);
+      lock = lockFile(unlocked);
       // Whoever finds it finds it locked.
       renameSync(unlocked, this.#pathOf(id));
+      return lock;
     } catch (error) {
-      this.#lock?.close();
-      this.#lock = undefined;
+      lock?.close();
       rmSync(unlocked, { force: true });
-      const says = `Cannot lock '${unlocked}': ${(error as Error).message}`;
-      throw new TrunklineError("unavailable", says, { cause: error });
+      throw error;
     }
-    this.#clean(id);
-    return id;
   }
 
   #pathOf(id: string): string {
@@ -121,16 +148,11 @@ export class Holder implements Disposable {
     return statSync(path, { throwIfNoEntry: false }) !== undefined && isLocked(path);
   }
 
-  /** Removes what others left behind that were killed. */
-  #clean(own: string): void {
-    for (const name of readdirSync(this.#folder)) {
-      const { name: id, ext } = parse(name);
-      if (id === own) continue;
-      if (ext === LOCK && !this.isAlive(id)) this.#remove(id);
-      if (ext !== NEW) continue;
-      const path = join(this.#folder, name);
-      const { mtimeMs = Infinity } = statSync(path, { throwIfNoEntry: false }) ?? {};
-      if (mtimeMs < Date.now() - ABANDONED) rmSync(path, { force: true });
+  #removeFolder(): void {
+    try {
+      rmdirSync(this.#folder);
+    } catch {
+      // Others have theirs there.
     }
   }
 

@@ -1,6 +1,7 @@
+import type { DatabaseSync } from "node:sqlite";
 import { dirname, join } from "node:path";
 
-import { Database } from "./database.ts";
+import { type ChangeOptions, Database } from "./database.ts";
 import { Holder, HOLDERS } from "./holder.ts";
 import { fromKept } from "./kept-text.ts";
 import type { Message, Proposal, Role, Thread, ThreadEvent, ThreadState } from "./review-thread.ts";
@@ -68,8 +69,8 @@ export class Reviews implements Disposable {
   readonly #now: () => number;
   readonly #journal: SentJournal;
   readonly #holder: Holder;
-  /** What has left, but is not in the store yet. */
-  #leaving = 0;
+  /** What has become of messages that were taken, as far as it is not in the store yet. */
+  readonly #owed = new Set<Outcome>();
 
   private constructor(database: Database, now: () => number) {
     this.#database = database;
@@ -262,9 +263,7 @@ export class Reviews implements Disposable {
 
   take(request: DeliveryRequest): Promise<Message[]> {
     this.#journal.prepare();
-    return this.#database.change((database) =>
-      takeMessages(database, request, this.#holder, this.#journal),
-    );
+    return this.#settle((database) => takeMessages(database, request, this.#holder, this.#journal));
   }
 
   waiting(reader: string, gitDir?: string): Promise<number> {
@@ -273,19 +272,28 @@ export class Reviews implements Disposable {
 
   /**
    * To be called as soon as the answer has left. It does not wait for the disk: what this guards
-   * against is the process being killed, and every moment until it is noted counts.
+   * against is the process being killed, and every moment until it is noted counts. Where it fails,
+   * the next change brings it to the store.
    */
   async sent(reader: string, messages: readonly number[]): Promise<void> {
-    this.#journal.note(reader, messages);
-    this.#leaving++;
-    await this.#database.change((database) => markSent(database, reader, messages), {
-      isHasty: true,
-    });
-    this.#leaving--;
+    this.#owed.add({ reader, messages, isSent: true });
+    let failure: unknown;
+    try {
+      this.#journal.note(reader, messages);
+    } catch (error) {
+      failure = error;
+    }
+    try {
+      await this.#settle(() => {}, { isHasty: true });
+    } catch (error) {
+      throw failure ?? error;
+    }
   }
 
-  takeBack(reader: string, messages: readonly number[]): Promise<void> {
-    return this.#database.change((database) => takeBack(database, reader, messages));
+  /** The answer does not leave: the messages wait again, at the latest with the next change. */
+  async takeBack(reader: string, messages: readonly number[]): Promise<void> {
+    this.#owed.add({ reader, messages, isSent: false });
+    await this.#settle(() => {});
   }
 
   messagesAfter(seq: number, gitDir?: string): Promise<Message[]> {
@@ -320,9 +328,23 @@ export class Reviews implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#journal.close(this.#leaving === 0);
+    this.#journal.close(this.#owed.size === 0);
     this.#database[Symbol.dispose]();
     this.#holder[Symbol.dispose]();
+  }
+
+  /** Changes something, after all that is owed to the store. */
+  async #settle<T>(work: (database: DatabaseSync) => T, options?: ChangeOptions): Promise<T> {
+    let settled: readonly Outcome[] = [];
+    const result = await this.#database.change((database) => {
+      settled = [...this.#owed];
+      for (const { reader, messages, isSent } of settled) {
+        (isSent ? markSent : takeBack)(database, reader, messages);
+      }
+      return work(database);
+    }, options);
+    for (const outcome of settled) this.#owed.delete(outcome);
+    return result;
   }
 
   get #moment(): Moment {
@@ -353,6 +375,13 @@ export class Reviews implements Disposable {
       return shown(findThread(database, thread.id, moment));
     });
   }
+}
+
+/** What has become of messages that were taken for a reader. */
+interface Outcome {
+  readonly reader: string;
+  readonly messages: readonly number[];
+  readonly isSent: boolean;
 }
 
 interface Step extends Saying {

@@ -12,6 +12,7 @@ export class SentJournal {
   readonly #folder: string;
   readonly #holder: Pick<Holder, "id">;
   #file: number | undefined;
+  #isTorn = false;
 
   constructor(data: string, holder: Pick<Holder, "id">) {
     this.#folder = join(data, "reviews-sent");
@@ -27,7 +28,13 @@ export class SentJournal {
 
   note(reader: string, messages: readonly number[]): void {
     this.prepare();
-    writeSync(this.#file ?? -1, `${JSON.stringify({ reader, messages })}\n`);
+    // A line that the disk took only the beginning of stays torn.
+    const line = Buffer.from(
+      `${this.#isTorn ? "\n" : ""}${JSON.stringify({ reader, messages })}\n`,
+    );
+    const written = writeSync(this.#file ?? -1, line);
+    this.#isTorn = written < line.length;
+    if (this.#isTorn) throw new Error(`The disk took ${written} of ${line.length} bytes`);
   }
 
   /** What a process had sent to a reader. */
@@ -38,9 +45,8 @@ export class SentJournal {
     } catch {
       // It had sent nothing, or all of it is in the store.
     }
-    const lines = text.split("\n").slice(0, -1);
-    const noted = lines.map((line) => JSON.parse(line) as { reader: string; messages: number[] });
-    return new Set(noted.flatMap((each) => (each.reader === reader ? each.messages : [])));
+    const noted = text.split("\n").map(parseNote);
+    return new Set(noted.flatMap((each) => (each?.reader === reader ? each.messages : [])));
   }
 
   /** Ends, and forgets it where all of it is in the store. */
@@ -53,5 +59,19 @@ export class SentJournal {
 
   #pathOf(holder: string): string {
     return join(this.#folder, `${holder.replaceAll(/[^\w.-]/g, "_")}.ndjson`);
+  }
+}
+
+interface Note {
+  readonly reader: string;
+  readonly messages: readonly number[];
+}
+
+/** Nothing of a line that is torn. */
+function parseNote(line: string): Note | undefined {
+  try {
+    return JSON.parse(line) as Note;
+  } catch {
+    return undefined;
   }
 }
