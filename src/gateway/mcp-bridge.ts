@@ -10,7 +10,7 @@ import { Policy } from "../tool/policy.ts";
 import { Offer } from "../tool/offer.ts";
 import { busTransport } from "./bus.ts";
 import type { House } from "./house.ts";
-import { LateAudit } from "./late-audit.ts";
+import { openAudit } from "./open-audit.ts";
 import { serveStdio } from "./serve-stdio.ts";
 
 export interface BridgeOptions {
@@ -41,7 +41,7 @@ export async function serveBridge(house: House, options: BridgeOptions): Promise
     connected: () => tell(`connected to orchestrator at ${address}`),
     lost: (reason) => tell(`lost the orchestrator at ${address}: ${reason.message}`),
   });
-  await using audit = new LateAudit(house);
+  using audit = openAudit(house);
   const offer = new Offer({
     policy: new Policy(config.policy.tools),
     audit,
