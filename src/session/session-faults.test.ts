@@ -34,9 +34,6 @@ function updatesOf(client: TestClient): string[] {
 
 describe("a session whose store fails", { timeout: 60_000 }, () => {
   it("fails the turn in words, shows nothing that is not stored, and goes on when there is room", async () => {
-    const unhandled: unknown[] = [];
-    const note = (error: unknown): unknown => unhandled.push(error);
-    process.on("unhandledRejection", note);
     await using house = await AcpHouse.open({
       script: async (turn) => {
         if (promptText(turn) === "small") return turn.update(chunk("small answer"));
@@ -71,8 +68,6 @@ describe("a session whose store fails", { timeout: 60_000 }, () => {
       "update",
       "end end_turn",
     ]);
-    process.off("unhandledRejection", note);
-    assert.deepEqual(unhandled, []);
   });
 
   it("writes the end of a turn down later, where it could not be written then", async () => {

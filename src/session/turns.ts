@@ -1,3 +1,4 @@
+import { belongingTo } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Principal } from "../base/principal.ts";
@@ -175,7 +176,8 @@ export class Turns {
     let end: TurnEnd | undefined;
     let failure: unknown;
     try {
-      end = await turn.run((it) => agent.prompt(it));
+      const belongs = { session: sessionId, turn: turn.id };
+      end = await belongingTo(belongs, () => turn.run((it) => agent.prompt(it)));
     } catch (error) {
       failure = error;
     }
