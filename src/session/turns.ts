@@ -56,6 +56,7 @@ export class Turns {
   #cancels = 0;
   /** A turn that is over, and whose end could not be stored yet. */
   #unended: UnendedTurn | undefined;
+  #ending: Promise<void> | undefined;
 
   constructor(options: TurnsOptions) {
     this.#options = options;
@@ -114,11 +115,8 @@ export class Turns {
   async end(): Promise<void> {
     this.cancel(STOPPED);
     await this.#over;
-    await this.#endLast().catch((error: unknown) => {
-      // Whoever opens the session next finds the turn without an end.
-      const { log, sessionId } = this.#options;
-      log.warn("session.turn-not-ended", { session: sessionId, error });
-    });
+    // Where that fails, whoever opens the session next finds the turn without an end.
+    await this.#endLast().catch(() => {});
   }
 
   /** Ends a turn that was running when its process died. */
@@ -134,11 +132,25 @@ export class Turns {
   }
 
   /** Stores the end of the turn before, where that was not possible then. */
-  async #endLast(): Promise<void> {
-    if (this.#unended === undefined) return;
-    const { event, openTools } = this.#unended;
-    await this.interrupt(event, openTools);
-    this.#unended = undefined;
+  #endLast(): Promise<void> {
+    const unended = this.#unended;
+    if (unended === undefined) return Promise.resolve();
+    this.#ending ??= this.interrupt(unended.event, unended.openTools)
+      .then(() => (this.#unended = undefined))
+      .finally(() => (this.#ending = undefined));
+    return this.#ending;
+  }
+
+  /** A turn whose end cannot be stored now, or whose store has just failed. */
+  #endLater(turn: RunningTurn, failure: unknown): void {
+    const { log, sessionId } = this.#options;
+    const error = wordsOf(failure);
+    this.#unended = { event: { turnId: turn.id, error }, openTools: turn.openTools };
+    this.#announce(turn, "interrupted", { error });
+    // Whoever has prompted need not wait for another failure.
+    this.#endLast().catch((error: unknown) => {
+      log.warn("session.turn-not-ended", { session: sessionId, error });
+    });
   }
 
   /** Waits for the end of a turn that is to be steered. Whether its agent has taken the prompt. */
@@ -192,7 +204,8 @@ export class Turns {
     } else if (turn.isCancelled) {
       end = { ...end, stopReason: "cancelled" };
     }
-    await this.#recordEnd(turn, end, failure);
+    if (turn.failure === undefined) await this.#recordEnd(turn, end, failure);
+    else this.#endLater(turn, failure);
     if (end !== undefined) return end;
     log.warn("session.turn-failed", { session: sessionId, turn: turn.id, error: failure });
     throw failure;
@@ -223,9 +236,7 @@ export class Turns {
       await transcript.settled();
     } catch (error) {
       // Its prompt is answered with an error, so that is how it ended.
-      const event = { turnId: turn.id, error: wordsOf(failure ?? error) };
-      this.#unended = { event, openTools: turn.openTools };
-      this.#announce(turn, "interrupted", { error: event.error });
+      this.#endLater(turn, failure ?? error);
       throw failure ?? error;
     }
     await this.#noteEnd({ updated: Date.now() });
