@@ -18,7 +18,7 @@ import { serveSession } from "./serve-session.ts";
 import { serveTasks, tellOfTasks } from "./serve-tasks.ts";
 import { serveTools } from "./serve-tools.ts";
 import { serveWatching } from "./serve-watching.ts";
-import { Tasks } from "./tasks.ts";
+import { Tasks, type TasksOptions } from "./tasks.ts";
 
 export interface McpDoorOptions {
   readonly offer: Offer;
@@ -28,6 +28,8 @@ export interface McpDoorOptions {
   readonly capabilities?: (revision: Revision) => JsonObject | undefined;
   /** The same of a method that there is not. */
   readonly methodNotFound?: (method: string) => string;
+  /** How tasks outlive the process. */
+  readonly tasks?: TasksOptions;
   /** False where what is offered only changes with the client's own asking for it. */
   readonly announcesChanges?: boolean;
 }
@@ -40,7 +42,7 @@ export class McpDoor {
   readonly capabilities: McpDoorOptions["capabilities"];
   readonly routes: McpRoutes;
   readonly inputRequired: InputRequired;
-  readonly tasks = new Tasks();
+  readonly tasks: Tasks;
   readonly #announcesChanges: boolean;
   readonly #methodNotFound: ((method: string) => string) | undefined;
   readonly #table;
@@ -52,6 +54,7 @@ export class McpDoor {
     this.info = options.info ?? { name: "trunkline", version: VERSION };
     this.instructions = options.instructions;
     this.capabilities = options.capabilities;
+    this.tasks = new Tasks(options.tasks);
     this.#announcesChanges = options.announcesChanges ?? true;
     this.#methodNotFound = options.methodNotFound;
     this.routes = new McpRoutes(this.info);
