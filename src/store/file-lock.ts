@@ -1,3 +1,4 @@
+import { statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
 
@@ -38,13 +39,22 @@ export class FileLock implements Disposable {
     }
   }
 
-  /** Whether another process, or another holder in this one, has the lock now. */
+  /**
+   * Whether another process, or another holder in this one, has the lock now. Looking keeps nobody
+   * from taking it.
+   */
   static isTaken(path: string): boolean {
+    if (statSync(path, { throwIfNoEntry: false }) === undefined) return false;
+    let database: DatabaseSync | undefined;
     try {
-      lock(path).close();
+      database = new DatabaseSync(path, { timeout: 0, readOnly: true });
+      database.prepare("SELECT count(*) FROM sqlite_schema").get();
       return false;
-    } catch (error) {
-      return (error as { errcode?: number }).errcode === BUSY;
+    } catch {
+      // It may also be that we may not look, and then nobody can say that it is free.
+      return true;
+    } finally {
+      database?.close();
     }
   }
 
@@ -67,20 +77,5 @@ export function lockFile(path: string): DatabaseSync {
   } catch (error) {
     database.close();
     throw error;
-  }
-}
-
-/** Whether another process has a file locked. Looking keeps nobody from locking it. */
-export function isLocked(path: string): boolean {
-  let database: DatabaseSync | undefined;
-  try {
-    database = new DatabaseSync(path, { timeout: 0, readOnly: true });
-    database.prepare("SELECT count(*) FROM sqlite_schema").get();
-    return false;
-  } catch {
-    // It may also be that we may not look, and then nobody can say that it is free.
-    return true;
-  } finally {
-    database?.close();
   }
 }

@@ -12,7 +12,7 @@ import { basename, dirname, join, parse } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 
 import { TrunklineError } from "../base/errors.ts";
-import { isLocked, lockFile } from "./file-lock.ts";
+import { FileLock, lockFile } from "./file-lock.ts";
 
 /** Where the holders of a data folder lie. */
 export const HOLDERS = "holders";
@@ -74,7 +74,7 @@ export class Holder implements Disposable {
   isAlive(id: string): boolean {
     if (id === this.#id || this.#alive.has(id)) return true;
     if (this.#dead.has(id)) return false;
-    const isAlive = ID.test(id) && this.#isHeld(id);
+    const isAlive = ID.test(id) && FileLock.isTaken(this.#pathOf(id));
     if (!isAlive) this.#dead.add(id);
     else if (this.#alive.add(id).size === 1) setImmediate(() => this.#alive.clear());
     return isAlive;
@@ -141,11 +141,6 @@ export class Holder implements Disposable {
 
   #pathOf(id: string): string {
     return join(this.#folder, id + LOCK);
-  }
-
-  #isHeld(id: string): boolean {
-    const path = this.#pathOf(id);
-    return statSync(path, { throwIfNoEntry: false }) !== undefined && isLocked(path);
   }
 
   #removeFolder(): void {

@@ -59,9 +59,7 @@ async function listen(
   const { resourceSubscriptions = [], ...others } = params.notifications;
   const wanted = mayWatch(principal) ? { ...others, resourceSubscriptions } : others;
   if (wanted.taskIds !== undefined) requireTasks(client);
-  const known = await Promise.all(
-    (wanted.taskIds ?? []).map((id) => keptTask(door, id, owner)),
-  );
+  const known = await Promise.all((wanted.taskIds ?? []).map((id) => keptTask(door, id, owner)));
   const followed = known.filter((task) => task !== undefined);
   const honoured = honour(wanted, new Set(followed.map(({ id }) => id)));
   const tag = { _meta: { [META.subscriptionId]: JSON.parse(call.idText) as unknown } };

@@ -65,12 +65,10 @@ export class Tasks {
     return this.#findStored(id, owner);
   }
 
-  /** Cancels and forgets what somebody has begun who is no longer let in. */
+  /** Cancels what somebody has begun who is no longer let in. */
   endOf(owner: string): void {
-    for (const [id, { task, owner: of }] of this.#tasks) {
-      if (of !== owner) continue;
-      task.cancel();
-      this.#tasks.delete(id);
+    for (const task of this.#tasks.values()) {
+      if (task.owner === owner) task.cancel();
     }
   }
 
