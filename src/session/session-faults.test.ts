@@ -110,6 +110,10 @@ describe("a session whose store fails", { timeout: 60_000 }, () => {
     await assert.rejects(client.ask("session/new", place), /does not start/);
     await assert.rejects(client.ask("session/fork", { sessionId, ...place }), /does not start/);
     house.agent.open = open;
+    disk.decide = ({ operation }) => (operation === "BEGIN IMMEDIATE" ? "ENOSPC" : undefined);
+    const seen = await client.ask("session/list", {});
+    assert.equal((seen["sessions"] as unknown[]).length, 1);
+    disk.decide = () => undefined;
     const { sessions } = await client.ask("session/list", {});
     assert.deepEqual(
       (sessions as { sessionId: string }[]).map((session) => session.sessionId),

@@ -139,17 +139,18 @@ export class Sessions implements AsyncDisposable {
     cursor?: string,
     owner?: string,
   ): Promise<{ sessions: SessionRecord[]; nextCursor?: string }> {
-    await this.#discard();
-    const sessions = await this.#options.store.list({
+    this.#discard().catch(() => {});
+    const listed = await this.#options.store.list({
       limit: PAGE + 1,
       ...(cursor === undefined ? {} : { after: readCursor(cursor) }),
       ...(cwd === undefined ? {} : { cwd }),
       ...(owner === undefined ? {} : { owner }),
     });
-    const page = sessions.slice(0, PAGE).filter(({ id }) => !this.#stillborn.has(id));
+    const page = listed.slice(0, PAGE);
+    const sessions = page.filter(({ id }) => !this.#stillborn.has(id));
     const last = page.at(-1);
-    if (sessions.length <= PAGE || last === undefined) return { sessions };
-    return { sessions: page, nextCursor: `${last.updated}.${last.id}` };
+    if (listed.length <= PAGE || last === undefined) return { sessions };
+    return { sessions, nextCursor: `${last.updated}.${last.id}` };
   }
 
   async close(id: string): Promise<void> {
@@ -229,7 +230,8 @@ export class Sessions implements AsyncDisposable {
       const agent = await this.#agentFor(held.record.agent, principal);
       return await this.#begin(held, agent, place, true);
     } catch (error) {
-      await this.#options.store.release(held.key);
+      // Where that fails the store goes on trying; why it could not be opened says more.
+      await this.#options.store.release(held.key).catch(() => {});
       throw error;
     }
   }
