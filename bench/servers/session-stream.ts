@@ -115,15 +115,24 @@ async function sessions(): Promise<object> {
 }
 
 /** Acknowledges what was appended in one turn of the event loop, and keeps nothing. */
-function appendNothing(): () => Promise<void> {
-  let waiting: Promise<void> | undefined;
+function appendNothing(): SessionLog["append"] {
+  let waiting: ReturnType<SessionLog["append"]> | undefined;
+  let last = 0;
   return () => {
-    waiting ??= new Promise((resolve) => {
-      setImmediate(() => {
-        waiting = undefined;
-        resolve();
-      });
-    });
+    last++;
+    waiting ??= {
+      // What is shown has to have some number.
+      get last() {
+        return last;
+      },
+      failure: undefined,
+      stored: new Promise((resolve) => {
+        setImmediate(() => {
+          waiting = undefined;
+          resolve();
+        });
+      }),
+    };
     return waiting;
   };
 }

@@ -1,7 +1,7 @@
 import { serveAcpOnStdio } from "../gateway/acp-on-stdio.ts";
 import { repairIdentities } from "../gateway/identities-repair.ts";
 import type { Invocation } from "./command.ts";
-import { openHouse } from "./open-house.ts";
+import { openLastingHouse } from "./open-house.ts";
 
 interface AcpValues {
   readonly agent?: string;
@@ -12,7 +12,7 @@ interface AcpValues {
 /** `trunkline acp` */
 export async function run(invocation: Invocation<AcpValues>): Promise<number> {
   const { agent, dialect } = invocation.values;
-  const house = await openHouse(invocation);
+  const house = await openLastingHouse(invocation);
   await using _repair = repairIdentities(house);
   if (dialect === "juggler") {
     const { serveJugglerOnStdio } = await import("../gateway/juggler-on-stdio.ts");

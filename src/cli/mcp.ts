@@ -2,11 +2,11 @@ import { TrunklineError } from "../base/errors.ts";
 import { repairIdentities } from "../gateway/identities-repair.ts";
 import { serveMcpOnStdio } from "../gateway/mcp-on-stdio.ts";
 import type { Invocation } from "./command.ts";
-import { openHouse } from "./open-house.ts";
+import { openLastingHouse } from "./open-house.ts";
 
 /** `trunkline mcp` */
 export async function run(invocation: Invocation): Promise<number> {
-  const house = await openHouse(invocation);
+  const house = await openLastingHouse(invocation);
   await using _repair = repairIdentities(house);
   const { "orchestrator-addr": address, "certs-dir": certsDir } = invocation.values;
   if (typeof address === "string") {

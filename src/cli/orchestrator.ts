@@ -2,7 +2,7 @@ import { homeOf } from "../base/home-of.ts";
 import { runOrchestrator } from "../gateway/run-orchestrator.ts";
 import { untilSignal } from "../gateway/signals.ts";
 import type { Invocation, Values } from "./command.ts";
-import { openHouse } from "./open-house.ts";
+import { openLastingHouse } from "./open-house.ts";
 
 interface OrchestratorValues extends Values {
   readonly listen?: string;
@@ -17,7 +17,7 @@ export async function run(invocation: Invocation<OrchestratorValues>): Promise<n
   const { values, cwd, env, out, err } = invocation;
   const isYaml = /\.ya?ml$/i.test(values.config ?? "");
   // Orchestra's file is not ours: the usual configuration holds beside it.
-  const house = await openHouse({
+  const house = await openLastingHouse({
     ...invocation,
     values: { ...values, config: isYaml ? undefined : values.config },
   });

@@ -1,5 +1,6 @@
 import { writeSync } from "node:fs";
 
+import { aboutToSend } from "../base/before-sending.ts";
 import type { Host, Output } from "./host.ts";
 
 type Listener = (error: NodeJS.ErrnoException) => void;
@@ -33,6 +34,7 @@ export class PlainOutput implements Output {
   }
 
   write(text: string | Uint8Array): void {
+    aboutToSend();
     if (this.#stream !== undefined) {
       this.#stream.write(text);
       return;

@@ -6,7 +6,7 @@ import { openData } from "../gateway/open-data.ts";
 import { openTools } from "../gateway/open-tools.ts";
 import { untilSignal } from "../gateway/signals.ts";
 import type { Invocation } from "./command.ts";
-import { openHouse } from "./open-house.ts";
+import { openLastingHouse } from "./open-house.ts";
 import { NO_AUTH_WARNING, serveWelcome } from "./serve-welcome.ts";
 
 /** Whoever pressed Ctrl-C is waiting. */
@@ -22,7 +22,7 @@ interface ServeValues {
 export async function run(invocation: Invocation<ServeValues>): Promise<number> {
   const { values, err } = invocation;
   const signalled = untilSignal();
-  const house = await openHouse(invocation);
+  const house = await openLastingHouse(invocation);
   openData(house.config.data);
   await using _repair = repairIdentities(house);
   await using tools = await openTools(house, { isLasting: true, hasOwnBus: true, isShared: true });

@@ -26,6 +26,7 @@ import type { House } from "./house.ts";
 import { fail, refuseUpgrade, send } from "./http-answers.ts";
 import { createListener, listen } from "./listener.ts";
 import { Metrics } from "./metrics.ts";
+import { LazyTaskStore } from "./lazy-task-store.ts";
 import { repositoryAddresses } from "./repository-addresses.ts";
 import { LateSessions } from "./sessions-late.ts";
 import { statusPage } from "./status-page.ts";
@@ -56,6 +57,7 @@ export class HttpServer {
   readonly #clients = new Set<AcpConversation>();
   readonly #metrics = new Metrics();
   readonly #mcp: McpHttp;
+  readonly #tasks: LazyTaskStore;
   readonly #sessions: LateSessions;
   readonly #acp: AcpDoor;
   readonly #acpOptions: PeerOptions<AcpConnection>;
@@ -73,9 +75,14 @@ export class HttpServer {
     this.#login = new Login(this.#admission);
     const { resourceMetadata } = this.#admission;
     const offer = options.offer ?? new Offer();
+    this.#tasks = new LazyTaskStore(house);
     this.#mcp = new McpHttp({
       ...options.mcp,
-      door: new McpDoor({ offer, rootsTimeout: house.rootsTimeout }),
+      door: new McpDoor({
+        offer,
+        rootsTimeout: house.rootsTimeout,
+        tasks: this.#tasks.options,
+      }),
       channelLimits: limits,
       furnish: (door) => house.furnish(door),
       authorize: (request, response) => this.#admission.admit(request, response, TOOLS),
@@ -174,6 +181,7 @@ export class HttpServer {
     const closed = new Promise((resolve) => this.#server.close(resolve));
     const clients = Array.from(this.#clients, (client) => client.close(grace));
     await Promise.all([this.#mcp.close(grace), this.#acpHttp.close(grace), ...clients]);
+    await this.#tasks[Symbol.asyncDispose]();
     this.#sockets[Symbol.dispose]();
     this.#server.closeAllConnections();
     await closed;

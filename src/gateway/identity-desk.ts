@@ -255,7 +255,7 @@ export class IdentityDesk implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#audit?.[Symbol.asyncDispose]();
+    this.#audit?.[Symbol.dispose]();
   }
 }
 

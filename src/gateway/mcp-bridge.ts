@@ -11,7 +11,7 @@ import { Policy } from "../tool/policy.ts";
 import { Offer } from "../tool/offer.ts";
 import { busTransport } from "./bus.ts";
 import type { House } from "./house.ts";
-import { LateAudit } from "./late-audit.ts";
+import { openAudit } from "./open-audit.ts";
 import { repositoryOf } from "./repository-of.ts";
 import { serveStdio } from "./serve-stdio.ts";
 
@@ -43,7 +43,7 @@ export async function serveBridge(house: House, options: BridgeOptions): Promise
     connected: () => tell(`connected to orchestrator at ${address}`),
     lost: (reason) => tell(`lost the orchestrator at ${address}: ${reason.message}`),
   });
-  await using audit = new LateAudit(house);
+  using audit = openAudit(house);
   const offer = new Offer({
     policy: new Policy(config.policy.tools),
     audit,

@@ -2,13 +2,16 @@ import { OWNER } from "../base/principal.ts";
 import { Connection } from "../protocol/mcp/connection.ts";
 import { McpDoor } from "../protocol/mcp/door.ts";
 import type { House } from "./house.ts";
+import { LazyTaskStore } from "./lazy-task-store.ts";
 import { openTools } from "./open-tools.ts";
 import { serveStdio } from "./serve-stdio.ts";
 
 /** What an assistant starts. */
 export async function serveMcpOnStdio(house: House): Promise<void> {
   await using tools = await openTools(house, { isLasting: true, mayRemember: true });
-  const door = new McpDoor({ offer: tools.offer, rootsTimeout: house.rootsTimeout });
+  await using tasks = new LazyTaskStore(house);
+  const { rootsTimeout } = house;
+  const door = new McpDoor({ offer: tools.offer, rootsTimeout, tasks: tasks.options });
   using connection = new Connection(OWNER, process.cwd());
   await serveStdio(house, connection, door.optionsFor(connection));
 }

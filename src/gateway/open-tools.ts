@@ -5,7 +5,7 @@ import type { House } from "./house.ts";
 import { offerIdentities } from "./identities-offer.ts";
 import { lateBus } from "./late-bus.ts";
 import { LateApprover } from "./late-approver.ts";
-import { LateAudit } from "./late-audit.ts";
+import { openAudit } from "./open-audit.ts";
 import { repositoryAddresses } from "./repository-addresses.ts";
 import { repositoryOf } from "./repository-of.ts";
 import { ReviewsOffer } from "./reviews-offer.ts";
@@ -44,7 +44,7 @@ export async function openTools(
   const reloading = isLasting ? house.reloading : undefined;
   await using opening = new AsyncDisposableStack();
   // Every `trunkline mcp` that an editor starts waits for this: what may not be needed comes later.
-  const audit = opening.use(new LateAudit(house));
+  const audit = opening.use(openAudit(house));
   const approver = opening.use(
     new LateApprover(async () => {
       const { Approvals } = await import("../store/approvals.ts");

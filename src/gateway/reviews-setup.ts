@@ -3,7 +3,6 @@ import {
   chmodSync,
   constants,
   existsSync,
-  readFileSync,
   realpathSync,
   rmSync,
   statSync,
@@ -13,9 +12,13 @@ import { delimiter, dirname, join } from "node:path";
 import { TrunklineError } from "../base/errors.ts";
 import { homeOf } from "../base/home-of.ts";
 import { makeFolder } from "../base/make-folder.ts";
+import { readRegularFile } from "../base/read-regular-file.ts";
 import { lazygitCommands, withCommands } from "../review/lazygit-config.ts";
 import { findRepository } from "../review/repository.ts";
 import { replaceFile } from "../store/replace-file.ts";
+
+/** No configuration is this large. */
+const MAX_SIZE = 1024 * 1024;
 
 export interface LazygitSetup {
   /** A folder of the repository; the person's own configuration when left out. */
@@ -32,7 +35,7 @@ export interface LazygitSetUp {
 /** Has lazygit offer comments, in one repository or in all. Doing it again changes nothing. */
 export async function setUpLazygit({ repo, env, remove }: LazygitSetup): Promise<LazygitSetUp> {
   const file = repo === undefined ? userConfig(env) : repositoryConfig(repo);
-  const before = existsSync(file) ? readFileSync(file, "utf8") : undefined;
+  const before = textOf(file);
   const commands = remove ? [] : lazygitCommands(programIn(env));
   const after = withCommands(before ?? "", commands);
   if (after === (before ?? "")) return { file, change: "unchanged" };
@@ -44,6 +47,15 @@ export async function setUpLazygit({ repo, env, remove }: LazygitSetup): Promise
     throw new TrunklineError("config", says, { cause: error });
   }
   return { file, change: remove ? "removed" : "written" };
+}
+
+function textOf(file: string): string | undefined {
+  try {
+    return readRegularFile(file, { most: MAX_SIZE })?.toString("utf8");
+  } catch (error) {
+    const says = `Cannot read '${file}': ${(error as Error).message}`;
+    throw new TrunklineError("config", says, { cause: error });
+  }
 }
 
 async function write(file: string, text: string, isNew: boolean): Promise<void> {

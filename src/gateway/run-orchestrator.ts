@@ -2,11 +2,11 @@ import { resolve } from "node:path";
 
 import { Policy } from "../tool/policy.ts";
 import { Offer } from "../tool/offer.ts";
-import { AuditLog } from "../store/audit-log.ts";
 import { type BusPlan, busPlan, openBus, reconfigure } from "./bus.ts";
 import type { Config } from "./config/config.ts";
 import { followConfig, type Reloading } from "./follow-config.ts";
 import type { House } from "./house.ts";
+import { openAudit } from "./open-audit.ts";
 import { openData } from "./open-data.ts";
 
 export interface RunOrchestratorOptions {
@@ -39,7 +39,7 @@ export async function runOrchestrator(
     );
   }
   await using opening = new AsyncDisposableStack();
-  const audit = opening.use(new AuditLog(config.data, { report }));
+  const audit = opening.use(openAudit(house));
   const offer = new Offer({ policy: new Policy(config.policy.tools), audit, report });
   const { orchestrator } = opening.use(await openBus(plan, { offer, log, data: config.data }));
   const apply = (changed: BusPlan) => reconfigure(orchestrator, changed, plan, log);

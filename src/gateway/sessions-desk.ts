@@ -61,7 +61,7 @@ export class SessionDesk implements AsyncDisposable {
     const rule = (await this.rules.list()).find((one) => one.id === id);
     if (rule === undefined || !(await this.rules.revoke(id))) return false;
     const { workspace, subject, decision } = rule;
-    await using audit = new AuditLog(this.#data);
+    using audit = new AuditLog(this.#data);
     const time = new Date().toISOString();
     audit.record({ time, event: "permission-revoked", rule: id, workspace, subject, decision });
     return true;

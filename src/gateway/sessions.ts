@@ -3,7 +3,6 @@ import { suggest } from "../base/suggest.ts";
 import type { Agent } from "../session/agent.ts";
 import { resolveSessionLimits } from "../session/limits.ts";
 import { Sessions } from "../session/sessions.ts";
-import { AuditLog } from "../store/audit-log.ts";
 import { SessionLog } from "../store/session-log.ts";
 import { SessionRules } from "../store/session-rules.ts";
 import type { Offer } from "../tool/offer.ts";
@@ -13,6 +12,7 @@ import { BUILT_IN } from "./config/defaults.ts";
 import { forgetUndo } from "./forget-undo.ts";
 import type { House } from "./house.ts";
 import { LateTools } from "./late-tools.ts";
+import { openAudit } from "./open-audit.ts";
 
 export interface OpenSessionsOptions {
   /** The toolbox for the built-in agent, where somebody else has it open; else one is opened. */
@@ -32,7 +32,7 @@ export async function openSessions(
   const { data, limits } = house.config;
   await using opening = new AsyncDisposableStack();
   const log = opening.use(await SessionLog.open(data));
-  const audit = opening.use(new AuditLog(data, { report: house.report }));
+  const audit = opening.use(openAudit(house));
   const tools = opening.use(new LateTools(house));
   const { offer = tools.offer } = options;
   const agents = opening.use(new Agents(house, { offer, audit }));

@@ -1,7 +1,8 @@
-import { existsSync, lstatSync, readFileSync, readlinkSync } from "node:fs";
+import { existsSync, lstatSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
+import { readRegularFile } from "../base/read-regular-file.ts";
 import type { Anchor, Side } from "../store/review-thread.ts";
 import { blobId, isBinary, linesOf, textOf } from "./file-lines.ts";
 import { CONTEXT } from "./place.ts";
@@ -9,6 +10,8 @@ import { type FoundRepository, headCommit } from "./repository.ts";
 
 /** The text of a larger file is not kept: its comments are found by their words alone. */
 const LARGEST_TEXT = 4 * 1024 * 1024;
+/** A larger one is not read at all. */
+const LARGEST_FILE = 256 * 1024 * 1024;
 
 export interface AnchorRequest {
   readonly repository: FoundRepository;
@@ -111,7 +114,9 @@ export function written({ root }: { readonly root: string }, path: string): Uint
   try {
     const stat = lstatSync(file);
     if (stat.isSymbolicLink()) return Buffer.from(readlinkSync(file));
-    return stat.isFile() ? readFileSync(file) : undefined;
+    return stat.isFile()
+      ? readRegularFile(file, { most: LARGEST_FILE, followsLinks: false })
+      : undefined;
   } catch (error) {
     const { code = "", message } = error as NodeJS.ErrnoException;
     if (["ENOENT", "ENOTDIR"].includes(code)) return undefined;

@@ -41,7 +41,7 @@ export class Deliveries {
     try {
       text = messagesText(await this.#desk.placed(messages, options.here));
     } catch (error) {
-      await reviews.takeBack(reader, messages.map(seqOf));
+      await reviews.takeBack(reader, messages.map(seqOf)).catch(this.#report);
       throw error;
     }
     this.#leave(reader, messages, context);

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
 import {
   appendFileSync,
   mkdirSync,
@@ -14,6 +16,7 @@ import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 
+import { DiskFaults } from "../../test/support/disk-faults.ts";
 import type { Thread } from "../store/review-thread.ts";
 import { Reviews } from "../store/reviews.ts";
 import { DropFiles } from "./drop-files.ts";
@@ -132,7 +135,7 @@ describe("DropFiles", { timeout: 20_000 }, () => {
     dropping.begin(300);
     dropping.drop(`${dropping.record("one")}\n${dropping.record("two")}\n`);
     await dropping.threads(2);
-    const [aside = ""] = readdirSync(dirname(dropping.file));
+    const aside = readdirSync(dirname(dropping.file)).find((name) => name.includes(".taken-"))!;
     appendFileSync(join(dirname(dropping.file), aside), `${dropping.record("three")}\n`);
     const threads = await dropping.threads(3);
     assert.deepEqual(
@@ -199,13 +202,79 @@ describe("DropFiles", { timeout: 20_000 }, () => {
     assert.equal(dropping.reports.length, 2);
   });
 
-  it("takes over what a process had moved aside that is gone", async () => {
+  it("takes over what a process had moved aside that is gone, though another has its number", async () => {
     await using dropping = new Dropping();
-    const gone = 4_194_304 - 1;
+    // As it was named before, by a process of our own number.
+    dropping.drop(dropping.record("older"), `${dropping.file}.taken-${process.pid}-1`);
+    const gone = `${process.pid}-${crypto.randomUUID()}`;
     dropping.drop(dropping.record("left behind"), `${dropping.file}.taken-${gone}-1`);
+    dropping.drop(dropping.record("new"));
     dropping.begin();
-    assert.equal((await dropping.threads(1))[0]?.comment, "left behind");
+    const comments = (await dropping.threads(3)).map(({ comment }) => comment);
+    assert.deepEqual(comments.toSorted(), ["left behind", "new", "older"]);
     await dropping.left(dirname(dropping.file));
+  });
+
+  it("leaves what another process has moved aside, until that is killed", async () => {
+    await using dropping = new Dropping();
+    const folder = dirname(dropping.file);
+    mkdirSync(folder, { recursive: true });
+    const script = `
+      const { Holder } = await import(${JSON.stringify(import.meta.resolve("../store/holder.ts"))});
+      globalThis.holder = Holder.at(${JSON.stringify(join(folder, ".trunkline"))});
+      console.log(holder.id);
+      setInterval(() => {}, 1000);`;
+    const child = spawn(process.execPath, ["--input-type=module", "-e", script], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const [id] = (await once(child.stdout.setEncoding("utf8"), "data")) as [string];
+    dropping.drop(dropping.record("theirs"), `${dropping.file}.taken-${id.trim()}-1`);
+    dropping.drop(dropping.record("ours"));
+    dropping.begin(200);
+    assert.equal((await dropping.threads(1))[0]?.comment, "ours");
+    await delay(500);
+    assert.equal((await dropping.threads(1)).length, 1);
+    child.kill("SIGKILL");
+    assert.equal((await dropping.threads(2))[1]?.comment, "theirs");
+    await dropping.left(folder);
+  });
+
+  it("waits for no pipe, follows no link and takes no folder for a file", async () => {
+    await using dropping = new Dropping();
+    mkdirSync(join(dropping.inbox, "folder.json"), { recursive: true });
+    execFileSync("mkfifo", [join(dropping.inbox, "pipe.json")]);
+    const secret = join(dropping.sample.parent, "elsewhere.json");
+    writeFileSync(secret, dropping.record("from elsewhere"));
+    symlinkSync(secret, join(dropping.inbox, "link.json"));
+    dropping.begin(30);
+    dropping.drop(dropping.record("one"), join(dropping.inbox, "real.json"));
+    assert.equal((await dropping.threads(1))[0]?.comment, "one");
+    const names = await dropping.left(dropping.inbox, 3);
+    assert.deepEqual(names.map((name) => name.split(".")[0]).toSorted(), [
+      "folder",
+      "link",
+      "pipe",
+    ]);
+    assert.match(JSON.stringify(dropping.reports), /it is not a regular file, so it was set aside/);
+    assert.equal((await dropping.threads(1)).length, 1);
+  });
+
+  it("keeps a file until the store takes what it says, and then removes it", async () => {
+    await using dropping = new Dropping();
+    await dropping.reviews();
+    using disk = new DiskFaults(dropping.sample.data);
+    disk.decide = ({ operation }) => (operation === "COMMIT" ? "ENOSPC" : undefined);
+    dropping.begin();
+    dropping.drop(dropping.record("one"), join(dropping.inbox, "1.json"));
+    dropping.drop(dropping.record("two"), join(dropping.inbox, "2.json"));
+    while (dropping.reports.length === 0) await delay(5);
+    disk.decide = () => undefined;
+    const threads = await dropping.threads(2);
+    assert.deepEqual(
+      threads.map(({ comment }) => comment),
+      ["one", "two"],
+    );
+    await dropping.left(dropping.inbox);
   });
 
   it("takes each file of its inbox, in order, once it has its name", async () => {

@@ -1,11 +1,15 @@
-import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
+import { readRegularFile } from "../base/read-regular-file.ts";
 import { realPath } from "../base/real-path.ts";
 import { isEmbedded, isGitFolder } from "../git/bare-repository.ts";
 import { commonDirOf, worktreeAt } from "../git/worktree-at.ts";
 import type { Repository } from "../store/review-thread.ts";
+
+/** All refs of a large repository are in one file. */
+const LARGEST_REFS = 64 * 1024 * 1024;
 
 /** A repository as seen from one of its worktrees. */
 export interface FoundRepository extends Repository {
@@ -82,7 +86,7 @@ function packedRef(gitDir: string, ref: string): string | undefined {
 
 function readOrNothing(path: string): string | undefined {
   try {
-    return readFileSync(path, "utf8").trim();
+    return readRegularFile(path, { most: LARGEST_REFS })?.toString("utf8").trim();
   } catch {
     return undefined;
   }

@@ -49,6 +49,9 @@ export class RunningTurn implements Turn {
   #grace: NodeJS.Timeout | undefined;
   #isOver = false;
   #isCancelled = false;
+  #failure: Error | undefined;
+  /** What was said last, which many updates share, and whose failure is heard of. */
+  #stored: Promise<void> | undefined;
 
   constructor(host: TurnHost, options: TurnOptions) {
     this.#host = host;
@@ -77,12 +80,23 @@ export class RunningTurn implements Turn {
     return this.#isCancelled;
   }
 
+  /** Why something that was said could not be stored, which ends the turn. */
+  get failure(): Error | undefined {
+    return this.#failure;
+  }
+
   update(update: SessionUpdate): Promise<void> {
     // An agent that was given up may not know it yet.
     if (this.#isOver) return Promise.resolve();
     this.#progressAt = performance.now();
     if (update.sessionUpdate.startsWith("tool_call")) this.#followTool(update);
-    return this.#host.say(update);
+    const stored = this.#host.say(update);
+    if (stored !== this.#stored) {
+      this.#stored = stored;
+      // Whoever says something need not wait for it.
+      stored.catch(this.#notStored);
+    }
+    return stored;
   }
 
   requestPermission(request: PermissionRequest): Promise<PermissionOutcome> {
@@ -134,6 +148,13 @@ export class RunningTurn implements Turn {
       clearTimeout(this.#grace);
     }
   }
+
+  /** What was said and is not on disk cannot be shown: the agent need not go on. */
+  readonly #notStored = (error: Error): void => {
+    if (this.#isOver || this.#failure !== undefined) return;
+    this.#failure = error;
+    this.#giveUpAfter(error);
+  };
 
   #giveUpAfter(reason: Error): void {
     this.#grace ??= setTimeout(() => this.#givenUp.reject(reason), this.#options.cancelGrace);

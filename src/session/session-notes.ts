@@ -16,6 +16,7 @@ export class SessionNotes {
   readonly #key: number;
   #title: string | undefined;
   #notes: Notes;
+  #isOver = false;
 
   constructor(store: SessionStore, { key, record }: HeldSession) {
     this.#store = store;
@@ -32,10 +33,16 @@ export class SessionNotes {
     return this.#notes;
   }
 
-  /** Changes what is given, and leaves the rest. */
+  /** The session is about to be let go of: whoever opens it next has other notes. */
+  end(): void {
+    this.#isOver = true;
+  }
+
+  /** Changes what is given, and leaves the rest. The store keeps the order of changes. */
   async keep(notes: Notes, more: { title?: string; updated?: number } = {}): Promise<void> {
     this.#notes = { ...this.#notes, ...notes };
     this.#title = more.title ?? this.#title;
+    if (this.#isOver) return;
     await this.#store.describe(this.#key, { notes: this.#notes, ...more });
   }
 }

@@ -58,7 +58,7 @@ export class Session implements TurnHost {
     this.#notes = new SessionNotes(store, held);
     this.#audience = new Audience(this.id, held.last, store, limits);
     const { attendance, delivery } = this.#audience;
-    this.#transcript = new Transcript(store, held.key, held.last, delivery);
+    this.#transcript = new Transcript(store, held.key, delivery);
     this.#permissions = new PermissionDesk({
       sessionId: this.id,
       workspace: this.cwd,
@@ -127,6 +127,7 @@ export class Session implements TurnHost {
     if (this.#closing !== undefined) return;
     const update = visibleUpdate(said);
     this.#note(update);
+    if (!this.isRunning) this.#transcript.mend();
     this.#transcript.say(update).catch((error: unknown) => {
       this.#options.log.error("session.not-stored", { session: this.id, error });
     });
@@ -182,6 +183,7 @@ export class Session implements TurnHost {
     const { modes, configOptions = [] } = this.settings;
     const { chosen = {} } = this.notes;
     await this.#notes.keep({ chosen: chosenAfter(chosen, setting, configOptions) });
+    if (!this.isRunning) this.#transcript.mend();
     const shows: SessionUpdate[] = [{ sessionUpdate: "config_option_update", configOptions }];
     if (setting.setting === "mode" && modes !== undefined) {
       const { currentModeId } = modes;
@@ -250,6 +252,7 @@ export class Session implements TurnHost {
     } catch (error) {
       log.warn("session.agent-not-closed", { session: this.id, error });
     }
+    this.#notes.end();
     await store.release(this.#key);
   }
 }

@@ -48,6 +48,8 @@ export class Sessions implements AsyncDisposable {
   readonly #opening = new Map<string, Promise<Session>>();
   /** Those that are being put away: they cannot be opened before that is done. */
   readonly #closing = new Map<string, Promise<unknown>>();
+  /** Those that could not be begun, and are to be deleted. */
+  readonly #stillborn = new Set<string>();
   readonly #sweeper: NodeJS.Timeout;
   #isClosed = false;
 
@@ -70,13 +72,7 @@ export class Sessions implements AsyncDisposable {
       agent: agent.name,
       notes: { directories: place.additionalDirectories, ...ownedBy(principal) },
     });
-    try {
-      return await this.#begin(held, agent, place, false);
-    } catch (error) {
-      // Nothing was said in it.
-      await this.#options.store.delete(id);
-      throw error;
-    }
+    return this.#beginNew(held, agent, place, false);
   }
 
   /** A session that is open here. */
@@ -134,7 +130,7 @@ export class Sessions implements AsyncDisposable {
       },
     };
     const held = await this.#options.store.fork(from, forked, upTo);
-    return this.#begin(held, agent, place, true);
+    return this.#beginNew(held, agent, place, true);
   }
 
   /** A page of what there is, the last used first. */
@@ -143,16 +139,18 @@ export class Sessions implements AsyncDisposable {
     cursor?: string,
     owner?: string,
   ): Promise<{ sessions: SessionRecord[]; nextCursor?: string }> {
-    const sessions = await this.#options.store.list({
+    this.#discard().catch(() => {});
+    const listed = await this.#options.store.list({
       limit: PAGE + 1,
       ...(cursor === undefined ? {} : { after: readCursor(cursor) }),
       ...(cwd === undefined ? {} : { cwd }),
       ...(owner === undefined ? {} : { owner }),
     });
-    const page = sessions.slice(0, PAGE);
+    const page = listed.slice(0, PAGE);
+    const sessions = page.filter(({ id }) => !this.#stillborn.has(id));
     const last = page.at(-1);
-    if (sessions.length <= PAGE || last === undefined) return { sessions };
-    return { sessions: page, nextCursor: `${last.updated}.${last.id}` };
+    if (listed.length <= PAGE || last === undefined) return { sessions };
+    return { sessions, nextCursor: `${last.updated}.${last.id}` };
   }
 
   async close(id: string): Promise<void> {
@@ -199,6 +197,7 @@ export class Sessions implements AsyncDisposable {
     await Promise.allSettled([...this.#opening.values(), ...this.#closing.values()]);
     await Promise.allSettled(Array.from(this.#open.values(), (it) => it.close("stopping")));
     this.#open.clear();
+    await this.#discard();
   }
 
   async #putAway(
@@ -231,7 +230,8 @@ export class Sessions implements AsyncDisposable {
       const agent = await this.#agentFor(held.record.agent, principal);
       return await this.#begin(held, agent, place, true);
     } catch (error) {
-      await this.#options.store.release(held.key);
+      // Where that fails the store goes on trying; why it could not be opened says more.
+      await this.#options.store.release(held.key).catch(() => {});
       throw error;
     }
   }
@@ -245,6 +245,30 @@ export class Sessions implements AsyncDisposable {
       const problem = error.code === "conflict" ? "session-locked" : "session-expired";
       if (error.code !== "conflict" && error.code !== "closed") throw error;
       throw new SessionError(problem, error.message, {}, { cause: error });
+    }
+  }
+
+  /** Nothing was said in a session that cannot be begun: it is as if it had never been. */
+  async #beginNew(held: HeldSession, agent: Agent, place: Place, isOld: boolean): Promise<Session> {
+    try {
+      return await this.#begin(held, agent, place, isOld);
+    } catch (error) {
+      this.#stillborn.add(held.record.id);
+      await this.#discard();
+      throw error;
+    }
+  }
+
+  /** A store that fails is tried again when there is the next occasion. */
+  async #discard(): Promise<void> {
+    for (const id of [...this.#stillborn]) {
+      try {
+        await this.#options.store.delete(id);
+        this.#stillborn.delete(id);
+      } catch (error) {
+        this.#options.log.warn("session.not-deleted", { session: id, error });
+        return;
+      }
     }
   }
 
@@ -293,6 +317,7 @@ export class Sessions implements AsyncDisposable {
   }
 
   #sweep(idle: number): void {
+    this.#discard().catch(() => {});
     for (const [id, session] of this.#open) {
       if (session.idleFor < idle) continue;
       void this.#putAway(id, session).catch((error: unknown) => {

@@ -1,13 +1,27 @@
 import type { StoredEvent } from "./event.ts";
 
-/** Where sessions are kept. What `append` has resolved for is on disk. */
+/** What one session has appended that goes into one commit. */
+export interface Appended {
+  /** The number of the event that was appended last. */
+  readonly last: number;
+  /** Resolves when all of it is on disk. */
+  readonly stored: Promise<void>;
+  /** Why it could not be brought there. It is known before `stored` rejects. */
+  readonly failure: Error | undefined;
+}
+
+/** Where sessions are kept. */
 export interface SessionStore {
   create(session: NewSession): Promise<HeldSession>;
   fork(from: string, session: NewSession, upTo?: number): Promise<HeldSession>;
   /** Throws "not-found", "closed" (it was deleted) or "conflict" (another process has it open). */
   hold(id: string): Promise<HeldSession>;
   release(key: number): Promise<void>;
-  append(key: number, seq: number, direction: "client" | "agent", text: string): Promise<void>;
+  /**
+   * Adds the next event. When that fails, all that was appended to the session since fails too, and
+   * the next event follows the last one on disk.
+   */
+  append(key: number, direction: "client" | "agent", text: string): Appended;
   describe(
     key: number,
     change: { readonly title?: string; readonly notes?: object; readonly updated?: number },

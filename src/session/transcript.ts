@@ -2,36 +2,52 @@ import type { SessionUpdate } from "./agent.ts";
 import type { SessionClient } from "./client.ts";
 import type { Delivery, Outgoing } from "./delivery.ts";
 import { directionOf, type SessionEvent } from "./event.ts";
-import type { SessionStore } from "./store.ts";
+import type { Appended, SessionStore } from "./store.ts";
 
 const NOTHING: readonly SessionUpdate[] = [];
 
-/** Writes down what happens in a session, and has it shown once it is on disk. */
+/**
+ * Writes down what happens in a session, and has it shown once it is on disk.
+ *
+ * Once something could not be stored, all that follows is refused for the same reason, since it
+ * would have a gap before it. That ends with `mend`, when something new begins.
+ */
 export class Transcript {
   readonly #store: SessionStore;
   readonly #key: number;
   readonly #delivery: Delivery;
-  #seq: number;
-  /** The commit that is awaited, and what it holds of this session to be shown, or to be passed. */
-  #commit: Promise<void> | undefined;
+  /** The commit that is awaited, or that failed, and what is to be shown, or passed, after it. */
+  #commit: Appended | undefined;
   #entries: (Outgoing | number)[] = [];
-  #failure: Error | undefined;
 
-  constructor(store: SessionStore, key: number, last: number, delivery: Delivery) {
+  constructor(store: SessionStore, key: number, delivery: Delivery) {
     this.#store = store;
     this.#key = key;
-    this.#seq = last;
     this.#delivery = delivery;
+  }
+
+  /** Whether something could not be stored, and nothing new has begun since. */
+  get failure(): Error | undefined {
+    return this.#commit?.failure;
+  }
+
+  /** A turn, or whatever else stands for itself, begins or ends: what was not stored is past. */
+  mend(): void {
+    if (this.failure !== undefined) this.#commit = undefined;
   }
 
   /** Resolves when the update is stored and there is room for more. */
   say(update: SessionUpdate): Promise<void> {
-    if (this.#failure !== undefined) return Promise.reject(this.#failure);
     // Made once, for the log and for all clients.
     const text = JSON.stringify(update);
-    const stored = this.#append("agent", `{"kind":"update","update":${text}}`);
+    const {
+      failure,
+      last: seq,
+      stored,
+    } = this.#append("agent", `{"kind":"update","update":${text}}`);
+    if (failure !== undefined) return stored;
     const kind = update.sessionUpdate;
-    this.#entries.push({ seq: this.#seq, kind, text, update, except: undefined });
+    this.#entries.push({ seq, kind, text, update, except: undefined });
     const { room } = this.#delivery;
     if (room === undefined) return stored;
     const roomy = stored.then(() => room);
@@ -46,9 +62,8 @@ export class Transcript {
     shows: readonly SessionUpdate[] = NOTHING,
     except?: SessionClient,
   ): Promise<void> {
-    if (this.#failure !== undefined) return Promise.reject(this.#failure);
-    const stored = this.#append(directionOf(event), JSON.stringify(event));
-    const seq = this.#seq;
+    const { failure, last: seq, stored } = this.#append(directionOf(event), JSON.stringify(event));
+    if (failure !== undefined) return stored;
     if (shows.length === 0) this.#entries.push(seq);
     for (const update of shows) {
       this.#entries.push({ seq, kind: update.sessionUpdate, text: "", update, except });
@@ -58,21 +73,23 @@ export class Transcript {
 
   /** Resolves when all that was said is stored and shown. */
   async settled(): Promise<void> {
-    while (this.#commit !== undefined) await this.#commit;
+    while (this.#commit !== undefined) await this.#commit.stored;
     await this.#delivery.drained();
   }
 
-  #append(direction: "client" | "agent", text: string): Promise<void> {
-    const commit = this.#store.append(this.#key, ++this.#seq, direction, text);
+  #append(direction: "client" | "agent", text: string): Appended {
+    const before = this.#commit;
+    if (before?.failure !== undefined) return before;
+    const commit = this.#store.append(this.#key, direction, text);
     // All that one commit holds is heard of once.
-    if (commit !== this.#commit) this.#await(commit);
+    if (commit !== before) this.#await(commit);
     return commit;
   }
 
-  #await(commit: Promise<void>): void {
+  #await(commit: Appended): void {
     const entries: (Outgoing | number)[] = (this.#entries = []);
     this.#commit = commit;
-    commit.then(
+    commit.stored.then(
       () => {
         if (this.#commit === commit) this.#commit = undefined;
         for (const entry of entries) {
@@ -80,11 +97,8 @@ export class Transcript {
           else this.#delivery.push(entry);
         }
       },
-      (error: Error) => {
-        if (this.#commit === commit) this.#commit = undefined;
-        // What follows would have a gap before it.
-        this.#failure ??= error;
-      },
+      // It stays the last, and so refuses what follows.
+      () => {},
     );
   }
 }

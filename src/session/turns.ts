@@ -1,3 +1,4 @@
+import { belongingTo } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Principal } from "../base/principal.ts";
@@ -41,6 +42,11 @@ export interface PromptOptions {
   readonly isWanted?: () => boolean;
 }
 
+interface UnendedTurn {
+  readonly event: Omit<EndEvent, "kind" | "stopReason">;
+  readonly openTools: readonly string[];
+}
+
 /** The turns of a session, one at a time, each from its prompt to its end in the transcript. */
 export class Turns {
   readonly #options: TurnsOptions;
@@ -48,6 +54,9 @@ export class Turns {
   #over: Promise<unknown> = Promise.resolve();
   #isStopping = false;
   #cancels = 0;
+  /** A turn that is over, and whose end could not be stored yet. */
+  #unended: UnendedTurn | undefined;
+  #ending: Promise<void> | undefined;
 
   constructor(options: TurnsOptions) {
     this.#options = options;
@@ -106,6 +115,8 @@ export class Turns {
   async end(): Promise<void> {
     this.cancel(STOPPED);
     await this.#over;
+    // Where that fails, whoever opens the session next finds the turn without an end.
+    await this.#endLast().catch(() => {});
   }
 
   /** Ends a turn that was running when its process died. */
@@ -113,10 +124,33 @@ export class Turns {
     event: Omit<EndEvent, "kind" | "stopReason">,
     openTools: readonly string[],
   ): Promise<void> {
-    const { transcript, notes } = this.#options;
+    const { transcript } = this.#options;
+    transcript.mend();
     this.#failTools(openTools);
     await transcript.record({ kind: "end", stopReason: "interrupted", ...event });
-    await notes.keep({ turn: undefined });
+    await this.#noteEnd();
+  }
+
+  /** Stores the end of the turn before, where that was not possible then. */
+  #endLast(): Promise<void> {
+    const unended = this.#unended;
+    if (unended === undefined) return Promise.resolve();
+    this.#ending ??= this.interrupt(unended.event, unended.openTools)
+      .then(() => (this.#unended = undefined))
+      .finally(() => (this.#ending = undefined));
+    return this.#ending;
+  }
+
+  /** A turn whose end cannot be stored now, or whose store has just failed. */
+  #endLater(turn: RunningTurn, failure: unknown): void {
+    const { log, sessionId } = this.#options;
+    const error = wordsOf(failure);
+    this.#unended = { event: { turnId: turn.id, error }, openTools: turn.openTools };
+    this.#announce(turn, "interrupted", { error });
+    // Whoever has prompted need not wait for another failure.
+    this.#endLast().catch((error: unknown) => {
+      log.warn("session.turn-not-ended", { session: sessionId, error });
+    });
   }
 
   /** Waits for the end of a turn that is to be steered. Whether its agent has taken the prompt. */
@@ -140,8 +174,10 @@ export class Turns {
   }
 
   async #work(turn: RunningTurn, { inserted, isWanted }: PromptOptions): Promise<TurnEnd> {
-    const { notes, log, sessionId, audience } = this.#options;
+    const { notes, log, sessionId, audience, transcript } = this.#options;
     const agent = this.#options.agent();
+    await this.#endLast();
+    transcript.mend();
     const title = notes.title ?? titleOf(turn.prompt);
     const titled = title === undefined ? {} : { title };
     await notes.keep({ turn: turn.id }, { ...titled, updated: Date.now() });
@@ -152,19 +188,24 @@ export class Turns {
     let end: TurnEnd | undefined;
     let failure: unknown;
     try {
-      end = await turn.run((it) => agent.prompt(it));
+      const belongs = { session: sessionId, turn: turn.id };
+      end = await belongingTo(belongs, () => turn.run((it) => agent.prompt(it)));
     } catch (error) {
       failure = error;
     }
     // What an agent asked that failed or was given up is no longer wanted.
     audience.attendance.cancelAsking();
-    if (this.#isStopping) {
+    if (turn.failure !== undefined) {
+      end = undefined;
+      failure = turn.failure;
+    } else if (this.#isStopping) {
       end = undefined;
       failure = STOPPED;
     } else if (turn.isCancelled) {
       end = { ...end, stopReason: "cancelled" };
     }
-    await this.#recordEnd(turn, end, failure);
+    if (turn.failure === undefined) await this.#recordEnd(turn, end, failure);
+    else this.#endLater(turn, failure);
     if (end !== undefined) return end;
     log.warn("session.turn-failed", { session: sessionId, turn: turn.id, error: failure });
     throw failure;
@@ -183,15 +224,33 @@ export class Turns {
   }
 
   async #recordEnd(turn: RunningTurn, end: TurnEnd | undefined, failure: unknown): Promise<void> {
-    const { transcript, notes } = this.#options;
-    if (end === undefined || turn.isCancelled) this.#failTools(turn.openTools);
+    const { transcript } = this.#options;
+    const openTools = end === undefined || turn.isCancelled ? turn.openTools : [];
     const { stopReason = "interrupted", usage } = end ?? {};
     const why = end === undefined ? { error: wordsOf(failure) } : {};
     const used = usage === undefined ? {} : { usage };
-    await transcript.record({ kind: "end", turnId: turn.id, stopReason, ...why, ...used });
-    await transcript.settled();
-    await notes.keep({ turn: undefined }, { updated: Date.now() });
+    transcript.mend();
+    try {
+      this.#failTools(openTools);
+      await transcript.record({ kind: "end", turnId: turn.id, stopReason, ...why, ...used });
+      await transcript.settled();
+    } catch (error) {
+      // Its prompt is answered with an error, so that is how it ended.
+      this.#endLater(turn, failure ?? error);
+      throw failure ?? error;
+    }
+    await this.#noteEnd({ updated: Date.now() });
     this.#announce(turn, stopReason, why);
+  }
+
+  /** The turn has its end: that it is noted is not worth failing for, and the next note brings it. */
+  async #noteEnd(more: { readonly updated?: number } = {}): Promise<void> {
+    const { notes, log, sessionId } = this.#options;
+    try {
+      await notes.keep({ turn: undefined }, more);
+    } catch (error) {
+      log.warn("session.not-noted", { session: sessionId, error });
+    }
   }
 
   /** Whoever did not ask learns here that the turn begins or is over. */
@@ -204,10 +263,11 @@ export class Turns {
     audience.announce(update, unlessEchoed(turn.prompter));
   }
 
+  /** What follows is not stored either where this is not, and tells of it. */
   #failTools(tools: readonly string[]): void {
     for (const toolCallId of tools) {
       const update = { sessionUpdate: "tool_call_update", toolCallId, status: "failed" };
-      void this.#options.transcript.say(update).catch(() => {});
+      this.#options.transcript.say(update).catch(() => {});
     }
   }
 }

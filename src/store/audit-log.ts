@@ -1,16 +1,15 @@
-import { constants } from "node:fs";
-import { mkdir, rename, stat } from "node:fs/promises";
+import { closeSync, constants, fstatSync, openSync, readSync, renameSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 
+import { beforeSending } from "../base/before-sending.ts";
+import { makeFolder } from "../base/make-folder.ts";
 import { type AuditLogOptions, type ResolvedOptions, resolveOptions } from "./audit-options.ts";
-import { closeDescriptor, openDescriptor, statDescriptor } from "./descriptor.ts";
 
 export const AUDIT_FILE = "audit.ndjson";
 
 const NEWLINE = 0x0a;
 /** Private to its owner, appended to by whoever has it open. */
-const FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND;
+const FLAGS = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND;
 
 /**
  * The record of calls: one JSON object a line in `audit.ndjson` of the data folder, appended in
@@ -18,19 +17,21 @@ const FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND;
  * whole, so several processes may share the file. A file that is full is set aside under the name of
  * that moment.
  *
- * Recording waits for nothing and never fails. While the disk does not take anything, what is
- * recorded waits up to a limit; beyond that it is counted, and the count stands in the record.
+ * What is recorded is with the system before anything more leaves this process, an answer above all:
+ * killing the process does not take it back. It is not forced to the disk, so losing power may.
+ *
+ * Recording never fails. While the disk does not take anything, what is recorded waits up to a
+ * limit; beyond that it is counted, and the count stands in the record.
  */
-export class AuditLog implements AsyncDisposable {
+export class AuditLog implements Disposable {
   readonly #folder: string;
   readonly #path: string;
   readonly #options: ResolvedOptions;
   #lines: string[] = [];
-  /** Characters in `#lines` and in what is being written. */
+  /** Characters in `#lines`. */
   #waiting = 0;
-  #inFlight = 0;
   #dropped = 0;
-  #writing: Promise<void> | undefined;
+  #isDue = false;
   #file: number | undefined;
   #size = 0;
   #checkedAt = -Infinity;
@@ -54,29 +55,38 @@ export class AuditLog implements AsyncDisposable {
     }
     this.#waiting += line.length;
     this.#lines.push(line);
-    if (this.#retry === undefined) this.#writing ??= this.#write();
+    if (this.#isDue || this.#retry !== undefined) return;
+    this.#isDue = true;
+    beforeSending(this.#due);
   }
 
-  /** Resolves when all that was recorded is in the file, or cannot be put there now. */
-  async flush(): Promise<void> {
-    while (this.#writing !== undefined) await this.#writing;
-    if (this.#lines.length > 0) await (this.#writing = this.#write());
-  }
-
-  /** Writes what is left, as far as the disk takes it within a moment. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    const stop = new AbortController();
-    const late = delay(this.#options.closeGrace, undefined, { signal: stop.signal }).catch(
-      () => {},
-    );
-    await Promise.race([this.flush(), late]);
-    stop.abort();
+  /** Writes all that was recorded, as far as the disk takes it now. */
+  flush(): void {
     clearTimeout(this.#retry);
-    const lost = this.#lines.length + this.#inFlight + this.#dropped;
-    if (lost > 0) this.#options.report("audit.lost", { file: this.#path, entries: lost });
-    // A disk that hangs would hang here too.
-    if (this.#writing === undefined) await this.#close();
+    this.#retry = undefined;
+    try {
+      while (this.#lines.length > 0) this.#append(this.#takeLines());
+      this.#isFailing = false;
+    } catch (error) {
+      if (!this.#isFailing) this.#options.report("audit.failed", { file: this.#path, error });
+      this.#isFailing = true;
+      this.#close();
+      this.#retry = setTimeout(() => this.flush(), this.#options.retryAfter).unref();
+    }
   }
+
+  [Symbol.dispose](): void {
+    this.flush();
+    clearTimeout(this.#retry);
+    const lost = this.#lines.length + this.#dropped;
+    if (lost > 0) this.#options.report("audit.lost", { file: this.#path, entries: lost });
+    this.#close();
+  }
+
+  readonly #due = (): void => {
+    this.#isDue = false;
+    if (this.#retry === undefined) this.flush();
+  };
 
   #lineOf(entry: object): string {
     try {
@@ -86,26 +96,6 @@ export class AuditLog implements AsyncDisposable {
       return `${JSON.stringify({ ...entry, arguments: left })}\n`;
     } catch (error) {
       return `${JSON.stringify({ time: new Date().toISOString(), unreadable: String(error) })}\n`;
-    }
-  }
-
-  async #write(): Promise<void> {
-    // All that this turn of the event loop records goes into one write.
-    await new Promise(setImmediate);
-    try {
-      while (this.#lines.length > 0) await this.#append(this.#takeLines());
-      this.#isFailing = false;
-    } catch (error) {
-      if (!this.#isFailing) this.#options.report("audit.failed", { file: this.#path, error });
-      this.#isFailing = true;
-      await this.#close();
-      clearTimeout(this.#retry);
-      this.#retry = setTimeout(() => {
-        this.#retry = undefined;
-        if (this.#lines.length > 0) this.#writing ??= this.#write();
-      }, this.#options.retryAfter).unref();
-    } finally {
-      this.#writing = undefined;
     }
   }
 
@@ -121,74 +111,84 @@ export class AuditLog implements AsyncDisposable {
   }
 
   /** Puts back what was not written, so that nothing is lost or written twice. */
-  async #append(lines: string[]): Promise<void> {
+  #append(lines: string[]): void {
     let written = 0;
-    this.#inFlight = lines.length;
     try {
-      const file = await this.#current();
+      const file = this.#current();
       while (written < lines.length) {
         // A line that the disk took only the beginning of stays torn, and is written again whole.
         const mend = this.#isTorn ? "\n" : "";
-        const batch = Buffer.from(mend + lines.slice(written).join(""));
-        const bytesWritten = await this.#options.write(file, batch);
+        const rest = written === 0 ? lines : lines.slice(written);
+        const batch = Buffer.from(mend + rest.join(""));
+        const bytesWritten = this.#options.write(file, batch);
         if (bytesWritten === 0) throw new Error("The disk takes nothing");
         this.#size += bytesWritten;
         this.#isTorn = batch[bytesWritten - 1] !== NEWLINE;
-        written += countNewlines(batch, bytesWritten) - mend.length;
+        if (bytesWritten === batch.length) written = lines.length;
+        else written += countNewlines(batch, bytesWritten) - mend.length;
       }
+      this.#waiting = 0;
     } catch (error) {
-      this.#lines = [...lines.slice(written), ...this.#lines];
+      this.#lines = lines.slice(written);
+      this.#waiting = this.#lines.reduce((sum, line) => sum + line.length, 0);
       throw error;
-    } finally {
-      this.#inFlight = 0;
-      for (const line of lines.slice(0, written)) this.#waiting -= line.length;
     }
   }
 
   /** The file to append to: another one when this one is full, or was set aside by somebody. */
-  async #current(): Promise<number> {
+  #current(): number {
     const { maxFile, checkEvery } = this.#options;
     const now = performance.now();
     if (this.#file !== undefined && now - this.#checkedAt >= checkEvery) {
       this.#checkedAt = now;
-      const [own, named] = await Promise.all([
-        statDescriptor(this.#file),
-        stat(this.#path).catch(() => null),
-      ]);
+      const own = fstatSync(this.#file);
+      const named = statSync(this.#path, { throwIfNoEntry: false });
       this.#size = own.size;
-      if (named === null || named.ino !== own.ino || named.dev !== own.dev) await this.#close();
+      if (named?.ino !== own.ino || named.dev !== own.dev) this.#close();
     }
-    if (this.#file !== undefined && this.#size >= maxFile) await this.#setAside();
+    if (this.#file !== undefined && this.#size >= maxFile) this.#setAside();
     return this.#file ?? this.#open();
   }
 
-  async #open(): Promise<number> {
-    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
-    const file = await openDescriptor(this.#path, FLAGS, 0o600);
+  #open(): number {
+    makeFolder(this.#folder, 0o700);
+    const file = openSync(this.#path, FLAGS, 0o600);
     this.#file = file;
-    this.#size = (await statDescriptor(file)).size;
+    this.#size = fstatSync(file).size;
     this.#checkedAt = performance.now();
+    this.#isTorn = this.#size > 0 && lastByte(file, this.#size) !== NEWLINE;
     if (this.#size < this.#options.maxFile) return file;
-    await this.#setAside();
+    this.#setAside();
     return this.#open();
   }
 
-  async #setAside(): Promise<void> {
-    await this.#close();
+  #setAside(): void {
+    this.#close();
     const time = new Date().toISOString().replaceAll(/[-:.]/g, "");
-    // Two processes that do this at once must not overwrite each other's.
-    await rename(this.#path, join(this.#folder, `audit-${time}-${process.pid}.ndjson`)).catch(
-      (error: NodeJS.ErrnoException) => {
-        if (error.code !== "ENOENT") throw error;
-      },
-    );
+    try {
+      // Two processes that do this at once must not overwrite each other's.
+      renameSync(this.#path, join(this.#folder, `audit-${time}-${process.pid}.ndjson`));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    }
   }
 
-  async #close(): Promise<void> {
+  #close(): void {
     const file = this.#file;
     this.#file = undefined;
-    if (file !== undefined) await closeDescriptor(file);
+    if (file === undefined) return;
+    try {
+      closeSync(file);
+    } catch {
+      // What cannot be closed is not open.
+    }
   }
+}
+
+/** A disk that was full, or lost its power, may have left half a line there. */
+function lastByte(file: number, size: number): number | undefined {
+  const byte = Buffer.alloc(1);
+  return readSync(file, byte, 0, 1, size - 1) === 1 ? byte[0] : undefined;
 }
 
 function countNewlines(bytes: Buffer, end: number): number {

@@ -1,4 +1,4 @@
-import { writeBytes } from "./descriptor.ts";
+import { writeSync } from "node:fs";
 
 export interface AuditLogOptions {
   /** Where it is told that entries cannot be written. */
@@ -13,10 +13,8 @@ export interface AuditLogOptions {
   readonly checkEvery?: number;
   /** Milliseconds until a disk that failed is tried again. */
   readonly retryAfter?: number;
-  /** Milliseconds that closing waits for the disk. */
-  readonly closeGrace?: number;
   /** Appends bytes to the file, and says how many; a test may have a worse disk. */
-  readonly write?: (descriptor: number, bytes: Buffer) => Promise<number>;
+  readonly write?: (descriptor: number, bytes: Buffer) => number;
 }
 
 export type ResolvedOptions = Required<AuditLogOptions>;
@@ -31,8 +29,7 @@ export function resolveOptions(options: AuditLogOptions): ResolvedOptions {
     maxLine: 64 * 1024,
     checkEvery: 1_000,
     retryAfter: 1_000,
-    closeGrace: 2_000,
-    write: writeBytes,
+    write: (descriptor, bytes) => writeSync(descriptor, bytes),
     ...options,
   };
 }

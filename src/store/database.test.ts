@@ -4,8 +4,10 @@ import { once } from "node:events";
 import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 
+import { LockedDatabase } from "../../test/support/locked-database.ts";
 import { Database } from "./database.ts";
 import { SampleFolder } from "./sample-folder.ts";
 
@@ -134,6 +136,28 @@ describe("Database", { timeout: 60_000 }, () => {
     child.stdin.write("go");
     await changed;
     assert.deepEqual(await all(database), [1, 2, 3]);
+  });
+
+  it("makes changes in the order they are asked for, also while another process is in the way", async () => {
+    await using folder = await SampleFolder.create();
+    const path = join(folder.path, "x.db");
+    using database = await Database.open(path, STEPS);
+    const order: number[] = [];
+    const changes: Promise<void>[] = [];
+    {
+      await using _lock = await LockedDatabase.lock(path);
+      for (let n = 0; n < 20; n++) {
+        changes.push(database.change(() => {}).then(() => void order.push(n)));
+        // Each tries at another moment, and waits at random.
+        await delay(5);
+      }
+      assert.deepEqual(order, []);
+    }
+    await Promise.all(changes);
+    assert.deepEqual(
+      order,
+      Array.from({ length: 20 }, (_, n) => n),
+    );
   });
 
   it("says what is no database, and leaves it as it is", async () => {

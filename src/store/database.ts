@@ -14,6 +14,17 @@ const LONGEST_WAIT = 10_000;
 /** SQLite's codes, the low byte of which says what kind. */
 const BUSY = 5;
 const LOCKED = 6;
+const FULL = 13;
+
+type Work<T> = (database: DatabaseSync) => T;
+
+export interface ChangeOptions {
+  /**
+   * Does not wait for the disk: the change survives the process being killed, but not the machine
+   * losing its power.
+   */
+  readonly isHasty?: boolean;
+}
 
 /**
  * A file of SQLite's that several processes read and write. A transaction that has ended is on disk,
@@ -23,6 +34,8 @@ const LOCKED = 6;
 export class Database implements Disposable {
   readonly path: string;
   readonly #database: DatabaseSync;
+  /** The last of the changes that wait for another process. */
+  #waiting: Promise<unknown> | undefined;
 
   private constructor(path: string, database: DatabaseSync) {
     this.path = path;
@@ -57,7 +70,7 @@ export class Database implements Disposable {
   }
 
   /** Looks something up. */
-  async read<T>(work: (database: DatabaseSync) => T): Promise<T> {
+  async read<T>(work: Work<T>): Promise<T> {
     try {
       return await this.#patiently(work);
     } catch (error) {
@@ -68,21 +81,22 @@ export class Database implements Disposable {
   /**
    * Changes something, whole or not at all, while no other process does. `work` is done at once, and
    * may be done again: nothing else must come of it. What it throws undoes it.
+   *
+   * Changes are made in the order they are asked for, also when another process holds them up: what
+   * was asked for later is never overwritten by what was asked for before.
    */
-  async change<T>(work: (database: DatabaseSync) => T): Promise<T> {
+  async change<T>(work: Work<T>, { isHasty = false }: ChangeOptions = {}): Promise<T> {
+    const giveUpAt = Date.now() + LONGEST_WAIT;
+    const once: Work<T> = (database) => transact(database, work, isHasty);
     try {
-      return await this.#patiently((database) => {
-        // Immediate: of two that had both read, one could only fail.
-        database.exec("BEGIN IMMEDIATE");
+      if (this.#waiting === undefined) {
         try {
-          const result = work(database);
-          database.exec("COMMIT");
-          return result;
+          return once(this.#database);
         } catch (error) {
-          if (database.isTransaction) database.exec("ROLLBACK");
-          throw error;
+          if (!isBusy(error)) throw error;
         }
-      });
+      }
+      return await this.#afterOthers(() => this.#patiently(once, giveUpAt));
     } catch (error) {
       throw problemWith("write", this.path, error);
     }
@@ -106,9 +120,23 @@ export class Database implements Disposable {
     });
   }
 
+  async #afterOthers<T>(work: () => Promise<T>): Promise<T> {
+    const before = this.#waiting ?? Promise.resolve();
+    const result = before.then(work);
+    const settled = result.then(
+      () => {},
+      () => {},
+    );
+    this.#waiting = settled;
+    try {
+      return await result;
+    } finally {
+      if (this.#waiting === settled) this.#waiting = undefined;
+    }
+  }
+
   /** Tries until no other process is in the way. */
-  async #patiently<T>(work: (database: DatabaseSync) => T): Promise<T> {
-    const giveUpAt = Date.now() + LONGEST_WAIT;
+  async #patiently<T>(work: Work<T>, giveUpAt = Date.now() + LONGEST_WAIT): Promise<T> {
     for (;;) {
       try {
         return work(this.#database);
@@ -117,6 +145,31 @@ export class Database implements Disposable {
       }
       await new Promise((resolve) => setTimeout(resolve, 1 + Math.random() * 10));
     }
+  }
+}
+
+function transact<T>(database: DatabaseSync, work: Work<T>, isHasty: boolean): T {
+  if (isHasty) database.exec("PRAGMA synchronous = NORMAL");
+  try {
+    // Immediate: of two that had both read, one could only fail.
+    database.exec("BEGIN IMMEDIATE");
+    const result = work(database);
+    database.exec("COMMIT");
+    return result;
+  } catch (error) {
+    rollBack(database);
+    throw error;
+  } finally {
+    if (isHasty && database.isOpen) database.exec("PRAGMA synchronous = FULL");
+  }
+}
+
+/** A disk that fails may fail this too; SQLite has then ended the transaction by itself. */
+function rollBack(database: DatabaseSync): void {
+  try {
+    if (database.isOpen && database.isTransaction) database.exec("ROLLBACK");
+  } catch {
+    // Why the work failed says more.
   }
 }
 
@@ -140,8 +193,13 @@ function versionOf(database: DatabaseSync): number {
 }
 
 function isBusy(error: unknown): boolean {
+  const kind = kindOf(error);
+  return kind === BUSY || kind === LOCKED;
+}
+
+function kindOf(error: unknown): number | undefined {
   const { errcode } = error as { errcode?: unknown };
-  return typeof errcode === "number" && [BUSY, LOCKED].includes(errcode & 0xff);
+  return typeof errcode === "number" ? errcode & 0xff : undefined;
 }
 
 function problemWith(verb: string, path: string, cause: unknown): unknown {
@@ -151,8 +209,12 @@ function problemWith(verb: string, path: string, cause: unknown): unknown {
   }
   // Faults of the program stay what they are.
   if (code === undefined || cause instanceof TrunklineError) return cause;
-  const next = isBusy(cause) ? `: another process has held it for ${LONGEST_WAIT} ms` : "";
-  return new TrunklineError("unavailable", `Cannot ${verb} '${path}': ${message}${next}`, {
-    cause,
-  });
+  const says = `Cannot ${verb} '${path}': ${message}${adviceOn(cause)}`;
+  return new TrunklineError("unavailable", says, { cause });
+}
+
+function adviceOn(cause: unknown): string {
+  if (isBusy(cause))
+    return `: another process has held it for ${LONGEST_WAIT} ms. Try again later.`;
+  return kindOf(cause) === FULL ? ". Free some space on its disk, and try again." : "";
 }

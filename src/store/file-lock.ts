@@ -1,3 +1,4 @@
+import { statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
 
@@ -24,7 +25,7 @@ export class FileLock implements Disposable {
     const giveUpAt = Date.now() + longestWait;
     for (;;) {
       try {
-        return new FileLock(lock(path));
+        return new FileLock(lockFile(path));
       } catch (error) {
         const { errcode, message } = error as Error & { errcode?: number };
         if (errcode !== BUSY || Date.now() > giveUpAt) {
@@ -38,13 +39,22 @@ export class FileLock implements Disposable {
     }
   }
 
-  /** Whether another process, or another holder in this one, has the lock now. */
+  /**
+   * Whether another process, or another holder in this one, has the lock now. Looking keeps nobody
+   * from taking it.
+   */
   static isTaken(path: string): boolean {
+    if (statSync(path, { throwIfNoEntry: false }) === undefined) return false;
+    let database: DatabaseSync | undefined;
     try {
-      lock(path).close();
+      database = new DatabaseSync(path, { timeout: 0, readOnly: true });
+      database.prepare("SELECT count(*) FROM sqlite_schema").get();
       return false;
-    } catch (error) {
-      return (error as { errcode?: number }).errcode === BUSY;
+    } catch {
+      // It may also be that we may not look, and then nobody can say that it is free.
+      return true;
+    } finally {
+      database?.close();
     }
   }
 
@@ -53,8 +63,11 @@ export class FileLock implements Disposable {
   }
 }
 
-/** Opens the file each time: that of old may be gone, and another have taken its place. */
-function lock(path: string): DatabaseSync {
+/**
+ * Locks a file at once, or throws. Opens it each time: that of old may be gone, and another have
+ * taken its place.
+ */
+export function lockFile(path: string): DatabaseSync {
   const database = new DatabaseSync(path, { timeout: 0 });
   try {
     // In a file that we may only read, nothing is locked, and nothing said: so something is written,

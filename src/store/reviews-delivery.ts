@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 
-import { mayBeAlive, thisProcess } from "./holder.ts";
+import type { Holder } from "./holder.ts";
 import type { Message } from "./review-thread.ts";
 import { messageOf } from "./reviews-rows.ts";
 import type { SentJournal } from "./sent-journal.ts";
@@ -26,10 +26,11 @@ const MESSAGES = `SELECT event.seq, event.body, event.at AS said_at, event.autho
 export function takeMessages(
   database: DatabaseSync,
   request: DeliveryRequest,
+  holder: Holder,
   journal: Pick<SentJournal, "sentBy">,
 ): Message[] {
   const { reader, gitDir, limit, first } = request;
-  bringBack(database, reader, journal);
+  bringBack(database, reader, holder, journal);
   const rows = database
     .prepare(
       `${MESSAGES}
@@ -43,7 +44,7 @@ export function takeMessages(
   const insert = database.prepare(
     "INSERT INTO delivery (reader, message, holder, at) VALUES (?, ?, ?, ?)",
   );
-  for (const { seq } of messages) insert.run(reader, seq, thisProcess(), Date.now());
+  for (const { seq } of messages) insert.run(reader, seq, holder.id, Date.now());
   return messages;
 }
 
@@ -99,16 +100,18 @@ export function messagesAfter(database: DatabaseSync, seq: number, gitDir?: stri
 function bringBack(
   database: DatabaseSync,
   reader: string,
+  holder: Holder,
   journal: Pick<SentJournal, "sentBy">,
 ): void {
-  const holders = database
+  const rows = database
     .prepare("SELECT DISTINCT holder FROM delivery WHERE reader = ? AND sent = 0")
     .all(reader);
-  for (const { holder } of holders) {
-    if (mayBeAlive(String(holder))) continue;
-    markSent(database, reader, [...journal.sentBy(String(holder), reader)]);
+  for (const row of rows) {
+    const other = String(row.holder);
+    if (holder.isAlive(other)) continue;
+    markSent(database, reader, [...journal.sentBy(other, reader)]);
     database
       .prepare("DELETE FROM delivery WHERE reader = ? AND holder = ? AND sent = 0")
-      .run(reader, String(holder));
+      .run(reader, other);
   }
 }

@@ -1,7 +1,7 @@
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 
 import { TrunklineError } from "../base/errors.ts";
-import { mayBeAlive } from "./holder.ts";
+import type { Holder } from "./holder.ts";
 import type {
   Anchor,
   EventKind,
@@ -17,6 +17,13 @@ import type {
 } from "./review-thread.ts";
 
 type Row = Readonly<Record<string, SQLOutputValue>>;
+
+/** When something is looked at, and by whom. */
+export interface Moment {
+  readonly now: number;
+  /** This process, and which others live. */
+  readonly holder: Pick<Holder, "id" | "isAlive">;
+}
 
 export interface NewEvent {
   readonly thread: string;
@@ -55,9 +62,9 @@ export interface StoredThread extends Thread {
   readonly storedState: ThreadState;
 }
 
-export function threadOf(row: Row, now: number): StoredThread {
+export function threadOf(row: Row, moment: Moment): StoredThread {
   return {
-    ...shownThreadOf(row, now),
+    ...shownThreadOf(row, moment),
     repositoryId: Number(row.repository),
     storedState: row.state as ThreadState,
     holder: (row.holder as string | null) ?? undefined,
@@ -65,8 +72,8 @@ export function threadOf(row: Row, now: number): StoredThread {
 }
 
 /** Without what only the store needs to know. Made plainly, since lists are of thousands. */
-export function shownThreadOf(row: Row, now: number): Thread {
-  const claim = claimOf(row, now);
+export function shownThreadOf(row: Row, moment: Moment): Thread {
+  const claim = claimOf(row, moment);
   const isLapsed = row.state === "claimed" && claim === undefined;
   const thread: { -readonly [K in keyof Thread]: Thread[K] } = {
     id: String(row.id),
@@ -86,10 +93,10 @@ export function shownThreadOf(row: Row, now: number): Thread {
   return thread;
 }
 
-function claimOf(row: Row, now: number): Thread["claim"] {
+function claimOf(row: Row, { now, holder }: Moment): Thread["claim"] {
   if (row.state !== "claimed") return undefined;
   const until = Number(row.lease);
-  if (until <= now || !mayBeAlive(String(row.holder))) return undefined;
+  if (until <= now || !holder.isAlive(String(row.holder))) return undefined;
   return { agent: String(row.agent), until };
 }
 
@@ -128,13 +135,13 @@ export function eventOf(row: Row): ThreadEvent {
 }
 
 /** The thread of an id, or of the beginning of one. */
-export function findThread(database: DatabaseSync, id: string, now: number): StoredThread {
+export function findThread(database: DatabaseSync, id: string, moment: Moment): StoredThread {
   const rows = database
     .prepare(`SELECT ${THREAD_COLUMNS} WHERE thread.id >= ?1 AND thread.id < ?1 || '~' LIMIT 6`)
     .all(id.toLowerCase());
   const [first] = rows;
   if (first !== undefined && id !== "" && (rows.length === 1 || first.id === id.toLowerCase())) {
-    return threadOf(first, now);
+    return threadOf(first, moment);
   }
   const why =
     rows.length === 0

@@ -1,7 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 
 import { TrunklineError } from "../base/errors.ts";
-import { thisProcess } from "./holder.ts";
 import { toKept } from "./kept-text.ts";
 import type {
   Anchor,
@@ -15,6 +14,7 @@ import type {
 import {
   append,
   freeId,
+  type Moment,
   repositoryId,
   type StoredThread,
   THREAD_COLUMNS,
@@ -45,10 +45,14 @@ export interface NewThread {
 
 export type PastEvent = Omit<ThreadEvent, "seq">;
 
-/** Throws where another agent has it. */
-export function claimable(thread: StoredThread, agent: string): StoredThread {
+/** Throws where another agent has it, or the same in another process than `holder`. */
+export function claimable(
+  thread: StoredThread,
+  agent: string,
+  holder: string | undefined,
+): StoredThread {
   const { claim } = thread;
-  if (claim !== undefined && (claim.agent !== agent || thread.holder !== thisProcess())) {
+  if (claim !== undefined && (claim.agent !== agent || thread.holder !== holder)) {
     const until = new Date(claim.until).toISOString();
     const why = `${claim.agent} has claimed it until ${until}. Take another`;
     throw refusal("work on", thread, why);
@@ -64,7 +68,7 @@ export function freeThreads(
   database: DatabaseSync,
   gitDir: string | undefined,
   limit: number,
-  now: number,
+  moment: Moment,
 ): StoredThread[] {
   const rows = database
     .prepare(
@@ -76,7 +80,7 @@ export function freeThreads(
   const free: StoredThread[] = [];
   for (const row of rows) {
     if (free.length >= limit) break;
-    const thread = threadOf(row, now);
+    const thread = threadOf(row, moment);
     if (thread.state !== "claimed") free.push(thread);
   }
   return free;

@@ -10,6 +10,7 @@ import { promisify } from "node:util";
 import { type NewThread } from "./reviews-threads.ts";
 import { REVIEWS_FILE } from "./reviews-path.ts";
 import { Reviews } from "./reviews.ts";
+import { DiskFaults } from "../../test/support/disk-faults.ts";
 import { SampleFolder } from "./sample-folder.ts";
 
 const REPOSITORY = { gitDir: "/somewhere/with space/é/.git", root: "/somewhere/with space/é" };
@@ -282,6 +283,29 @@ describe("Reviews", () => {
       assert.deepEqual(await reviews.take(request), []);
       await reviews.takeBack("a", [message?.seq ?? 0]);
       assert.equal((await reviews.take(request)).length, 1);
+    });
+
+    it("brings to the store later what has become of messages while the disk failed", async () => {
+      await using folder = await SampleFolder.create();
+      using disk = new DiskFaults(folder.path);
+      const request = { reader: "a", limit: 1, first: "oldest" } as const;
+      {
+        using reviews = await Reviews.open(folder.path);
+        await reviews.addAll([comment("one"), comment("two"), comment("three")]);
+        const [one] = await reviews.take(request);
+        const [two] = await reviews.take(request);
+        disk.decide = ({ operation }) => {
+          return /^(?:BEGIN|writeSync)/.test(operation) ? "torn" : undefined;
+        };
+        await assert.rejects(reviews.sent("a", [one?.seq ?? 0]), /took/);
+        await assert.rejects(reviews.takeBack("a", [two?.seq ?? 0]), { code: "unavailable" });
+        disk.decide = () => undefined;
+        const [again] = await reviews.take(request);
+        assert.equal(again?.text, "two");
+        await reviews.sent("a", [again?.seq ?? 0]);
+      }
+      using reviews = await Reviews.open(folder.path);
+      assert.deepEqual(await delivered(reviews, "a"), ["three"]);
     });
 
     it("gives out again what a process had taken that died before it was sent", async () => {

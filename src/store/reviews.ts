@@ -1,7 +1,8 @@
+import type { DatabaseSync } from "node:sqlite";
 import { dirname, join } from "node:path";
 
-import { Database } from "./database.ts";
-import { thisProcess } from "./holder.ts";
+import { type ChangeOptions, Database } from "./database.ts";
+import { Holder, HOLDERS } from "./holder.ts";
 import { fromKept } from "./kept-text.ts";
 import type { Message, Proposal, Role, Thread, ThreadEvent, ThreadState } from "./review-thread.ts";
 import {
@@ -16,6 +17,7 @@ import {
   append,
   eventOf,
   findThread,
+  type Moment,
   shown,
   shownThreadOf,
   type StoredThread,
@@ -66,14 +68,17 @@ export class Reviews implements Disposable {
   readonly #database: Database;
   readonly #now: () => number;
   readonly #journal: SentJournal;
-  /** What has left, but is not in the store yet. */
-  #leaving = 0;
+  readonly #holder: Holder;
+  /** What has become of messages that were taken, as far as it is not in the store yet. */
+  readonly #owed = new Set<Outcome>();
 
   private constructor(database: Database, now: () => number) {
     this.#database = database;
     this.path = database.path;
     this.#now = now;
-    this.#journal = new SentJournal(dirname(database.path));
+    const data = dirname(database.path);
+    this.#holder = Holder.at(join(data, HOLDERS));
+    this.#journal = new SentJournal(data, this.#holder);
   }
 
   static async open(folder: string, now: () => number = Date.now): Promise<Reviews> {
@@ -97,7 +102,7 @@ export class Reviews implements Disposable {
 
   list(filter: ThreadFilter = {}): Promise<Thread[]> {
     const { gitDir, states, path, limit } = filter;
-    const now = this.#now();
+    const moment = this.#moment;
     const given = Object.entries({ git_dir: gitDir, path }).flatMap(([column, value]) =>
       value === undefined ? [] : [{ column, value }],
     );
@@ -112,7 +117,7 @@ export class Reviews implements Disposable {
       for (const row of rows) {
         // A claim that has run out is known only by looking at it.
         if (wanted !== undefined && row.state !== "claimed" && !wanted.has(row.state)) continue;
-        const thread = shownThreadOf(row, now);
+        const thread = shownThreadOf(row, moment);
         if (wanted !== undefined && !wanted.has(thread.state)) continue;
         threads.push(thread);
         if (threads.length === limit) break;
@@ -123,7 +128,7 @@ export class Reviews implements Disposable {
 
   /** A thread by its id, or by the beginning of one. */
   get(id: string): Promise<Thread> {
-    return this.#database.read((database) => shown(findThread(database, id, this.#now())));
+    return this.#database.read((database) => shown(findThread(database, id, this.#moment)));
   }
 
   history(id: string): Promise<ThreadEvent[]> {
@@ -186,13 +191,14 @@ export class Reviews implements Disposable {
   /** Takes threads for an agent alone, for as long as its process lives and the lease lasts. */
   claim(request: ClaimRequest): Promise<Thread[]> {
     const { agent, lease, gitDir, id, limit = 1 } = request;
-    const now = this.#now();
+    const moment = this.#moment;
+    const { now } = moment;
     return this.#database.change((database) => {
-      const renewed = { agent, holder: thisProcess(), lease: now + lease };
+      const renewed = { agent, holder: this.#holder.id, lease: now + lease };
       const threads =
         id === undefined
-          ? freeThreads(database, gitDir, limit, now)
-          : [claimable(findThread(database, id, now), agent)];
+          ? freeThreads(database, gitDir, limit, moment)
+          : [claimable(findThread(database, id, moment), agent, renewed.holder)];
       return threads.map((thread) => {
         const { id } = thread;
         if (thread.storedState === "claimed" && thread.state !== "claimed") {
@@ -215,18 +221,20 @@ export class Reviews implements Disposable {
         database
           .prepare("UPDATE thread SET agent = ?, holder = ?, lease = ? WHERE id = ?")
           .run(renewed.agent, renewed.holder, renewed.lease, id);
-        return shown(findThread(database, id, now));
+        return shown(findThread(database, id, moment));
       });
     });
   }
 
   /** Gives back what this process has claimed: all of it, or these threads. */
-  release(ids?: readonly string[]): Promise<number> {
+  async release(ids?: readonly string[]): Promise<number> {
     const now = this.#now();
+    const holder = this.#holder.known;
+    if (holder === undefined) return 0;
     return this.#database.change((database) => {
       const rows = database
         .prepare("SELECT id FROM thread WHERE state = 'claimed' AND holder = ?")
-        .all(thisProcess())
+        .all(holder)
         .map(({ id }) => String(id))
         .filter((id) => ids === undefined || ids.includes(id));
       for (const thread of rows) {
@@ -243,17 +251,19 @@ export class Reviews implements Disposable {
   }
 
   /** Lets an agent that shows signs of life keep what it has claimed. */
-  renew(agent: string, lease: number): Promise<void> {
-    return this.#database.change((database) => {
+  async renew(agent: string, lease: number): Promise<void> {
+    const holder = this.#holder.known;
+    if (holder === undefined) return;
+    await this.#database.change((database) => {
       database
         .prepare("UPDATE thread SET lease = ? WHERE state = 'claimed' AND holder = ? AND agent = ?")
-        .run(this.#now() + lease, thisProcess(), agent);
+        .run(this.#now() + lease, holder, agent);
     });
   }
 
   take(request: DeliveryRequest): Promise<Message[]> {
     this.#journal.prepare();
-    return this.#database.change((database) => takeMessages(database, request, this.#journal));
+    return this.#settle((database) => takeMessages(database, request, this.#holder, this.#journal));
   }
 
   waiting(reader: string, gitDir?: string): Promise<number> {
@@ -262,27 +272,28 @@ export class Reviews implements Disposable {
 
   /**
    * To be called as soon as the answer has left. It does not wait for the disk: what this guards
-   * against is the process being killed, and every moment until it is noted counts.
+   * against is the process being killed, and every moment until it is noted counts. Where it fails,
+   * the next change brings it to the store.
    */
   async sent(reader: string, messages: readonly number[]): Promise<void> {
-    this.#journal.note(reader, messages);
-    this.#leaving++;
-    await this.#database.read((database) => {
-      database.exec("PRAGMA synchronous = NORMAL");
-      try {
-        database.exec("BEGIN IMMEDIATE");
-        markSent(database, reader, messages);
-        database.exec("COMMIT");
-      } finally {
-        if (database.isTransaction) database.exec("ROLLBACK");
-        database.exec("PRAGMA synchronous = FULL");
-      }
-    });
-    this.#leaving--;
+    this.#owed.add({ reader, messages, isSent: true });
+    let failure: unknown;
+    try {
+      this.#journal.note(reader, messages);
+    } catch (error) {
+      failure = error;
+    }
+    try {
+      await this.#settle(() => {}, { isHasty: true });
+    } catch (error) {
+      throw failure ?? error;
+    }
   }
 
-  takeBack(reader: string, messages: readonly number[]): Promise<void> {
-    return this.#database.change((database) => takeBack(database, reader, messages));
+  /** The answer does not leave: the messages wait again, at the latest with the next change. */
+  async takeBack(reader: string, messages: readonly number[]): Promise<void> {
+    this.#owed.add({ reader, messages, isSent: false });
+    await this.#settle(() => {});
   }
 
   messagesAfter(seq: number, gitDir?: string): Promise<Message[]> {
@@ -317,18 +328,38 @@ export class Reviews implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#journal.close(this.#leaving === 0);
+    this.#journal.close(this.#owed.size === 0);
     this.#database[Symbol.dispose]();
+    this.#holder[Symbol.dispose]();
+  }
+
+  /** Changes something, after all that is owed to the store. */
+  async #settle<T>(work: (database: DatabaseSync) => T, options?: ChangeOptions): Promise<T> {
+    let settled: readonly Outcome[] = [];
+    const result = await this.#database.change((database) => {
+      settled = [...this.#owed];
+      for (const { reader, messages, isSent } of settled) {
+        (isSent ? markSent : takeBack)(database, reader, messages);
+      }
+      return work(database);
+    }, options);
+    for (const outcome of settled) this.#owed.delete(outcome);
+    return result;
+  }
+
+  get #moment(): Moment {
+    return { now: this.#now(), holder: this.#holder };
   }
 
   /** Whatever happens to a thread, but for claims: the event and what it makes of the thread. */
   #step(id: string, decide: (thread: StoredThread) => Step | undefined): Promise<Thread> {
-    const now = this.#now();
+    const moment = this.#moment;
+    const { now } = moment;
     return this.#database.change((database) => {
-      const thread = findThread(database, id, now);
+      const thread = findThread(database, id, moment);
       const step = decide(thread);
       if (step === undefined) return shown(thread);
-      if (step.role === "agent") claimable(thread, step.by);
+      if (step.role === "agent") claimable(thread, step.by, this.#holder.known);
       const { kind, by, role, text, proposal, state } = step;
       const isMessage = role === "person" && kind !== "resolved" && text !== undefined;
       const messageIn = isMessage ? thread.repositoryId : undefined;
@@ -341,9 +372,16 @@ export class Reviews implements Disposable {
           .prepare("UPDATE thread SET agent = NULL, holder = NULL, lease = NULL WHERE id = ?")
           .run(thread.id);
       }
-      return shown(findThread(database, thread.id, now));
+      return shown(findThread(database, thread.id, moment));
     });
   }
+}
+
+/** What has become of messages that were taken for a reader. */
+interface Outcome {
+  readonly reader: string;
+  readonly messages: readonly number[];
+  readonly isSent: boolean;
 }
 
 interface Step extends Saying {

@@ -1,7 +1,7 @@
 import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 
-import { thisProcess } from "./holder.ts";
+import type { Holder } from "./holder.ts";
 
 /**
  * What has left a process, noted in a file of its own. The store has to wait for other writers; this
@@ -10,22 +10,31 @@ import { thisProcess } from "./holder.ts";
  */
 export class SentJournal {
   readonly #folder: string;
+  readonly #holder: Pick<Holder, "id">;
   #file: number | undefined;
+  #isTorn = false;
 
-  constructor(data: string) {
+  constructor(data: string, holder: Pick<Holder, "id">) {
     this.#folder = join(data, "reviews-sent");
+    this.#holder = holder;
   }
 
   /** To be called before an answer leaves: noting it is a single write then. */
   prepare(): void {
     if (this.#file !== undefined) return;
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
-    this.#file = openSync(this.#pathOf(thisProcess()), "a", 0o600);
+    this.#file = openSync(this.#pathOf(this.#holder.id), "a", 0o600);
   }
 
   note(reader: string, messages: readonly number[]): void {
     this.prepare();
-    writeSync(this.#file ?? -1, `${JSON.stringify({ reader, messages })}\n`);
+    // A line that the disk took only the beginning of stays torn.
+    const line = Buffer.from(
+      `${this.#isTorn ? "\n" : ""}${JSON.stringify({ reader, messages })}\n`,
+    );
+    const written = writeSync(this.#file ?? -1, line);
+    this.#isTorn = written < line.length;
+    if (this.#isTorn) throw new Error(`The disk took ${written} of ${line.length} bytes`);
   }
 
   /** What a process had sent to a reader. */
@@ -36,9 +45,8 @@ export class SentJournal {
     } catch {
       // It had sent nothing, or all of it is in the store.
     }
-    const lines = text.split("\n").slice(0, -1);
-    const noted = lines.map((line) => JSON.parse(line) as { reader: string; messages: number[] });
-    return new Set(noted.flatMap((each) => (each.reader === reader ? each.messages : [])));
+    const noted = text.split("\n").map(parseNote);
+    return new Set(noted.flatMap((each) => (each?.reader === reader ? each.messages : [])));
   }
 
   /** Ends, and forgets it where all of it is in the store. */
@@ -46,10 +54,24 @@ export class SentJournal {
     if (this.#file === undefined) return;
     closeSync(this.#file);
     this.#file = undefined;
-    if (isInStore) rmSync(this.#pathOf(thisProcess()), { force: true });
+    if (isInStore) rmSync(this.#pathOf(this.#holder.id), { force: true });
   }
 
   #pathOf(holder: string): string {
     return join(this.#folder, `${holder.replaceAll(/[^\w.-]/g, "_")}.ndjson`);
+  }
+}
+
+interface Note {
+  readonly reader: string;
+  readonly messages: readonly number[];
+}
+
+/** Nothing of a line that is torn. */
+function parseNote(line: string): Note | undefined {
+  try {
+    return JSON.parse(line) as Note;
+  } catch {
+    return undefined;
   }
 }

@@ -3,8 +3,8 @@ import { join } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
 import { Database } from "./database.ts";
-import { mayBeAlive, thisProcess } from "./holder.ts";
-import { SessionCommits } from "./session-commits.ts";
+import { Holder, HOLDERS } from "./holder.ts";
+import { type Appended, SessionCommits } from "./session-commits.ts";
 import {
   copyPages,
   type Direction,
@@ -71,6 +71,9 @@ const SESSION_MIGRATIONS = [
   RULES_OF_PRINCIPALS,
 ];
 
+/** Milliseconds until it is tried again to let go of a session. */
+const RETRY_RELEASE = 1_000;
+
 /** Characters that are read from the log at a time. */
 const READ = 256 * 1024;
 
@@ -81,72 +84,72 @@ const READ = 256 * 1024;
 export class SessionLog implements AsyncDisposable {
   readonly database: Database;
   readonly #commits: SessionCommits;
+  readonly #holder: Holder;
+  /** Those that others may open, once that is on disk. */
+  readonly #leaving = new Set<number>();
+  #retry: NodeJS.Timeout | undefined;
 
-  private constructor(database: Database) {
+  private constructor(database: Database, holder: Holder) {
     this.database = database;
+    this.#holder = holder;
     this.#commits = new SessionCommits(database);
   }
 
   static async open(data: string): Promise<SessionLog> {
     const path = join(data, "sessions.sqlite");
     const options = { pageSize: PAGE_SIZE };
-    return new SessionLog(await Database.open(path, SESSION_MIGRATIONS, options));
+    const database = await Database.open(path, SESSION_MIGRATIONS, options);
+    return new SessionLog(database, Holder.at(join(data, HOLDERS)));
   }
 
   /** Begins a session, which this process holds from now on. */
   async create(session: NewSession): Promise<HeldSession> {
-    return this.database.change((database) => insert(database, session, Date.now()));
+    const held = await this.database.change((database) => this.#insert(database, session));
+    return this.#begin(held);
   }
 
   /** Begins a session with all that was said in another up to an event. */
   async fork(from: string, session: NewSession, upTo = Infinity): Promise<HeldSession> {
     await this.flush();
-    return this.database.change((database) => {
-      const { key } = rowOf(database, from);
-      const forked = insert(database, session, Date.now());
+    const held = await this.database.change((database) => {
+      const { key } = this.#rowOf(database, from);
+      const forked = this.#insert(database, session);
       copyPages(database, key, forked.key, upTo);
       return { ...forked, last: lastOf(database, forked.key) };
     });
+    return this.#begin(held);
   }
 
   /** Opens a session to add to it. Throws "not-found", "closed" (deleted) or "conflict" (held). */
   async hold(id: string): Promise<HeldSession> {
-    return this.database.change((database) => {
-      const { key, record, holder } = rowOf(database, id);
+    const held = await this.database.change((database) => {
+      const { key, record, holder } = this.#rowOf(database, id);
       if (record.isDeleted) throw new TrunklineError("closed", `Session '${id}' was deleted.`);
-      if (holder !== undefined && holder !== thisProcess() && mayBeAlive(holder)) {
-        const [host, pid] = holder.split(" ");
-        const who = `process ${pid} on ${host}`;
-        throw new TrunklineError(
-          "conflict",
-          `Session '${id}' is open in another Trunkline (${who}). Close it there first.`,
-        );
-      }
-      database.prepare("UPDATE session SET holder = ? WHERE id = ?").run(thisProcess(), key);
+      if (record.isHeld && holder !== this.#holder.id) throw heldElsewhere(id, holder);
+      database.prepare("UPDATE session SET holder = ? WHERE id = ?").run(this.#holder.id, key);
       return { key, record, last: lastOf(database, key) };
     });
+    return this.#begin(held);
   }
 
-  /** Lets others open it. */
+  /** Lets others open it. Where that fails, it is tried again until it is done. */
   async release(key: number): Promise<void> {
     await this.flush();
-    await this.database.change((database) => {
-      database
-        .prepare("UPDATE session SET holder = NULL WHERE id = ? AND holder = ?")
-        .run(key, thisProcess());
-    });
+    this.#commits.end(key);
+    this.#leaving.add(key);
+    await this.#releaseAll();
   }
 
-  /** Resolves when the event is on disk. */
-  append(key: number, seq: number, direction: Direction, text: string): Promise<void> {
-    return this.#commits.append(key, seq, direction, text);
+  /** Adds the next event to a session that is held here. */
+  append(key: number, direction: Direction, text: string): Appended {
+    return this.#commits.append(key, direction, text);
   }
 
   flush(): Promise<void> {
     return this.#commits.flush();
   }
 
-  /** Changes what is known of a session; `undefined` leaves it as it is. */
+  /** Changes what is known of a session that is held here; `undefined` leaves it as it is. */
   async describe(
     key: number,
     change: { readonly title?: string; readonly notes?: object; readonly updated?: number },
@@ -156,13 +159,14 @@ export class SessionLog implements AsyncDisposable {
       database
         .prepare(
           `UPDATE session SET title = coalesce(?, title), notes = coalesce(?, notes),
-             updated = coalesce(?, updated) WHERE id = ?`,
+             updated = coalesce(?, updated) WHERE id = ? AND holder = ?`,
         )
         .run(
           title ?? null,
           notes === undefined ? null : JSON.stringify(notes),
           updated ?? null,
           key,
+          this.#holder.id,
         );
     });
   }
@@ -170,7 +174,7 @@ export class SessionLog implements AsyncDisposable {
   find(id: string): Promise<SessionRecord | undefined> {
     return this.database.read((database) => {
       const row = database.prepare("SELECT * FROM session WHERE uuid = ?").get(id);
-      return row === undefined ? undefined : recordOf(row);
+      return row === undefined ? undefined : this.#recordOf(row);
     });
   }
 
@@ -194,14 +198,14 @@ export class SessionLog implements AsyncDisposable {
            ORDER BY updated DESC, id DESC LIMIT ?2`,
         )
         .all(cwd ?? null, limit, after?.updated ?? null, owner ?? null, after?.id ?? null)
-        .map(recordOf),
+        .map((row) => this.#recordOf(row)),
     );
   }
 
   /** What was said after an event, oldest first. A read holds nothing up and deletes nothing. */
   async *read(id: string, after = 0): AsyncGenerator<LoggedEvent> {
     await this.flush();
-    const { key } = await this.database.read((database) => rowOf(database, id));
+    const { key } = await this.database.read((database) => this.#rowOf(database, id));
     let seen = after;
     for (;;) {
       const from = seen;
@@ -215,70 +219,99 @@ export class SessionLog implements AsyncDisposable {
   /** Forgets what was said. That there was such a session stays known. */
   async delete(id: string): Promise<void> {
     await this.flush();
-    await this.database.change((database) => {
-      const { key, record } = rowOf(database, id);
-      if (record.isDeleted) return;
+    const key = await this.database.change((database) => {
+      const { key, record } = this.#rowOf(database, id);
+      if (record.isDeleted) return key;
       database.prepare("DELETE FROM session_page WHERE session = ?").run(key);
       database
         .prepare(
           `UPDATE session SET deleted = ?, title = NULL, notes = '{}', holder = NULL WHERE id = ?`,
         )
         .run(Date.now(), key);
+      return key;
     });
+    this.#commits.end(key);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.flush();
+    clearTimeout(this.#retry);
     this.database[Symbol.dispose]();
+    // What could not be released is free with this.
+    this.#holder[Symbol.dispose]();
+  }
+
+  #begin(held: HeldSession): HeldSession {
+    this.#leaving.delete(held.key);
+    this.#commits.begin(held.key, held.last);
+    return held;
+  }
+
+  async #releaseAll(): Promise<void> {
+    clearTimeout(this.#retry);
+    const keys = [...this.#leaving];
+    try {
+      await this.database.change((database) => {
+        const release = database.prepare(
+          "UPDATE session SET holder = NULL WHERE id = ? AND holder = ?",
+        );
+        for (const key of keys) release.run(key, this.#holder.id);
+      });
+      for (const key of keys) this.#leaving.delete(key);
+    } catch (error) {
+      this.#retry = setTimeout(() => this.#releaseAll().catch(() => {}), RETRY_RELEASE).unref();
+      throw error;
+    }
+  }
+
+  #insert(database: DatabaseSync, session: NewSession): HeldSession {
+    const { id, cwd, agent, title, parent, notes } = session;
+    const now = Date.now();
+    const holder = this.#holder.id;
+    const row = database
+      .prepare(
+        `INSERT INTO session (uuid, cwd, agent, title, created, updated, parent, notes, holder)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING *`,
+      )
+      .get(id, cwd, agent, title ?? null, now, now, parent ?? null, JSON.stringify(notes), holder);
+    if (row === undefined) throw new Error("SQLite returned no row");
+    return { key: Number(row.id), record: this.#recordOf(row), last: 0 };
+  }
+
+  #rowOf(database: DatabaseSync, id: string): StoredSession {
+    const row = database.prepare("SELECT * FROM session WHERE uuid = ?").get(id);
+    if (row === undefined) {
+      throw new TrunklineError("not-found", `Cannot find session '${id.slice(0, 64)}'.`);
+    }
+    const holder = (row.holder as string | null) ?? "";
+    return { key: Number(row.id), record: this.#recordOf(row), holder };
+  }
+
+  #recordOf(row: Readonly<Record<string, SQLOutputValue>>): SessionRecord {
+    const holder = row.holder as string | null;
+    return {
+      id: String(row.uuid),
+      cwd: String(row.cwd),
+      agent: String(row.agent),
+      title: (row.title as string | null) ?? undefined,
+      created: Number(row.created),
+      updated: Number(row.updated),
+      parent: (row.parent as string | null) ?? undefined,
+      notes: JSON.parse(String(row.notes)) as Record<string, unknown>,
+      isDeleted: row.deleted !== null,
+      isHeld: holder !== null && this.#holder.isAlive(holder),
+    };
   }
 }
 
-function insert(database: DatabaseSync, session: NewSession, now: number): HeldSession {
-  const { id, cwd, agent, title, parent, notes } = session;
-  const row = database
-    .prepare(
-      `INSERT INTO session (uuid, cwd, agent, title, created, updated, parent, notes, holder)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING *`,
-    )
-    .get(
-      id,
-      cwd,
-      agent,
-      title ?? null,
-      now,
-      now,
-      parent ?? null,
-      JSON.stringify(notes),
-      thisProcess(),
-    );
-  if (row === undefined) throw new Error("SQLite returned no row");
-  return { key: Number(row.id), record: recordOf(row), last: 0 };
+interface StoredSession {
+  readonly key: number;
+  readonly record: SessionRecord;
+  readonly holder: string;
 }
 
-function rowOf(
-  database: DatabaseSync,
-  id: string,
-): { key: number; record: SessionRecord; holder: string | undefined } {
-  const row = database.prepare("SELECT * FROM session WHERE uuid = ?").get(id);
-  if (row === undefined) {
-    throw new TrunklineError("not-found", `Cannot find session '${id.slice(0, 64)}'.`);
-  }
-  const holder = (row.holder as string | null) ?? undefined;
-  return { key: Number(row.id), record: recordOf(row), holder };
-}
-
-function recordOf(row: Readonly<Record<string, SQLOutputValue>>): SessionRecord {
-  const holder = row.holder as string | null;
-  return {
-    id: String(row.uuid),
-    cwd: String(row.cwd),
-    agent: String(row.agent),
-    title: (row.title as string | null) ?? undefined,
-    created: Number(row.created),
-    updated: Number(row.updated),
-    parent: (row.parent as string | null) ?? undefined,
-    notes: JSON.parse(String(row.notes)) as Record<string, unknown>,
-    isDeleted: row.deleted !== null,
-    isHeld: holder !== null && mayBeAlive(holder),
-  };
+function heldElsewhere(id: string, holder: string): TrunklineError {
+  const [pid] = holder.split("-");
+  const says = `Session '${id}' is open in another Trunkline (process ${pid}). Close it there first.`;
+  return new TrunklineError("conflict", says);
 }

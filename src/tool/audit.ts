@@ -12,7 +12,8 @@ export interface AuditEntry {
   readonly project?: string | undefined;
   readonly tool: string;
   readonly arguments: unknown;
-  readonly outcome: "ok" | "error" | "refused" | "cancelled";
+  /** "begun": it is answered before it is over, and what it comes to has a record of its own. */
+  readonly outcome: "ok" | "error" | "refused" | "cancelled" | "begun";
   /** Why, when it is not ok. */
   readonly reason?: string | undefined;
   readonly milliseconds: number;

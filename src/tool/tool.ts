@@ -91,6 +91,8 @@ export interface ToolContext {
   roots?(): Promise<readonly string[] | undefined>;
   /** What the call is about. The toolbox sets it, once, before the policy decides. */
   project?: Project | undefined;
+  /** The call is answered before the tool is done. */
+  readonly isTask?: boolean;
   /** Comes when the caller cancels, the time is up or the connection dies. */
   readonly stop: Stop;
   /** The stop's signal. */

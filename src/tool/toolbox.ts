@@ -286,6 +286,7 @@ export class Toolbox {
   }
 
   #run(tool: Tool, passage: Passage): ToolResult | Promise<ToolResult> {
+    if (passage.context.isTask === true) this.#record(passage, "begun");
     const timeout = tool.limits?.timeout;
     if (timeout !== undefined) return this.#runWithin(timeout, tool, passage);
     let result: ToolResult | Promise<ToolResult>;

@@ -27,6 +27,8 @@ export interface AcpEditorOptions {
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly capabilities?: object;
+  /** See ProgramOptions. */
+  readonly within?: readonly string[];
   /** What it answers to what the agent asks, by the method. */
   readonly answers?: Readonly<Record<string, (params: Json) => object>>;
 }
@@ -48,7 +50,8 @@ export class AcpEditor implements AsyncDisposable {
     const file = join(place.path, "config.jsonc");
     writeFileSync(file, JSON.stringify(config));
     const env = { ...options.env, HOME: place.home };
-    this.program = new Program(["acp", "--config", file, ...args], { env });
+    const within = options.within ?? [];
+    this.program = new Program(["acp", "--config", file, ...args], { env, within });
     this.program.child.stdout.on("data", () => this.#look());
   }
 

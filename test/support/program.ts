@@ -13,6 +13,8 @@ export interface ProgramOptions {
   readonly cwd?: string;
   /** Another copy of the program than that of this checkout. */
   readonly built?: string;
+  /** A command that runs it in some surroundings, and whose process becomes it. */
+  readonly within?: readonly string[];
 }
 
 /**
@@ -33,12 +35,13 @@ export class Program implements AsyncDisposable {
   constructor(args: readonly string[], options: ProgramOptions = {}) {
     const { PATH = "" } = process.env;
     const env = { PATH, HOME: this.home, ...options.env };
-    const { built = BUILT, cwd = this.home } = options;
-    this.child = spawn(process.execPath, [built, ...args], { env, cwd });
-    let rest = "";
+    const { built = BUILT, cwd = this.home, within = [] } = options;
+    const [command = "", ...rest] = [...within, process.execPath, built, ...args];
+    this.child = spawn(command, rest, { env, cwd });
+    let unfinished = "";
     this.child.stdout.setEncoding("utf8").on("data", (text: string) => {
-      const lines = (rest + text).split("\n");
-      rest = lines.pop() ?? "";
+      const lines = (unfinished + text).split("\n");
+      unfinished = lines.pop() ?? "";
       this.lines.push(...lines);
       this.#changed.emit("change");
     });

@@ -3,15 +3,17 @@ import {
   fsyncSync,
   mkdirSync,
   openSync,
-  readFileSync,
   realpathSync,
   renameSync,
   rmSync,
-  writeSync,
+  writeFileSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
+import { readRegularFile } from "../../base/read-regular-file.ts";
+
+const MAX_SIZE = 16 * 1024 * 1024;
 
 /**
  * The project files that the user has read and trusts, in `trust.json` of the data folder. What is
@@ -40,14 +42,13 @@ export class TrustStore {
   }
 
   #read(): Readonly<Record<string, string>> {
-    let text: string;
+    let text: string | undefined;
     try {
-      text = readFileSync(this.path, "utf8");
+      text = readRegularFile(this.path, { most: MAX_SIZE })?.toString("utf8");
     } catch (error) {
-      const { code, message } = error as NodeJS.ErrnoException;
-      if (code === "ENOENT" || code === "ENOTDIR") return {};
-      throw this.#broken(message, error);
+      throw this.#broken((error as Error).message, error);
     }
+    if (text === undefined) return {};
     try {
       const { files } = JSON.parse(text) as { files?: Readonly<Record<string, string>> };
       if (typeof files === "object" && files !== null) return files;
@@ -63,7 +64,7 @@ export class TrustStore {
       mkdirSync(dirname(this.path), { recursive: true, mode: 0o700 });
       const file = openSync(temporary, "wx", 0o600);
       try {
-        writeSync(file, `${JSON.stringify({ files }, null, 2)}\n`);
+        writeFileSync(file, `${JSON.stringify({ files }, null, 2)}\n`);
         fsyncSync(file);
       } finally {
         closeSync(file);

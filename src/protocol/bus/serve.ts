@@ -1,3 +1,4 @@
+import { aboutToSend } from "../../base/before-sending.ts";
 import { type Stop, type StopListener, Stopper } from "../../base/stop.ts";
 import type { BidiStream, Connection } from "../../wire/quic/connection.ts";
 import { ConnectionError } from "../../wire/quic/connection-error.ts";
@@ -233,6 +234,7 @@ class Exchange implements FrameTaker, BusCall, StopListener {
   }
 
   #frameOf(answer: Answer): Buffer {
+    aboutToSend();
     const response = answer === undefined ? {} : { response: answer };
     return encodeResponse({ requestId: this.#requestId, ...response });
   }

@@ -18,7 +18,7 @@ import { serveSession } from "./serve-session.ts";
 import { serveTasks, tellOfTasks } from "./serve-tasks.ts";
 import { serveTools } from "./serve-tools.ts";
 import { serveWatching } from "./serve-watching.ts";
-import { Tasks } from "./tasks.ts";
+import { Tasks, type TasksOptions } from "./tasks.ts";
 import { McpToolContext } from "./tool-context.ts";
 
 export interface McpDoorOptions {
@@ -29,6 +29,8 @@ export interface McpDoorOptions {
   readonly capabilities?: (revision: Revision) => JsonObject | undefined;
   /** The same of a method that there is not. */
   readonly methodNotFound?: (method: string) => string;
+  /** How tasks outlive the process. */
+  readonly tasks?: TasksOptions;
   /** False where what is offered only changes with the client's own asking for it. */
   readonly announcesChanges?: boolean;
   /** Milliseconds that a client has to say which roots it has; then a call goes on without. */
@@ -45,7 +47,7 @@ export class McpDoor {
   readonly capabilities: McpDoorOptions["capabilities"];
   readonly routes: McpRoutes;
   readonly inputRequired: InputRequired;
-  readonly tasks = new Tasks();
+  readonly tasks: Tasks;
   readonly #announcesChanges: boolean;
   readonly #rootsTimeout: number;
   readonly #methodNotFound: ((method: string) => string) | undefined;
@@ -58,6 +60,7 @@ export class McpDoor {
     this.info = options.info ?? { name: "trunkline", version: VERSION };
     this.instructions = options.instructions;
     this.capabilities = options.capabilities;
+    this.tasks = new Tasks(options.tasks);
     this.#announcesChanges = options.announcesChanges ?? true;
     this.#rootsTimeout = options.rootsTimeout ?? ROOTS_TIMEOUT;
     this.#methodNotFound = options.methodNotFound;

@@ -26,7 +26,7 @@ export interface Asking {
   /** The work itself. Its result is in the client's revision already. */
   readonly work: (context: McpToolContext) => JsonObject | Promise<JsonObject>;
   /** Answers for work that goes on as a task once it has asked what it asks first. */
-  readonly goOn?: (rounds: Rounds<JsonObject>, context: McpToolContext) => JsonObject;
+  readonly goOn?: (rounds: Rounds<JsonObject>, context: McpToolContext) => Promise<JsonObject>;
 }
 
 /**
@@ -106,7 +106,7 @@ export class InputRequired {
     if (goOn !== undefined) {
       await rounds.begun;
       await turn();
-      return rounds.questions.size > 0 ? undefined : goOn(rounds, context);
+      return rounds.questions.size > 0 ? undefined : await goOn(rounds, context);
     }
     const pause = await rounds.pause();
     return pause.kind === "done" ? pause.result : undefined;

@@ -12,19 +12,19 @@ import { pageOf } from "./page.ts";
 import type { McpRequest } from "./request.ts";
 import { relatedTo } from "./serve-tools.ts";
 import type { TaskParams } from "./schema.gen.ts";
-import type { Task } from "./task.ts";
+import type { KnownTask } from "./task.ts";
 import { detailedTask, legacyTask } from "./tasks.ts";
 
 /** Tasks, as 2025-11-25 has them and as the extension of 2026-07-28 does. */
 export function serveTasks(door: McpDoor): Route<Connection>[] {
   const { routes } = door;
   return [
-    routes.serve(METHODS.getTask, (request) => {
-      const task = find(door, request);
+    routes.serve(METHODS.getTask, async (request) => {
+      const task = await find(door, request);
       return isModern(request.client) ? detailedTask(task) : legacyTask(task);
     }),
-    routes.serve(METHODS.cancelTask, (request) => {
-      const task = find(door, request);
+    routes.serve(METHODS.cancelTask, async (request) => {
+      const task = await find(door, request);
       if (isModern(request.client)) {
         task.cancel();
         return {};
@@ -38,25 +38,27 @@ export function serveTasks(door: McpDoor): Route<Connection>[] {
     }),
     routes.serve(
       METHODS.updateTask,
-      (request) => {
-        find(door, request).give(request.params.inputResponses);
+      async (request) => {
+        (await find(door, request)).give(request.params.inputResponses);
         return {};
       },
       { eras: "modern" },
     ),
     routes.serve(
       METHODS.listTasks,
-      ({ params, call }) => {
+      async ({ params, call }) => {
         const { principal, tasks } = call.state;
-        const known = [...tasks].filter((id) => door.tasks.has(id, principal.id));
-        const { page, next } = pageOf(known, params.cursor);
-        return { tasks: page.map((id) => legacyTask(door.tasks.get(id, principal.id))), ...next };
+        const { page, next } = pageOf([...tasks], params.cursor);
+        const known = await Promise.all(page.map((id) => keptTask(door, id, principal.id)));
+        return { tasks: known.flatMap((task) => (task ? [legacyTask(task)] : [])), ...next };
       },
       { eras: "legacy" },
     ),
-    routes.serve(METHODS.taskResult, (request) => result(find(door, request), request), {
-      eras: "legacy",
-    }),
+    routes.serve(
+      METHODS.taskResult,
+      async (request) => result(await find(door, request), request),
+      { eras: "legacy" },
+    ),
   ];
 }
 
@@ -74,11 +76,27 @@ export function tellOfTasks(
   });
 }
 
-function find(door: McpDoor, { client, params, call }: McpRequest<TaskParams>): Task {
+/** By its id, which nobody can guess, and for its principal alone, on whichever connection. */
+async function find(
+  door: McpDoor,
+  { client, params, call }: McpRequest<TaskParams>,
+): Promise<KnownTask> {
   requireTasks(client);
-  const isTheirs = isModern(client) || call.state.tasks.has(params.taskId);
-  if (!isTheirs) throw RpcError.of(STANDARD.invalidParams, `no task has the id '${params.taskId}'`);
-  return door.tasks.get(params.taskId, call.state.principal.id);
+  return door.tasks.find(params.taskId, call.state.principal.id);
+}
+
+/** The task where it is still kept. */
+export async function keptTask(
+  door: McpDoor,
+  id: string,
+  principal: string,
+): Promise<KnownTask | undefined> {
+  try {
+    return await door.tasks.find(id, principal);
+  } catch (error) {
+    if (error instanceof RpcError) return undefined;
+    throw error;
+  }
 }
 
 export function requireTasks(client: Client): void {
@@ -87,7 +105,7 @@ export function requireTasks(client: Client): void {
 }
 
 /** Waits for the end. What the task needs to know is asked meanwhile, on the same stream. */
-async function result(task: Task, { call }: McpRequest<TaskParams>): Promise<JsonObject> {
+async function result(task: KnownTask, { call }: McpRequest<TaskParams>): Promise<JsonObject> {
   const asked = new Set<string>();
   while (!task.isOver && !call.signal.aborted) {
     for (const [key, question] of task.questions) {

@@ -96,38 +96,47 @@ function callAsTask(
       throw missingCapability({ extensions: { [TASKS_EXTENSION]: {} } });
     }
     if (tool.asksFirst === true && mayAsk(client)) {
-      return callInRounds(door, request, (rounds, context) => {
+      return callInRounds(door, request, async (rounds, context) => {
         context.becomeTask();
-        return promised(
-          door.tasks.start(call.state.principal.id, rounds, (reason) => context.stopped(reason)),
-        );
+        const { id: owner } = call.state.principal;
+        const stop = (reason: Error): void => context.stopped(reason);
+        return promised(await door.tasks.start({ owner, begin: () => rounds, stop }));
       });
     }
-    return promised(begin(door, request, undefined));
+    const begun = begin(door, request, undefined);
+    return begun instanceof Promise ? begun.then(promised) : promised(begun);
   }
   if (params.task === undefined || client.revision < "2025-11-25") {
     if (tool.task === "optional" || client.revision < "2025-11-25") return undefined;
     throw new RpcError(STANDARD.methodNotFound.code, `'${params.name}' must be called as a task`);
   }
-  const task = begin(door, request, params.task.ttl);
-  call.state.tasks.add(task.id);
-  return { task: legacyTask(task) };
+  const legacy = (task: Task): JsonObject => {
+    call.state.tasks.add(task.id);
+    return { task: legacyTask(task) };
+  };
+  const begun = begin(door, request, params.task.ttl);
+  return begun instanceof Promise ? begun.then(legacy) : legacy(begun);
 }
 
 function promised(task: Task): JsonObject {
   return { ...modernTask(task), resultType: "task" };
 }
 
-function begin(door: McpDoor, request: CallRequest, ttl: unknown): Task {
+function begin(door: McpDoor, request: CallRequest, ttl: unknown): Task | Promise<Task> {
   const { call } = request;
   const context = door.contextOf(request);
   context.becomeTask();
-  const rounds = new Rounds((ask: Ask) => {
-    context.askThrough(ask);
-    return run(door, request, context);
+  return door.tasks.start({
+    owner: call.state.principal.id,
+    begin: () => {
+      return new Rounds((ask: Ask) => {
+        context.askThrough(ask);
+        return run(door, request, context);
+      });
+    },
+    stop: (reason) => context.stopped(reason),
+    ttl,
   });
-  const stop = (reason: Error): void => context.stopped(reason);
-  return door.tasks.start(call.state.principal.id, rounds, stop, ttl);
 }
 
 /** Calls the tool. Its answer is in the client's revision. */

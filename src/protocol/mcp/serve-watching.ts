@@ -10,8 +10,8 @@ import { EVENTS, METHODS } from "./methods.ts";
 import { META } from "./names.ts";
 import type { McpRequest } from "./request.ts";
 import type { ListenParams } from "./schema.gen.ts";
-import { requireTasks } from "./serve-tasks.ts";
-import type { Task } from "./task.ts";
+import { keptTask, requireTasks } from "./serve-tasks.ts";
+import type { KnownTask } from "./task.ts";
 import { detailedTask } from "./tasks.ts";
 
 type Filter = ListenParams["notifications"];
@@ -59,7 +59,9 @@ async function listen(
   const { resourceSubscriptions = [], ...others } = params.notifications;
   const wanted = mayWatch(principal) ? { ...others, resourceSubscriptions } : others;
   if (wanted.taskIds !== undefined) requireTasks(client);
-  const honoured = honour(wanted, (id) => tasks.has(id, owner));
+  const known = await Promise.all((wanted.taskIds ?? []).map((id) => keptTask(door, id, owner)));
+  const followed = known.filter((task) => task !== undefined);
+  const honoured = honour(wanted, new Set(followed.map(({ id }) => id)));
   const tag = { _meta: { [META.subscriptionId]: JSON.parse(call.idText) as unknown } };
   const stops: (() => void)[] = [];
   void call.notify(EVENTS.acknowledged, { notifications: honoured, ...tag });
@@ -77,10 +79,10 @@ async function listen(
   }
   const ids = new Set(honoured.taskIds);
   if (ids.size > 0) {
-    const tell = (task: Task): void => tellOf(EVENTS.task, detailedTask(task))();
+    const tell = (task: KnownTask): void => tellOf(EVENTS.task, detailedTask(task))();
     stops.push(tasks.onChange((task) => void (ids.has(task.id) && tell(task))));
     // Whoever listens need not ask: what was before is told too.
-    for (const id of ids) tell(tasks.get(id, owner));
+    for (const task of followed) tell(task);
   }
   try {
     await door.untilEnd(call);
@@ -96,7 +98,7 @@ function mayWatch(principal: Principal): boolean {
 }
 
 /** The part of what was wanted that there is. */
-function honour(wanted: Filter, isTask: (id: string) => boolean): Filter {
+function honour(wanted: Filter, tasks: ReadonlySet<string>): Filter {
   const { toolsListChanged, promptsListChanged, resourcesListChanged } = wanted;
   const { resourceSubscriptions = [], taskIds = [] } = wanted;
   return {
@@ -104,6 +106,6 @@ function honour(wanted: Filter, isTask: (id: string) => boolean): Filter {
     ...(promptsListChanged === true ? { promptsListChanged } : {}),
     ...(resourcesListChanged === true ? { resourcesListChanged } : {}),
     ...(resourceSubscriptions.length > 0 ? { resourceSubscriptions } : {}),
-    ...(taskIds.length > 0 ? { taskIds: taskIds.filter(isTask) } : {}),
+    ...(taskIds.length > 0 ? { taskIds: taskIds.filter((id) => tasks.has(id)) } : {}),
   };
 }

@@ -3,54 +3,65 @@ import { CannotAsk, type Question, ToolFault } from "../../tool/tool.ts";
 import { type JsonObject, missingCapability } from "./client.ts";
 import { neededFor } from "./question.ts";
 import type { Rounds } from "./rounds.ts";
+import { isOver, type TaskError, type TaskRecord, type TaskStatus } from "./task-store.ts";
 
-export type TaskStatus = "working" | "input_required" | "completed" | "failed" | "cancelled";
+/** A task as a client is told of it, whoever works on it. */
+export interface KnownTask extends TaskRecord {
+  readonly isOver: boolean;
+  /** What it waits to be told, by key. */
+  readonly questions: ReadonlyMap<string, Question>;
+  give(answers: JsonObject): void;
+  cancel(): void;
+  /** Resolves when its status may have changed. */
+  next(signal?: AbortSignal): Promise<void>;
+}
 
-export interface TaskError {
-  readonly code: number;
-  readonly message: string;
-  readonly data?: unknown;
+export interface TaskOptions {
+  readonly id: string;
+  readonly owner: string;
+  readonly createdAt: string;
+  readonly ttl: number | null;
+  readonly rounds: Rounds<JsonObject>;
+  /** Ends the work where nothing else does. */
+  readonly stop: (reason: Error) => void;
+  /** Resolves when what becomes of it is stored, or cannot be. */
+  readonly store: (record: TaskRecord) => Promise<void> | undefined;
+  readonly changed: (task: Task) => void;
 }
 
 /** A call that was answered with a promise, and goes on. */
-export class Task {
-  readonly id = crypto.randomUUID();
-  readonly createdAt = new Date().toISOString();
-  readonly ttl: number;
-  readonly #stop: (reason: Error) => void;
-  readonly #rounds: Rounds<JsonObject>;
-  readonly #changed: (task: Task) => void;
+export class Task implements KnownTask {
+  readonly id: string;
+  readonly owner: string;
+  readonly createdAt: string;
+  readonly ttl: number | null;
+  readonly #options: TaskOptions;
   readonly #waiters = new Set<() => void>();
-  lastUpdatedAt = this.createdAt;
+  lastUpdatedAt: string;
   status: TaskStatus = "working";
   result: JsonObject | undefined;
   error: TaskError | undefined;
 
-  /** `stop` ends the work where nothing else does. */
-  constructor(
-    rounds: Rounds<JsonObject>,
-    stop: (reason: Error) => void,
-    ttl: number,
-    changed: (task: Task) => void,
-  ) {
+  constructor(options: TaskOptions) {
+    const { id, owner, createdAt, ttl } = options;
+    this.id = id;
+    this.owner = owner;
+    this.createdAt = this.lastUpdatedAt = createdAt;
     this.ttl = ttl;
-    this.#rounds = rounds;
-    this.#stop = stop;
-    this.#changed = changed;
-    void this.#follow();
+    this.#options = options;
+    this.#follow().catch((error: unknown) => this.#end("failed", { error: errorOf(error) }));
   }
 
   get isOver(): boolean {
-    return this.status !== "working" && this.status !== "input_required";
+    return isOver(this.status);
   }
 
-  /** What it waits to be told, by key. */
   get questions(): ReadonlyMap<string, Question> {
-    return this.#rounds.questions;
+    return this.#options.rounds.questions;
   }
 
   give(answers: JsonObject): void {
-    this.#rounds.give(answers);
+    this.#options.rounds.give(answers);
     if (this.status === "input_required" && this.questions.size === 0) this.#become("working");
   }
 
@@ -58,11 +69,11 @@ export class Task {
     if (this.isOver) return;
     const reason = new Error("The task was cancelled");
     this.#become("cancelled");
-    this.#stop(reason);
-    this.#rounds.abandon(reason);
+    this.#options.stop(reason);
+    this.#options.rounds.abandon(reason);
+    this.#options.store(this.#record({ status: "cancelled" }))?.catch(() => {});
   }
 
-  /** Resolves at the next change of the status. */
   next(signal?: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const wake = (): void => {
@@ -76,24 +87,31 @@ export class Task {
   }
 
   async #follow(): Promise<void> {
-    try {
-      for (;;) {
-        const pause = await this.#rounds.pause();
-        if (this.isOver) return;
-        if (pause.kind === "done") {
-          this.result = pause.result;
-          this.#become("completed");
-          return;
-        }
-        this.#become("input_required");
-        await this.next();
-        if (this.isOver) return;
-      }
-    } catch (error) {
+    for (;;) {
+      const pause = await this.#options.rounds.pause();
       if (this.isOver) return;
-      this.error = errorOf(error);
-      this.#become("failed");
+      if (pause.kind === "done") {
+        await this.#end("completed", { result: pause.result });
+        return;
+      }
+      this.#become("input_required");
+      await this.next();
+      if (this.isOver) return;
     }
+  }
+
+  /** What it came to is stored before anybody is told. */
+  async #end(
+    status: TaskStatus,
+    outcome: { readonly result?: JsonObject; readonly error?: TaskError },
+  ): Promise<void> {
+    if (this.isOver) return;
+    const { store } = this.#options;
+    await store(this.#record({ status, ...outcome }));
+    if (this.isOver) return;
+    this.result = outcome.result;
+    this.error = outcome.error;
+    this.#become(status);
   }
 
   #become(status: TaskStatus): void {
@@ -101,7 +119,12 @@ export class Task {
     this.status = status;
     this.lastUpdatedAt = new Date().toISOString();
     for (const wake of [...this.#waiters]) wake();
-    this.#changed(this);
+    this.#options.changed(this);
+  }
+
+  #record(change: Pick<TaskRecord, "status" | "result" | "error">): TaskRecord {
+    const { id, owner, createdAt, ttl } = this;
+    return { id, owner, createdAt, ttl, lastUpdatedAt: new Date().toISOString(), ...change };
   }
 }
 

@@ -57,6 +57,10 @@ export class McpToolContext implements ToolContext, StopListener {
     return this.#hasProgressed;
   }
 
+  get isTask(): boolean {
+    return this.#isTask;
+  }
+
   get stop(): Stop {
     return this.#stopper ?? this.#call;
   }

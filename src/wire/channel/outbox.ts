@@ -1,5 +1,6 @@
 import type { Writable } from "node:stream";
 
+import { aboutToSend } from "../../base/before-sending.ts";
 import type { Holding } from "../../base/byte-budget.ts";
 import { type ChannelLimits, ROOM, SlowReaderError } from "../channel.ts";
 
@@ -86,6 +87,7 @@ export class Outbox {
     if (this.#text === "") return;
     const text = this.#text;
     this.#text = "";
+    aboutToSend();
     this.#write(text);
     const unsent = this.#writable.writableLength;
     const isMuch = unsent > this.#limits.maxUnsent;

@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream";
 
 import type { RawData, WebSocket } from "ws";
 
+import { aboutToSend } from "../../base/before-sending.ts";
 import { Holding } from "../../base/byte-budget.ts";
 import {
   type Channel,
@@ -96,7 +97,8 @@ class WebSocketChannel implements Channel<string> {
 
   send(message: string): Promise<void> {
     if (this.#disposed || this.#ws.readyState !== this.#ws.OPEN) return ROOM;
-    this.#cork();
+    if (this.#socket === undefined) aboutToSend();
+    else this.#cork(this.#socket);
     this.#ws.send(message, this.#sent);
     const { bufferedAmount } = this.#ws;
     const hasRoom = this.#socket === undefined || this.#unsent.set(bufferedAmount);
@@ -172,15 +174,16 @@ class WebSocketChannel implements Channel<string> {
   }
 
   /** Holds the frames of this turn of the event loop together. */
-  #cork(): void {
-    if (this.#corked || this.#socket === undefined) return;
+  #cork(socket: Duplex): void {
+    if (this.#corked) return;
     this.#corked = true;
-    this.#socket.cork();
+    socket.cork();
     setImmediate(this.#uncork);
   }
 
   readonly #uncork = (): void => {
     this.#corked = false;
+    aboutToSend();
     this.#socket?.uncork();
   };
 

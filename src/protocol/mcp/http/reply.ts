@@ -1,5 +1,6 @@
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 
+import { aboutToSend } from "../../../base/before-sending.ts";
 import { errorText, RpcError } from "../../../rpc/rpc-error.ts";
 
 /** Answers with one JSON text. */
@@ -14,6 +15,7 @@ export function reply(
     "content-length": Buffer.byteLength(text),
     ...headers,
   });
+  aboutToSend();
   response.end(text);
 }
 

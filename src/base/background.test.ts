@@ -1,0 +1,30 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { background, BackgroundError, belongingTo, whatItBelongsTo } from "./background.ts";
+
+describe("background()", () => {
+  it("makes of a failure one that says what failed, and what that belongs to", async () => {
+    const heard = Promise.withResolvers<[unknown, unknown]>();
+    // The test runner listens too, and takes it for a failure of the test.
+    const others = process.rawListeners("unhandledRejection");
+    process.removeAllListeners("unhandledRejection");
+    process.on("unhandledRejection", (error) => heard.resolve([error, whatItBelongsTo()]));
+    belongingTo({ session: "s1" }, () => {
+      setImmediate(() => background(Promise.reject(new Error("no room")), "Noting the title"));
+    });
+    const [error, fields] = await heard.promise;
+    process.removeAllListeners("unhandledRejection");
+    for (const other of others) process.on("unhandledRejection", other as () => void);
+    assert.ok(error instanceof BackgroundError);
+    assert.equal(error.message, "Noting the title failed: no room");
+    assert.deepEqual(fields, { session: "s1" });
+  });
+
+  it("says nothing of work that is done, or that there is not", async () => {
+    background(undefined, "Nothing");
+    background(Promise.resolve(), "Something");
+    await new Promise(setImmediate);
+    assert.deepEqual(whatItBelongsTo(), {});
+  });
+});

@@ -1,0 +1,36 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+
+import type { LogFields } from "./log.ts";
+
+const belongings = new AsyncLocalStorage<LogFields>();
+
+/** Runs work, and knows of all that comes of it what it belongs to: a session, a turn. */
+export function belongingTo<T>(fields: LogFields, work: () => T): T {
+  return belongings.run(fields, work);
+}
+
+/** What the code that runs now belongs to, where that is known. */
+export function whatItBelongsTo(): LogFields {
+  return belongings.getStore() ?? {};
+}
+
+/** Work that nobody waited for has failed. */
+export class BackgroundError extends Error {
+  override readonly name = "BackgroundError";
+  readonly work: string;
+
+  constructor(work: string, cause: unknown) {
+    super(`${work} failed: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+    this.work = work;
+  }
+}
+
+/**
+ * Lets work go on that nobody waits for. Whoever starts it says what it is: should it fail, that is
+ * what `outliveRejections` logs. Work whose failure has consequences has a handler of its own.
+ */
+export function background(work: PromiseLike<unknown> | undefined, name: string): void {
+  work?.then(undefined, (error: unknown) => {
+    throw new BackgroundError(name, error);
+  });
+}

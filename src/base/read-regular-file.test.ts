@@ -1,0 +1,52 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { appendFileSync, mkdtempDisposableSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { readRegularFile } from "./read-regular-file.ts";
+
+describe("readRegularFile()", () => {
+  it("reads what is there, to its limit and not beyond, and nothing where there is none", () => {
+    using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-read-"));
+    const path = join(folder.path, "a");
+    assert.equal(readRegularFile(path, { most: 10 }), undefined);
+    assert.equal(readRegularFile(join(path, "b"), { most: 10 }), undefined);
+    writeFileSync(path, "0123456789");
+    assert.equal(readRegularFile(path, { most: 10 })?.toString(), "0123456789");
+    appendFileSync(path, "x");
+    assert.throws(
+      () => readRegularFile(path, { most: 10 }),
+      /its 11 bytes are over the limit of 10/,
+    );
+    writeFileSync(path, "");
+    assert.equal(readRegularFile(path, { most: 10 })?.length, 0);
+  });
+
+  it("does not wait for a pipe, nor read a folder or a device", () => {
+    using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-read-"));
+    const pipe = join(folder.path, "pipe");
+    execFileSync("mkfifo", [pipe]);
+    for (const followsLinks of [true, false]) {
+      const options = { most: 10, followsLinks };
+      assert.throws(() => readRegularFile(pipe, options), /it is not a regular file/);
+      assert.throws(() => readRegularFile("/dev/zero", options), /it is not a regular file/);
+      assert.throws(() => readRegularFile(folder.path, options), /it is a folder/);
+    }
+  });
+
+  it("follows a link only where that is wanted", () => {
+    using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-read-"));
+    const [path, link] = [join(folder.path, "a"), join(folder.path, "link")];
+    writeFileSync(path, "text");
+    symlinkSync(path, link);
+    assert.equal(readRegularFile(link, { most: 10 })?.toString(), "text");
+    assert.throws(() => readRegularFile(link, { most: 10, followsLinks: false }), /it is a link/);
+  });
+
+  it("bounds what has no size of its own", { skip: process.platform !== "linux" }, () => {
+    assert.ok((readRegularFile("/proc/self/status", { most: 1e6 })?.length ?? 0) > 100);
+    assert.throws(() => readRegularFile("/proc/self/status", { most: 10 }), /over the limit of 10/);
+  });
+});

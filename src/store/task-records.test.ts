@@ -1,0 +1,68 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { describe, it } from "node:test";
+
+import { SampleFolder } from "./sample-folder.ts";
+import { type StoredTaskRecord, TaskRecords } from "./task-records.ts";
+
+const MODULE = JSON.stringify(new URL("task-records.ts", import.meta.url).href);
+
+function task(id: string, more: Partial<StoredTaskRecord> = {}): StoredTaskRecord {
+  const now = new Date().toISOString();
+  const times = { createdAt: now, lastUpdatedAt: now };
+  return { id, owner: "me", ttl: null, status: "working", ...times, ...more };
+}
+
+describe("TaskRecords", { timeout: 20_000 }, () => {
+  it("keeps what a task came to for a while, or for as long as its client wants it", async () => {
+    await using folder = await SampleFolder.create();
+    let now = Date.now();
+    using records = await TaskRecords.open(folder.path, () => now);
+    await records.begin(task("a"));
+    await records.begin(task("b", { ttl: 60_000 }));
+    now += 24 * 60 * 60_000;
+    assert.equal((await records.find("a"))?.status, "working");
+    now = Date.now();
+    const done = { status: "completed", result: { content: [] } } as const;
+    await records.end(task("a", done));
+    await records.end(task("b", { ttl: 60_000, ...done }));
+    assert.deepEqual((await records.find("a"))?.result, { content: [] });
+    now += 59_000;
+    assert.equal((await records.find("b"))?.status, "completed");
+    now += 2_000;
+    assert.equal(await records.find("b"), undefined);
+    assert.equal((await records.find("a"))?.status, "completed");
+    now += 60 * 60_000;
+    assert.equal(await records.find("a"), undefined);
+    assert.equal(await records.find("nobody's"), undefined);
+  });
+
+  it("knows one to have failed whose process was killed, and leaves that of one that lives", async () => {
+    await using folder = await SampleFolder.create();
+    using records = await TaskRecords.open(folder.path);
+    const script = `
+      const { TaskRecords } = await import(${MODULE});
+      const records = await TaskRecords.open(${JSON.stringify(folder.path)});
+      await records.begin(${JSON.stringify(task("theirs"))});
+      console.log("begun");
+      setInterval(() => records, 1000);`;
+    const child = spawn(process.execPath, ["--input-type=module", "-e", script], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    await once(child.stdout, "data");
+    await records.begin(task("ours"));
+    assert.equal((await records.find("theirs"))?.status, "working");
+    const exit = once(child, "exit");
+    child.kill("SIGKILL");
+    await exit;
+    for (let round = 0; round < 2; round++) {
+      const { status, error } = (await records.find("theirs")) ?? {};
+      assert.equal(status, "failed");
+      assert.match(error?.message ?? "", /was restarted while the task was working/);
+      // That is stored with the next.
+      await records.begin(task(`another ${round}`));
+    }
+    assert.equal((await records.find("ours"))?.status, "working");
+  });
+});

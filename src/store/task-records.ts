@@ -1,0 +1,114 @@
+import type { DatabaseSync } from "node:sqlite";
+import { join } from "node:path";
+
+import { Database } from "./database.ts";
+import { Holder, HOLDERS } from "./holder.ts";
+
+/** What is kept of a task; its result and its error are whatever their protocol has them be. */
+export interface StoredTaskRecord {
+  readonly id: string;
+  readonly owner: string;
+  readonly createdAt: string;
+  readonly lastUpdatedAt: string;
+  /** Milliseconds from its creation that it is to be kept; null where nobody said. */
+  readonly ttl: number | null;
+  readonly status: "working" | "input_required" | "completed" | "failed" | "cancelled";
+  readonly result?: Readonly<Record<string, unknown>> | undefined;
+  readonly error?: { readonly code: number; readonly message: string } | undefined;
+}
+
+const MIGRATIONS = [
+  `CREATE TABLE task (
+     id TEXT PRIMARY KEY,
+     -- The process that works on it; none once it is over.
+     holder TEXT,
+     record TEXT NOT NULL,
+     expires INTEGER
+   ) STRICT, WITHOUT ROWID;
+
+   CREATE INDEX task_held ON task (holder) WHERE holder IS NOT NULL;
+   CREATE INDEX task_expires ON task (expires) WHERE expires IS NOT NULL;`,
+];
+
+/** Milliseconds that what a task came to is kept, where its client did not say. */
+const KEPT = 60 * 60_000;
+
+const INTERRUPTED = {
+  code: -32603,
+  message: "Trunkline was restarted while the task was working. Call the tool again.",
+};
+
+/**
+ * Tasks that clients were promised the outcome of, in `tasks.sqlite` of the data folder. They outlive
+ * the process that works on them: what it had finished is there for whoever comes back, and what it
+ * had not is known to have failed.
+ */
+export class TaskRecords implements Disposable {
+  readonly #database: Database;
+  readonly #holder: Holder;
+  readonly #now: () => number;
+
+  private constructor(database: Database, holder: Holder, now: () => number) {
+    this.#database = database;
+    this.#holder = holder;
+    this.#now = now;
+  }
+
+  static async open(data: string, now: () => number = Date.now): Promise<TaskRecords> {
+    const database = await Database.open(join(data, "tasks.sqlite"), MIGRATIONS);
+    return new TaskRecords(database, Holder.at(join(data, HOLDERS)), now);
+  }
+
+  /** Keeps a task that this process works on from now on. */
+  async begin(task: StoredTaskRecord): Promise<void> {
+    await this.#database.change((database) => {
+      this.#tidy(database);
+      database
+        .prepare("INSERT INTO task (id, holder, record) VALUES (?, ?, ?)")
+        .run(task.id, this.#holder.id, JSON.stringify(task));
+    });
+  }
+
+  /** Keeps what a task came to, for as long as its client wants it or a while. */
+  async end(task: StoredTaskRecord): Promise<void> {
+    await this.#database.change((database) => this.#end(database, task));
+  }
+
+  async find(id: string): Promise<StoredTaskRecord | undefined> {
+    const row = await this.#database.read((database) =>
+      database
+        .prepare("SELECT * FROM task WHERE id = ? AND (expires IS NULL OR expires > ?)")
+        .get(id, this.#now()),
+    );
+    if (row === undefined) return undefined;
+    const task = JSON.parse(String(row.record)) as StoredTaskRecord;
+    const isLost = row.holder !== null && !this.#holder.isAlive(String(row.holder));
+    return isLost ? interrupted(task) : task;
+  }
+
+  [Symbol.dispose](): void {
+    this.#database[Symbol.dispose]();
+    this.#holder[Symbol.dispose]();
+  }
+
+  #end(database: DatabaseSync, task: StoredTaskRecord): void {
+    const expires = task.ttl === null ? this.#now() + KEPT : Date.parse(task.createdAt) + task.ttl;
+    database
+      .prepare("UPDATE task SET holder = NULL, record = ?, expires = ? WHERE id = ?")
+      .run(JSON.stringify(task), expires, task.id);
+  }
+
+  /** What is kept long enough goes; what nobody works on any more has failed from now on. */
+  #tidy(database: DatabaseSync): void {
+    database.prepare("DELETE FROM task WHERE expires <= ?").run(this.#now());
+    const rows = database.prepare("SELECT holder, record FROM task WHERE holder IS NOT NULL").all();
+    for (const { holder, record } of rows) {
+      if (this.#holder.isAlive(String(holder))) continue;
+      this.#end(database, interrupted(JSON.parse(String(record)) as StoredTaskRecord));
+    }
+  }
+}
+
+function interrupted(task: StoredTaskRecord): StoredTaskRecord {
+  return { ...task, status: "failed", error: INTERRUPTED };
+}

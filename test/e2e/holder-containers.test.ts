@@ -1,0 +1,69 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { AcpEditor, Place } from "../support/acp-editor.ts";
+import type { Program } from "../support/program.ts";
+
+const AGENT = join(import.meta.dirname, "../support/acp-agent.mjs");
+const CONFIG = {
+  agent: "other",
+  agents: { other: { command: process.execPath, args: [AGENT, "--loads"] } },
+};
+
+/** Runs a program as containers do: with a host name of its own, and as its process number 1. */
+function container(host: string): readonly string[] {
+  return [
+    ...["unshare", "--user", "--map-root-user", "--uts", "--pid", "--fork", "--kill-child"],
+    ...["sh", "-c", 'hostname "$1" && shift && exec "$@"', "sh", host],
+  ];
+}
+
+function missing(): string | undefined {
+  const [command = "", ...args] = [...container("x"), "true"];
+  const why = "unshare(1) of util-linux may not make user namespaces here";
+  return spawnSync(command, args).status === 0 ? undefined : why;
+}
+
+/** A program that has no time to let go of anything. */
+class Killed implements AsyncDisposable {
+  readonly #program: Program;
+
+  constructor(program: Program) {
+    this.#program = program;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#program.child.kill("SIGKILL");
+    await this.#program.exit;
+    await this.#program[Symbol.asyncDispose]();
+  }
+}
+
+describe("a session in one container after another", { timeout: 60_000 }, () => {
+  it("is its holder's while that lives, and free as soon as it is killed", async (test) => {
+    const why = missing();
+    if (why !== undefined) return test.skip(why);
+    using place = new Place();
+    const args = ["--data", join(place.path, "data")];
+    const open = (host: string) =>
+      new AcpEditor(place, { config: CONFIG, args, within: container(host) });
+    const load = { cwd: place.folder, mcpServers: [] };
+    await using other = open("two");
+    await other.hello();
+    let sessionId: string;
+    {
+      const first = open("one");
+      await using _killed = new Killed(first.program);
+      sessionId = await first.begin();
+      await first.prompt(sessionId, "say hello");
+      await assert.rejects(other.ask("session/load", { sessionId, ...load }), {
+        message: "Session locked",
+      });
+    }
+    await other.ask("session/load", { sessionId, ...load });
+    assert.equal(other.text(), "hello");
+    assert.equal((await other.prompt(sessionId, "say again")).stopReason, "end_turn");
+  });
+});
