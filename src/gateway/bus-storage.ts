@@ -39,12 +39,22 @@ export class BusStorage implements AsyncDisposable {
     return this.#markdown;
   }
 
+  async #openSqlite(): Promise<SqliteStorage> {
+    try {
+      return await SqliteStorage.open(join(this.#options.data, "documents.sqlite"));
+    } catch (error) {
+      // Whoever asks next tries again: the cause may be gone.
+      this.#sqlite = undefined;
+      throw error;
+    }
+  }
+
   #storageFor(type: string): Storage | Promise<Storage> {
     switch (type) {
       case "markdown":
         return this.#workspace();
       case "sqlite":
-        return (this.#sqlite ??= SqliteStorage.open(join(this.#options.data, "documents.sqlite")));
+        return (this.#sqlite ??= this.#openSqlite());
       default: {
         const kinds = "'markdown' and 'sqlite' are built in; others come from plugins";
         throw new TrunklineError(

@@ -20,7 +20,14 @@ export interface StorageService {
  * read or listed is answered with the failure that stands for any answer.
  */
 export function serveStorage({ storageFor, report }: StorageService): BusHandlers {
-  const open = async (type: string): Promise<Storage> => storageFor(type || DEFAULT_STORAGE);
+  const open = async (type: string): Promise<Storage> => {
+    const kind = type || DEFAULT_STORAGE;
+    try {
+      return await storageFor(kind);
+    } catch (error) {
+      throw inWords(error, kind);
+    }
+  };
   return {
     storageRead: async ({ path, storageType }) => {
       const found = await (await open(storageType)).read(path);
@@ -61,6 +68,14 @@ export function serveStorage({ storageFor, report }: StorageService): BusHandler
       return { case: "storageList", value: { entries } };
     },
   };
+}
+
+/** A disk that is full, or a folder that may not be written: whoever asks can do something about it. */
+function inWords(error: unknown, kind: string): unknown {
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (code === undefined || error instanceof TrunklineError) return error;
+  const says = `Cannot open the storage '${kind}': ${message}`;
+  return new TrunklineError("unavailable", says, { cause: error });
 }
 
 /** A fault of the program is not for plugins: it is thrown on. */

@@ -8,11 +8,13 @@ import { toJson } from "@bufbuild/protobuf";
 import { readFlags } from "../../src/plugin/sdk/flags.ts";
 import { openCertificates } from "../../src/protocol/bus/certificates/certificates.ts";
 import { issueLeaf, newKey } from "../../src/protocol/bus/certificates/issue.ts";
+import { bodyOf, decodeRequest, encodeResponse } from "../../src/protocol/bus/codec.ts";
 import { BusClient } from "../../src/protocol/bus/connect.ts";
 import { PluginResponseSchema } from "../../src/protocol/bus/plugin.gen.ts";
-import { type BusHandlers, serveExchange } from "../../src/protocol/bus/serve.ts";
+import type { BusHandlers } from "../../src/protocol/bus/serve.ts";
 import { connect } from "../../src/wire/quic/connect.ts";
-import type { Credentials } from "../../src/wire/quic/connection.ts";
+import { encodeFrame, MAX_FRAME } from "../../src/wire/framing/length-prefixed.ts";
+import type { BidiStream, Credentials } from "../../src/wire/quic/connection.ts";
 import { listen } from "../../src/wire/quic/listen.ts";
 
 const { BUS_ID = "rogue", BUS_ROGUE } = process.env;
@@ -47,6 +49,97 @@ interface Order {
   readonly name?: string;
   readonly address?: string;
   readonly tool?: string;
+  /** What it floods the orchestrator with. */
+  readonly kind?: string;
+}
+
+/** What it does without a pause until it is told to stop, so many at once. */
+const FLOODS: Readonly<Record<string, readonly [number, (client: BusClient) => Promise<unknown>]>> =
+  {
+    events: [
+      256,
+      (client) => {
+        const payload = { kind: "wanted", text: "x".repeat(1_000) };
+        const value = { topic: "test.news", eventType: "flood", payload };
+        return client.ask({ case: "publish", value });
+      },
+    ],
+    storage: [
+      256,
+      (client) => {
+        const path = `flood/${Math.floor(Math.random() * 50)}.md`;
+        const value = { path, content: Buffer.alloc(2_000, "x"), expectedVersion: -1n };
+        return client.ask({ case: "storageWrite", value });
+      },
+    ],
+    calls: [
+      256,
+      (client) => {
+        const value = { toolName: "attack", arguments: { act: "nothing" } };
+        return client.ask({ case: "toolCall", value });
+      },
+    ],
+    lists: [256, (client) => client.ask({ case: "listTools", value: {} })],
+    logs: [
+      1,
+      async () => {
+        process.stderr.write(`${"noise ".repeat(100)}\n`.repeat(200));
+        await new Promise((resolve) => setImmediate(resolve));
+      },
+    ],
+    /** Requests of 16 MiB that never come to their end. */
+    unfinished: [
+      1,
+      async () => {
+        const credentials = await credentialsOf(`${BUS_ID}-client`);
+        const connection = await connect(flags.orchestrator, { credentials });
+        const part = Buffer.alloc(15 * 1024 * 1024);
+        part.writeUInt32BE(16 * 1024 * 1024);
+        const sent = Array.from({ length: 12 }, () => connection.openStream().write(part));
+        await Promise.allSettled(sent);
+        await new Promise((resolve) => setTimeout(resolve, 200));
+      },
+    ],
+    /** Streams that are opened and left. */
+    streams: [
+      1,
+      async () => {
+        const credentials = await credentialsOf(`${BUS_ID}-client`);
+        const connection = await connect(flags.orchestrator, { credentials });
+        for (let count = 0; count < 1_000; count++) {
+          connection
+            .openStream()
+            .write(Buffer.alloc(2))
+            .catch(() => {});
+        }
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      },
+    ],
+  };
+
+let isFlooding = false;
+let refusals = 0;
+
+async function flood(kind: string): Promise<void> {
+  const [atOnce, act] = FLOODS[kind] ?? [0, async () => {}];
+  const client = new BusClient({
+    name: "It",
+    mostConnections: 40,
+    dial: async (signal) => {
+      const credentials = await credentialsOf(`${BUS_ID}-client`);
+      return connect(flags.orchestrator, { credentials, signal });
+    },
+  });
+  const one = async (): Promise<void> => {
+    while (isFlooding) {
+      await act(client).catch(async () => {
+        refusals++;
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      });
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, one));
+  await client[Symbol.asyncDispose]();
 }
 
 const acts: Readonly<Record<string, (order: Order) => unknown>> = {
@@ -67,6 +160,16 @@ const acts: Readonly<Record<string, (order: Order) => unknown>> = {
     });
     const value = { toolName: tool, arguments: { message: "stolen" } };
     return toJson(PluginResponseSchema, await client.ask({ case: "toolCall", value }));
+  },
+  nothing: () => ({}),
+  flood: ({ kind = "" }) => {
+    isFlooding = true;
+    void flood(kind);
+    return { kind };
+  },
+  stop: () => {
+    isFlooding = false;
+    return { refusals };
   },
   /** What it is told that it may call. */
   list: async () => {
@@ -89,10 +192,15 @@ const handlers: BusHandlers = {
     setTimeout(() => process.exit(0), 50);
     return { case: "shutdown", value: { clean: true } };
   },
-  listTools: () => ({
-    case: "listTools",
-    value: { tools: [{ name: "attack", inputSchema: { type: "object" } }] },
-  }),
+  listTools: () => {
+    const attack = { name: "attack", inputSchema: { type: "object" } };
+    const text = "x".repeat(100_000);
+    const huge = Array.from({ length: BUS_ROGUE === "huge" ? 30 : 0 }, (_, number) => ({
+      name: `huge${number}`,
+      inputSchema: { type: "object", description: text },
+    }));
+    return { case: "listTools", value: { tools: [attack, ...huge] } };
+  },
   toolCall: async ({ arguments: args }) => {
     const { act, ...order } = (args ?? {}) as unknown as Order & { readonly act: string };
     try {
@@ -108,9 +216,50 @@ const handlers: BusHandlers = {
   },
 };
 
+/** Answers calls of its tool as nobody should; all else as it has to be. */
+async function misbehave(stream: BidiStream): Promise<void> {
+  const bytes = await stream.readAll(MAX_FRAME);
+  const { requestId, request } = decodeRequest(bodyOf(bytes));
+  const act = request.case === "toolCall" ? request.value.arguments?.act : undefined;
+  const good = encodeResponse({
+    requestId,
+    response: { case: "toolCall", value: { success: true, result: { text: "x".repeat(1_000) } } },
+  });
+  switch (act) {
+    case "wrong-id": {
+      const value = { success: true, result: { text: "for somebody else" } };
+      await stream.end(
+        encodeResponse({ requestId: "trunkline-0", response: { case: "toolCall", value } }),
+      );
+      return;
+    }
+    case "half":
+      await stream.write(good.subarray(0, 500));
+      stream.reset(3);
+      return;
+    case "end-early":
+      await stream.end(good.subarray(0, 500));
+      return;
+    case "nothing-at-all":
+      await stream.end();
+      return;
+    case "garbage":
+      await stream.end(encodeFrame(Buffer.from("\xff\xff\xff", "latin1")));
+      return;
+    case "4-gib":
+      await stream.write(Buffer.alloc(4, 0xff));
+      return;
+    default: {
+      const handler = request.case === undefined ? undefined : handlers[request.case];
+      const answer = await (handler as ((value: unknown) => unknown) | undefined)?.(request.value);
+      const response = answer === undefined ? {} : { response: answer as never };
+      await stream.end(encodeResponse({ requestId, ...response }));
+    }
+  }
+}
+
 const listener = await listen(flags.listen, {
   credentials: await credentialsOf(BUS_ID),
-  stream: (stream, connection) =>
-    void serveExchange(stream, connection, { handlers, report: () => {} }),
+  stream: (stream) => void misbehave(stream).catch(() => {}),
 });
 process.stderr.write(`READY ${listener.address.replace("quic://", "")}\n`);

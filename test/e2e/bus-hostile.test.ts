@@ -1,0 +1,131 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { after, before, describe, it } from "node:test";
+
+import { type Bridge, BusHome, type OrchestratorProgram, type Reply } from "../support/bus-home.ts";
+
+const MiB = 1024 * 1024;
+const textOf = ({ result }: Reply): string => result?.content?.[0]?.text ?? "";
+
+/** Bytes that a process and its QUIC engine have in memory; not those of plugins. */
+function memoryOf(pid: number | undefined): number {
+  const engines = readdirSync("/proc").filter((name) => {
+    try {
+      const stat = readFileSync(`/proc/${name}/stat`, "utf8");
+      const parent = stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1];
+      const command = readFileSync(`/proc/${name}/cmdline`, "utf8");
+      return Number(parent) === pid && /quic-engine|engine-main/.test(command);
+    } catch {
+      return false;
+    }
+  });
+  return [String(pid), ...engines]
+    .map((one) => readFileSync(`/proc/${one}/status`, "utf8"))
+    .map((status) => Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) * 1024)
+    .reduce((sum, size) => sum + size, 0);
+}
+
+/** How long half of so many calls take at most, in milliseconds. */
+async function medianOf(bridge: Bridge, calls: number): Promise<number> {
+  const times: number[] = [];
+  for (let call = 0; call < calls; call++) {
+    const began = performance.now();
+    assert.equal(textOf(await bridge.call("echo", { text: "well" })), "well");
+    times.push(performance.now() - began);
+  }
+  return times.toSorted((a, b) => a - b)[calls >> 1] ?? 0;
+}
+
+describe("a plugin that floods the bus", { timeout: 180_000 }, () => {
+  let home: BusHome;
+  let orchestrator: OrchestratorProgram;
+  let bridge: Bridge;
+  let rogue: Bridge;
+  before(async () => {
+    home = new BusHome();
+    orchestrator = await home.orchestrator([home.testPlugin(), home.roguePlugin()]);
+    await orchestrator.logged("plugin.up", 2);
+    [bridge, rogue] = [home.bridge(orchestrator.addr), home.bridge(orchestrator.addr)];
+    await bridge.ask("tools/list");
+  });
+  after(async () => {
+    await bridge[Symbol.asyncDispose]();
+    await rogue[Symbol.asyncDispose]();
+    await home[Symbol.asyncDispose]();
+  });
+
+  const kinds = ["events", "storage", "calls", "lists", "logs", "unfinished", "streams"];
+  for (const kind of kinds) {
+    it(`costs itself, and others hardly anything (${kind})`, async (t) => {
+      const { pid } = orchestrator.program.child;
+      const alone = await medianOf(bridge, 50);
+      const before = memoryOf(pid);
+      let most = before;
+      await rogue.call("attack", { act: "flood", kind });
+      const beside: number[] = [];
+      const end = performance.now() + 2_000;
+      while (performance.now() < end || beside.length < 3) {
+        beside.push(await medianOf(bridge, 20));
+        most = Math.max(most, memoryOf(pid));
+      }
+      await rogue.call("attack", { act: "stop" });
+      const median = beside.toSorted((a, b) => a - b)[beside.length >> 1] ?? 0;
+      const grown = (most - before) / MiB;
+      t.diagnostic(`${median.toFixed(1)} ms, alone ${alone.toFixed(1)}; ${Math.round(grown)} MiB`);
+      // It has processes of its own that take the machine's time; but nobody waits in its queues.
+      const most50 = 20 * alone + 200;
+      assert.ok(median < most50, `a call takes ${median} ms, alone ${alone} ms`);
+      assert.ok(grown < 400, `the orchestrator has grown by ${Math.round(grown)} MiB`);
+      assert.equal(textOf(await bridge.call("echo", { text: "after" })), "after");
+    });
+  }
+
+  it("does not fill the log", () => {
+    const { length } = orchestrator.program.stderr;
+    assert.ok(length < 2 * MiB, `${length} characters were logged`);
+  });
+});
+
+describe("a plugin that answers as nobody should", { timeout: 120_000 }, () => {
+  const answers: Readonly<Record<string, RegExp>> = {
+    "wrong-id": /gave the answer to 'trunkline-0'/,
+    half: /broke off before it had answered/,
+    "end-early": /Cannot read a frame: only \d+ of its \d+ bytes came/,
+    "nothing-at-all": /Cannot read a frame/,
+    garbage: /Cannot read a PluginResponse/,
+    "4-gib": /4294967295 bytes, the limit is 16777216/,
+  };
+
+  it("costs whoever called it that answer, in words, and nobody anything else", async () => {
+    await using home = new BusHome();
+    const orchestrator = await home.orchestrator([home.testPlugin(), home.roguePlugin()]);
+    await orchestrator.logged("plugin.up", 2);
+    await using bridge = home.bridge(orchestrator.addr);
+    for (const [act, expected] of Object.entries(answers)) {
+      const [bad, good] = await Promise.all([
+        bridge.call("attack", { act }),
+        bridge.call("echo", { text: act }),
+      ]);
+      assert.equal(bad.result?.isError, true, act);
+      assert.match(JSON.stringify(bad.result), expected);
+      assert.equal(textOf(good), act);
+    }
+    const { out } = await orchestrator.plugin("list", "--json");
+    const { plugins } = JSON.parse(out) as { plugins: { state: string; restarts: number }[] };
+    for (const { state, restarts } of plugins) assert.deepEqual([state, restarts], ["up", 0]);
+  });
+
+  it("has what is too long left out of what it offers", async () => {
+    await using home = new BusHome();
+    const huge = home.roguePlugin("rogue", { BUS_ROGUE: "huge" });
+    const orchestrator = await home.orchestrator([home.testPlugin(), huge]);
+    await orchestrator.logged("plugin.up", 2);
+    const { leftOut } = await orchestrator.logged("plugin.offers-too-much");
+    assert.equal(leftOut, 20);
+    await using bridge = home.bridge(orchestrator.addr);
+    const listed = await bridge.ask("tools/list");
+    assert.ok(JSON.stringify(listed).length < 2 * MiB);
+    const names = listed.result?.tools?.map(({ name }) => name) ?? [];
+    assert.ok(names.includes("attack") && names.includes("echo"));
+  });
+});
