@@ -19,6 +19,7 @@ export const LAYERS: Readonly<Record<string, readonly string[]>> = {
   ...Object.fromEntries(DIALECTS.map((dialect) => [dialect, DIALECT])),
   git: ["base"],
   store: ["base"],
+  sandbox: ["base"],
   identity: CAPABILITY,
   review: CAPABILITY,
   // These are also clients: of other people's agents, MCP servers and plugins.

@@ -1,0 +1,88 @@
+/** Ranges of the IANA special-purpose registries (RFC 6890) that do not lead to the public internet. */
+const PRIVATE_V4 = [
+  ["0.0.0.0", 8],
+  ["10.0.0.0", 8],
+  ["100.64.0.0", 10],
+  ["127.0.0.0", 8],
+  ["169.254.0.0", 16],
+  ["172.16.0.0", 12],
+  ["192.0.0.0", 24],
+  ["192.0.2.0", 24],
+  ["192.88.99.0", 24],
+  ["192.168.0.0", 16],
+  ["198.18.0.0", 15],
+  ["198.51.100.0", 24],
+  ["203.0.113.0", 24],
+  ["224.0.0.0", 4],
+  ["240.0.0.0", 4],
+] as const;
+
+const PRIVATE_V6 = [
+  ["::", 96],
+  ["100::", 64],
+  ["2001::", 23],
+  ["2001:db8::", 32],
+  ["fc00::", 7],
+  ["fe80::", 10],
+  ["fec0::", 10],
+  ["ff00::", 8],
+] as const;
+
+/** Prefixes of IPv6 that carry an address of IPv4 (RFC 4291, 6052, 3056), and where it begins. */
+const CARRIERS = [
+  { prefix: "::ffff:0:0", bits: 96, group: 6 },
+  { prefix: "64:ff9b::", bits: 96, group: 6 },
+  { prefix: "2002::", bits: 16, group: 1 },
+] as const;
+
+let blocked: import("node:net").BlockList | undefined;
+
+/**
+ * Whether an address leads to this machine, to its own network, or nowhere: loopback, private,
+ * link-local, metadata services, multicast, and addresses of IPv6 that carry one of those. What is
+ * no address counts as one, so that nobody takes it for public.
+ */
+export function isPrivateAddress(address: string): boolean {
+  const { isIPv4, isIPv6 } = process.getBuiltinModule("node:net");
+  const [bare = ""] = address.split("%");
+  if (isIPv4(bare)) return list().check(bare, "ipv4");
+  if (!isIPv6(bare)) return true;
+  const groups = groupsOf(bare);
+  for (const { prefix, bits, group } of CARRIERS) {
+    if (!startsWith(groups, groupsOf(prefix), bits)) continue;
+    const [high = 0, low = 0] = groups.slice(group);
+    return isPrivateAddress([high >> 8, high & 255, low >> 8, low & 255].join("."));
+  }
+  return list().check(bare, "ipv6");
+}
+
+function list(): import("node:net").BlockList {
+  if (blocked !== undefined) return blocked;
+  const { BlockList } = process.getBuiltinModule("node:net");
+  blocked = new BlockList();
+  for (const [address, bits] of PRIVATE_V4) blocked.addSubnet(address, bits, "ipv4");
+  for (const [address, bits] of PRIVATE_V6) blocked.addSubnet(address, bits, "ipv6");
+  return blocked;
+}
+
+/** The eight numbers of an address of IPv6. */
+function groupsOf(address: string): number[] {
+  const dotted = /^(.*:)(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(address);
+  if (dotted !== null) {
+    const [, front = "", a, b, c, d] = dotted;
+    const pair = (high: unknown, low: unknown): string =>
+      (Number(high) * 256 + Number(low)).toString(16);
+    return groupsOf(`${front}${pair(a, b)}:${pair(c, d)}`);
+  }
+  const [head = "", tail] = address.split("::");
+  const numbers = (part: string): number[] =>
+    part === "" ? [] : part.split(":").map((group) => Number.parseInt(group, 16));
+  const front = numbers(head);
+  const back = numbers(tail ?? "");
+  const zeros = tail === undefined ? 0 : 8 - front.length - back.length;
+  return [...front, ...Array.from({ length: zeros }, () => 0), ...back];
+}
+
+function startsWith(groups: readonly number[], prefix: readonly number[], bits: number): boolean {
+  return prefix.slice(0, bits / 16).every((group, index) => group === groups[index]);
+}

@@ -1,0 +1,112 @@
+import { existsSync } from "node:fs";
+import { mkdir, readFile, rmdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+
+export interface GroupLimits {
+  /** Bytes of memory that all processes may have together. */
+  readonly memory?: number | undefined;
+  readonly processes?: number | undefined;
+  /** Processors that they may keep busy: 1.5 is one and a half. */
+  readonly cpus?: number | undefined;
+}
+
+const ROOT = "/sys/fs/cgroup";
+const PERIOD = 100_000;
+
+/** A file of the kernel's, and what is written into it. */
+type Setting = readonly [file: string, value: string];
+
+/** Control groups, of whichever version the machine has, that bound what a sandbox may use. */
+export class ControlGroup implements AsyncDisposable {
+  /** The folders that a process joins by writing its number into `cgroup.procs`. */
+  readonly folders: readonly string[];
+
+  private constructor(folders: readonly string[]) {
+    this.folders = folders;
+  }
+
+  /** Undefined where the machine does not let us have any. */
+  static async create(name: string, limits: GroupLimits): Promise<ControlGroup | undefined> {
+    const plan = existsSync(join(ROOT, "cgroup.controllers"))
+      ? await unified(name, limits)
+      : separate(name, limits);
+    const made: string[] = [];
+    try {
+      for (const { folder, settings } of plan) {
+        await mkdir(folder, { recursive: true });
+        made.push(folder);
+        for (const [file, value] of settings) await writeFile(join(folder, file), value);
+      }
+    } catch {
+      // The reason is always the same: nobody gave us the right. The probe says so.
+      await new ControlGroup(made)[Symbol.asyncDispose]();
+      return undefined;
+    }
+    return made.length === 0 ? undefined : new ControlGroup(made);
+  }
+
+  /** Ends what is left in it, and removes it. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const folder of this.folders) {
+      for (let attempt = 0; attempt < 50; attempt++) {
+        await killAll(folder);
+        try {
+          await rmdir(folder);
+          break;
+        } catch (error) {
+          if ((error as NodeJS.ErrnoException).code === "ENOENT") break;
+        }
+        // The kernel takes a moment to bury them.
+        await delay(10);
+      }
+    }
+  }
+}
+
+async function killAll(folder: string): Promise<void> {
+  const listed = await readFile(join(folder, "cgroup.procs"), "utf8").catch(() => "");
+  for (const pid of listed.split("\n").filter(Boolean)) {
+    try {
+      process.kill(Number(pid), "SIGKILL");
+    } catch {
+      // It is gone already.
+    }
+  }
+}
+
+interface Planned {
+  readonly folder: string;
+  readonly settings: readonly Setting[];
+}
+
+/** Version 2: one folder, beside our own group, where that was handed to us. */
+async function unified(name: string, limits: GroupLimits): Promise<Planned[]> {
+  const own = await readFile("/proc/self/cgroup", "utf8");
+  const path = /^0::(.*)$/m.exec(own)?.[1] ?? "/";
+  const { memory, processes, cpus } = limits;
+  const settings: Setting[] = [];
+  if (memory !== undefined) {
+    settings.push(["memory.max", String(memory)], ["memory.swap.max", "0"]);
+  }
+  if (processes !== undefined) settings.push(["pids.max", String(processes)]);
+  if (cpus !== undefined) settings.push(["cpu.max", `${Math.round(cpus * PERIOD)} ${PERIOD}`]);
+  return [{ folder: join(ROOT, path, "..", `trunkline-${name}`), settings }];
+}
+
+/** Version 1: a folder for each kind. */
+function separate(name: string, limits: GroupLimits): Planned[] {
+  const { memory, processes, cpus } = limits;
+  const planned: Planned[] = [];
+  const add = (kind: string, ...settings: Setting[]): void => {
+    if (!existsSync(join(ROOT, kind))) return;
+    planned.push({ folder: join(ROOT, kind, `trunkline-${name}`), settings });
+  };
+  if (memory !== undefined) add("memory", ["memory.limit_in_bytes", String(memory)]);
+  if (processes !== undefined) add("pids", ["pids.max", String(processes)]);
+  if (cpus !== undefined) {
+    const quota = String(Math.round(cpus * PERIOD));
+    add("cpu", ["cpu.cfs_period_us", String(PERIOD)], ["cpu.cfs_quota_us", quota]);
+  }
+  return planned;
+}

@@ -1,0 +1,244 @@
+import { lookup } from "node:dns/promises";
+import {
+  createServer,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  request as httpRequest,
+  type Server,
+  type ServerResponse,
+} from "node:http";
+import { request as httpsRequest } from "node:https";
+import { connect, isIP, type Server as Listener, type Socket } from "node:net";
+import type { Duplex } from "node:stream";
+
+import { isPrivateAddress } from "../base/private-address.ts";
+
+export interface EgressOptions {
+  /** Names of hosts that may be reached; `*.example.com` stands for all below it, `*` for all. */
+  readonly allowHosts: readonly string[];
+  /** Whether names may lead to addresses of this machine and its network. */
+  readonly allowPrivate?: boolean;
+  /** Services that programs reach by a path of the proxy, which adds what lets them in. */
+  readonly services?: Readonly<Record<string, EgressService>>;
+  /** The setting that would allow a host, for whoever is refused. */
+  readonly setting: string;
+  /** Called for each connection that is refused. */
+  readonly refused?: (host: string, why: string) => void;
+  readonly resolve?: (host: string) => Promise<readonly string[]>;
+}
+
+/** A server whose key the programs in a sandbox do not have. */
+export interface EgressService {
+  readonly origin: string;
+  /** Headers with the key, asked for at each request; they replace what the program sent. */
+  readonly headers: () => Promise<Readonly<Record<string, string>>>;
+}
+
+/** Where a path of the proxy leads to a service: `/service/NAME/…`. */
+export const SERVICE_PATH = "/service/";
+
+/** Headers of one hop (RFC 9110, 7.6.1) and of proxies. */
+const HOP = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+/** Where keys travel: a program in a sandbox has none of its own to send to a service. */
+const KEYS = new Set(["authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie"]);
+
+const CONNECT_TIMEOUT = 10_000;
+
+/** A connection that may not be made, in words for whoever wanted it. */
+class Refusal extends Error {}
+
+/**
+ * The only way out of a sandbox: an HTTP proxy that reaches the allowed hosts alone. It looks names
+ * up itself and connects to the address that it has judged, so that a name cannot change its mind.
+ */
+export class EgressProxy implements Disposable {
+  readonly #options: EgressOptions;
+  readonly #server: Server;
+  readonly #listeners = new Set<Listener>();
+  readonly #sockets = new Set<Duplex>();
+
+  constructor(options: EgressOptions) {
+    this.#options = options;
+    this.#server = createServer((request, response) => {
+      this.#forward(request, response).catch((error: unknown) => refuse(response, error));
+    });
+    this.#server.on("connect", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+      this.#own(socket);
+      this.#tunnel(request, socket, head).catch((error: unknown) => {
+        const { status, message } = answerTo(error);
+        socket.end(`HTTP/1.1 ${status}\r\ncontent-type: text/plain\r\n\r\n${message}\n`);
+      });
+    });
+  }
+
+  /** Answers on a listener, which may be one of another network namespace. It ends with the proxy. */
+  serve(listener: Listener): void {
+    this.#listeners.add(listener);
+    listener.on("connection", (socket: Socket) => {
+      this.#own(socket);
+      this.#server.emit("connection", socket);
+    });
+    listener.on("close", () => this.#listeners.delete(listener));
+  }
+
+  [Symbol.dispose](): void {
+    for (const listener of this.#listeners) listener.close();
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #own(socket: Duplex): void {
+    this.#sockets.add(socket);
+    socket.on("error", () => socket.destroy());
+    socket.on("close", () => this.#sockets.delete(socket));
+  }
+
+  async #tunnel(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    const target = URL.parse(`tcp://${request.url ?? ""}`);
+    if (target === null || target.port === "") throw new Refusal("CONNECT needs HOST:PORT");
+    const host = bare(target.hostname);
+    const address = await this.#addressOf(host);
+    const outside = connect({ host: address, port: Number(target.port), timeout: CONNECT_TIMEOUT });
+    this.#own(outside);
+    await new Promise<void>((resolve, reject) => {
+      outside.once("connect", resolve);
+      outside.once("error", reject);
+      outside.once("timeout", () => reject(new Error("it does not answer")));
+    });
+    outside.setTimeout(0);
+    socket.write("HTTP/1.1 200 Connection established\r\n\r\n");
+    outside.write(head);
+    socket.pipe(outside);
+    outside.pipe(socket);
+    socket.on("close", () => outside.destroy());
+    outside.on("close", () => socket.destroy());
+  }
+
+  async #forward(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method } = request;
+    const url = pathOnly(request);
+    const headers = withoutHop(request);
+    const service = this.#serviceOf(url);
+    if (service !== undefined) {
+      for (const name of KEYS) delete headers[name];
+      Object.assign(headers, await service.headers(), { host: service.target.host });
+      const { protocol } = service.target;
+      const ask = protocol === "https:" ? httpsRequest : httpRequest;
+      return pass(request, response, ask(service.target, { method, headers }));
+    }
+    const target = URL.parse(url);
+    if (target?.protocol !== "http:") {
+      throw new Refusal("This is a proxy: it takes CONNECT, and http:// addresses");
+    }
+    const host = await this.#addressOf(bare(target.hostname));
+    const port = target.port === "" ? 80 : Number(target.port);
+    const path = `${target.pathname}${target.search}`;
+    headers.host = target.host;
+    return pass(request, response, httpRequest({ host, port, path, method, headers }));
+  }
+
+  /** What a path of the proxy itself leads to. Another service, or one's own detour, it does not. */
+  #serviceOf(url: string): { target: URL; headers: EgressService["headers"] } | undefined {
+    if (!url.startsWith(SERVICE_PATH)) return undefined;
+    const [name = "", ...rest] = url.slice(SERVICE_PATH.length).split("/");
+    const { services = {}, setting } = this.#options;
+    const service = Object.hasOwn(services, name) ? services[name] : undefined;
+    if (service === undefined) throw new Refusal(`There is no service '${name}': see ${setting}`);
+    const target = new URL(service.origin.replace(/\/+$/, ""));
+    const [path = "", query] = rest.join("/").split("?");
+    target.pathname = `${target.pathname.replace(/\/+$/, "")}/${path}`;
+    if (query !== undefined) target.search = query;
+    return { target, headers: service.headers };
+  }
+
+  /** The address that a host is reached at. Throws where it may not be. */
+  async #addressOf(host: string): Promise<string> {
+    const { allowHosts, allowPrivate = false, setting, resolve = addressesOf } = this.#options;
+    if (!allowHosts.some((pattern) => fits(pattern, host))) {
+      throw this.#refuse(host, `'${host}' is not among the hosts that ${setting} allows`);
+    }
+    const addresses = isIP(host) === 0 ? await resolve(host) : [host];
+    const [address] = addresses;
+    if (address === undefined) throw new Error(`'${host}' has no address`);
+    const inside = allowPrivate ? undefined : addresses.find(isPrivateAddress);
+    if (inside === undefined) return address;
+    throw this.#refuse(host, `'${host}' leads to ${inside}, which is not a public address`);
+  }
+
+  #refuse(host: string, why: string): Refusal {
+    this.#options.refused?.(host, why);
+    return new Refusal(why);
+  }
+}
+
+function pass(
+  request: IncomingMessage,
+  response: ServerResponse,
+  outgoing: ReturnType<typeof httpRequest>,
+): void {
+  outgoing.on("response", (incoming) => {
+    response.writeHead(incoming.statusCode ?? 502, withoutHop(incoming));
+    incoming.pipe(response);
+    incoming.on("error", () => response.destroy());
+  });
+  outgoing.on("error", (error) => refuse(response, error));
+  response.on("close", () => outgoing.destroy());
+  request.pipe(outgoing);
+}
+
+function refuse(response: ServerResponse, error: unknown): void {
+  if (response.headersSent) {
+    response.destroy();
+    return;
+  }
+  const { status, message } = answerTo(error);
+  response.writeHead(Number(status.slice(0, 3)), { "content-type": "text/plain" });
+  response.end(`${message}\n`);
+}
+
+function answerTo(error: unknown): { status: string; message: string } {
+  const why = error instanceof Error ? error.message : String(error);
+  return error instanceof Refusal
+    ? { status: "403 Forbidden", message: `Trunkline refuses this connection: ${why}.` }
+    : { status: "502 Bad Gateway", message: `Trunkline cannot make this connection: ${why}.` };
+}
+
+function withoutHop({ headers }: IncomingMessage): OutgoingHttpHeaders {
+  const listed = new Set((headers.connection ?? "").toLowerCase().split(/\s*,\s*/));
+  return Object.fromEntries(
+    Object.entries(headers).filter(([name]) => !HOP.has(name) && !listed.has(name)),
+  );
+}
+
+/** A program may ask the proxy for itself by its address, as for any other server. */
+function pathOnly({ url = "", socket }: IncomingMessage): string {
+  const own = `http://127.0.0.1:${socket.localPort}/`;
+  return url.startsWith(own) ? url.slice(own.length - 1) : url;
+}
+
+function fits(pattern: string, host: string): boolean {
+  const wanted = pattern.toLowerCase();
+  if (wanted === "*" || wanted === host) return true;
+  return wanted.startsWith("*.") && host.endsWith(wanted.slice(1));
+}
+
+/** Without the brackets of IPv6, and without the dot that ends a whole name. */
+function bare(hostname: string): string {
+  return hostname
+    .toLowerCase()
+    .replace(/^\[(.*)\]$/, "$1")
+    .replace(/\.$/, "");
+}
+
+async function addressesOf(host: string): Promise<string[]> {
+  return (await lookup(host, { all: true })).map(({ address }) => address);
+}

@@ -1,0 +1,133 @@
+// Runs inside a sandbox that bubblewrap has made, before the program that it is for: hands out the
+// sandbox's way to the network, gives up what Landlock can take, and becomes that program.
+import { dlopen, getRawPointer } from "node:ffi";
+import { createServer } from "node:net";
+
+import type { Entry } from "./entry.ts";
+
+// linux/landlock.h; the calls have the same numbers on every processor.
+const CREATE_RULESET = 444n;
+const ADD_RULE = 445n;
+const RESTRICT_SELF = 446n;
+const CREATE_RULESET_VERSION = 1n;
+const RULE_PATH_BENEATH = 1n;
+
+const EXECUTE = 1n << 0n;
+const READ_FILE = 1n << 2n;
+const READ_DIR = 1n << 3n;
+const READ = EXECUTE | READ_FILE | READ_DIR;
+/** Rights that apply to a file as well as to a folder: execute, write, read, truncate, ioctl. */
+const ON_FILES = EXECUTE | (1n << 1n) | READ_FILE | (1n << 14n) | (1n << 15n);
+/** Of the first ABI there are 13 rights to files; 2 adds linking across folders, 3 truncating, 5 ioctl. */
+const RIGHTS = [0, 13, 14, 15, 15, 16, 16, 16];
+
+const O_PATH = 0x200000;
+const O_CLOEXEC = 0x80000;
+const PR_SET_NO_NEW_PRIVS = 38;
+const F_SETFD = 2;
+const SIGPIPE = 13;
+const DEFAULT_ACTION = 0n;
+
+const c = dlopen(null, {
+  syscall: { arguments: ["i64", "i64", "i64", "i64", "i64"], return: "i64" },
+  open: { arguments: ["pointer", "i32"], return: "i32" },
+  close: { arguments: ["i32"], return: "i32" },
+  prctl: { arguments: ["i32", "u64", "u64", "u64", "u64"], return: "i32" },
+  fcntl: { arguments: ["i32", "i32", "i64"], return: "i32" },
+  signal: { arguments: ["i32", "pointer"], return: "pointer" },
+  execve: { arguments: ["pointer", "pointer", "pointer"], return: "i32" },
+}).functions;
+
+/** Memory that native code reads must stay where it is, and not be a part of Node's pool. */
+const kept: Buffer[] = [];
+
+function addressOf(bytes: Buffer): bigint {
+  const fixed = Buffer.from(new ArrayBuffer(bytes.length));
+  bytes.copy(fixed);
+  kept.push(fixed);
+  return getRawPointer(fixed);
+}
+
+function text(value: string): bigint {
+  return addressOf(Buffer.from(`${value}\0`));
+}
+
+function list(values: readonly string[]): bigint {
+  const pointers = Buffer.alloc((values.length + 1) * 8);
+  for (const [index, value] of values.entries()) {
+    pointers.writeBigUInt64LE(text(value), index * 8);
+  }
+  return addressOf(pointers);
+}
+
+function fail(what: string): never {
+  process.stderr.write(`trunkline: ${what}\n`);
+  process.exit(126);
+}
+
+function restrict({ read, write }: NonNullable<Entry["landlock"]>): void {
+  const abi = Number(c.syscall(CREATE_RULESET, 0n, 0n, CREATE_RULESET_VERSION, 0n));
+  if (abi < 1) fail("Landlock is not in this kernel, though it was when the sandbox was planned");
+  const rights = (1n << BigInt(RIGHTS[Math.min(abi, RIGHTS.length - 1)] ?? 13)) - 1n;
+  const attributes = Buffer.alloc(8);
+  attributes.writeBigUInt64LE(rights);
+  const ruleset = c.syscall(CREATE_RULESET, addressOf(attributes), 8n, 0n, 0n);
+  if (ruleset < 0n) fail("cannot make a Landlock ruleset");
+  for (const path of read) allow(ruleset, path, rights & READ);
+  for (const path of write) allow(ruleset, path, rights);
+  c.prctl(PR_SET_NO_NEW_PRIVS, 1n, 0n, 0n, 0n);
+  if (c.syscall(RESTRICT_SELF, ruleset, 0n, 0n, 0n) < 0n) fail("cannot apply Landlock");
+  c.close(Number(ruleset));
+}
+
+/** A path that is not there needs no rule. */
+function allow(ruleset: bigint, path: string, rights: bigint): void {
+  const fd = c.open(text(path), O_PATH | O_CLOEXEC);
+  if (fd < 0) return;
+  const rule = Buffer.alloc(12);
+  rule.writeInt32LE(fd, 8);
+  for (const allowed of [rights, rights & ON_FILES]) {
+    rule.writeBigUInt64LE(allowed);
+    // A right to folders cannot be given for a file: then those that it can have.
+    if (c.syscall(ADD_RULE, ruleset, RULE_PATH_BENEATH, addressOf(rule), 0n) === 0n) break;
+  }
+  c.close(fd);
+}
+
+/** A listener in the sandbox's own network, given to whoever made the sandbox, who answers on it. */
+async function handOutNetwork(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise<void>((resolve, reject) => {
+    process.send?.({ port }, server, {}, (error) => (error === null ? resolve() : reject(error)));
+  });
+  // The other side has it once it says so; this process's own copy ends with the execve.
+  await new Promise((resolve) => process.once("message", resolve));
+  return port;
+}
+
+const entry = JSON.parse(process.argv[2] ?? "") as Entry;
+const { program, args, landlock, proxyVariables } = entry;
+const variables = new Map(Object.entries(process.env).map(([name, value]) => [name, value ?? ""]));
+if (process.send !== undefined) {
+  const proxy = `http://127.0.0.1:${await handOutNetwork()}`;
+  for (const [name, template] of Object.entries(proxyVariables)) {
+    variables.set(name, template.replace("PROXY", proxy));
+  }
+  const { fd } = process.channel as unknown as { fd: number };
+  c.close(fd);
+}
+variables.delete("NODE_CHANNEL_FD");
+variables.delete("NODE_CHANNEL_SERIALIZATION_MODE");
+if (landlock !== undefined) restrict(landlock);
+// Node has its standard streams closed for whatever comes after it.
+for (const fd of [0, 1, 2]) c.fcntl(fd, F_SETFD, 0n);
+// Node ignores it, and what is ignored stays so.
+c.signal(SIGPIPE, DEFAULT_ACTION);
+c.execve(
+  text(program),
+  list([program, ...args]),
+  list(Array.from(variables, (it) => it.join("="))),
+);
+fail(`cannot start '${program}' in the sandbox`);

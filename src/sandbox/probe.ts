@@ -1,0 +1,118 @@
+import { accessSync, constants } from "node:fs";
+import { rm } from "node:fs/promises";
+import { delimiter, join } from "node:path";
+
+import type { Program } from "./sandbox.ts";
+
+/** Put in by the bundler: the file beside ours that runs in a sandbox first. */
+declare const __TRUNKLINE_SANDBOX_ENTER__: string | undefined;
+
+/** The parts of a sandbox, as far as they work on this machine. */
+export interface SandboxParts {
+  /** Where bubblewrap is. */
+  readonly bwrap: string;
+  /** What runs first in a sandbox. */
+  readonly enter: string;
+  readonly landlock: boolean;
+}
+
+export interface SandboxReport {
+  /** Undefined where no sandbox can be had. */
+  readonly parts: SandboxParts | undefined;
+  /** What holds and what does not, in words, a line each. */
+  readonly findings: readonly SandboxFinding[];
+}
+
+export interface SandboxFinding {
+  readonly part: "bubblewrap" | "seccomp" | "landlock" | "cgroup" | "users";
+  readonly isInForce: boolean;
+  readonly detail: string;
+}
+
+/** Tries each part by using it: no version of anything tells whether it is allowed here. */
+export async function probeSandbox(data: string, env = process.env): Promise<SandboxReport> {
+  const findings: SandboxFinding[] = [];
+  const found = (part: SandboxFinding["part"], isInForce: boolean, detail: string): void => {
+    findings.push({ part, isInForce, detail });
+  };
+  if (process.platform !== "linux") {
+    found("bubblewrap", false, `sandboxes need Linux; this is ${process.platform}`);
+    return { parts: undefined, findings };
+  }
+  const bwrap = findProgram("bwrap", env);
+  if (bwrap === undefined) {
+    found("bubblewrap", false, "bwrap is not installed: install the package bubblewrap");
+    return { parts: undefined, findings };
+  }
+  const plain: SandboxParts = { bwrap, enter: enterProgram(), landlock: false };
+  const problem = await tryOut(data, plain, env);
+  if (problem !== undefined) {
+    found("bubblewrap", false, `${bwrap} does not work here: ${problem}`);
+    return { parts: undefined, findings };
+  }
+  found("bubblewrap", true, `${bwrap}: own processes, files, network and users`);
+  found("seccomp", true, "namespaces, mounts, keys, io_uring and the like are refused");
+  const withLandlock = { ...plain, landlock: true };
+  const landlock = await tryOut(data, withLandlock, env);
+  found("landlock", landlock === undefined, landlock ?? "files are fenced in a second time");
+  const { ControlGroup } = await import("./cgroup.ts");
+  const limits = { memory: 64 << 20, processes: 16, cpus: 1 };
+  const group = await ControlGroup.create(`probe-${process.pid}`, limits);
+  const noGroup = "memory, processes and CPU are not bounded: no control group may be made here";
+  found("cgroup", group !== undefined, group?.folders.join(", ") ?? noGroup);
+  await group?.[Symbol.asyncDispose]();
+  const isRoot = process.getuid?.() === 0;
+  const oneUser = "all sessions run as the user that runs Trunkline, who is not root";
+  found("users", isRoot, isRoot ? "each session runs as a user of its own" : oneUser);
+  return { parts: landlock === undefined ? withLandlock : plain, findings };
+}
+
+export function enterProgram(): string {
+  const isBundled = typeof __TRUNKLINE_SANDBOX_ENTER__ === "string";
+  return join(import.meta.dirname, isBundled ? __TRUNKLINE_SANDBOX_ENTER__ : "enter-main.ts");
+}
+
+/** Runs a program in such a sandbox. Says what went wrong, or nothing. */
+async function tryOut(
+  data: string,
+  parts: SandboxParts,
+  env: NodeJS.ProcessEnv,
+): Promise<string | undefined> {
+  const { Sandbox } = await import("./sandbox.ts");
+  const folder = join(data, "probe");
+  try {
+    const options = { name: `probe-${process.pid}`, data: folder, parts, write: [], read: [] };
+    await using sandbox = await Sandbox.open(options);
+    const program = { command: "/bin/true", args: [], env: { PATH: env.PATH }, cwd: "/" };
+    return await outcomeOf(sandbox.wrap(program));
+  } catch (error) {
+    return (error as Error).message;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function outcomeOf({ command, args, env, cwd }: Program): Promise<string | undefined> {
+  const { execFile } = process.getBuiltinModule("node:child_process");
+  return new Promise((resolve) => {
+    execFile(command, [...args], { env, cwd, timeout: 10_000 }, (error, _, stderr) => {
+      if (error === null) return resolve(undefined);
+      const [line = ""] = stderr.trim().split("\n");
+      return resolve(line === "" ? `it ended with ${error.code ?? error.signal}` : line);
+    });
+  });
+}
+
+function findProgram(name: string, env: NodeJS.ProcessEnv): string | undefined {
+  const folders = (env.PATH ?? "").split(delimiter).filter((folder) => folder.startsWith("/"));
+  return folders.map((folder) => join(folder, name)).find(isExecutable);
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

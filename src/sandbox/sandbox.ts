@@ -1,0 +1,240 @@
+import { existsSync, lstatSync, readlinkSync } from "node:fs";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+
+import { ControlGroup, type GroupLimits } from "./cgroup.ts";
+import { SERVICE_PATH, type EgressProxy } from "./egress-proxy.ts";
+import type { Entry } from "./entry.ts";
+import type { SandboxParts } from "./probe.ts";
+import { seccompFilter } from "./seccomp.ts";
+
+export interface SandboxOptions {
+  /** Tells it apart from others; letters, digits and dashes. */
+  readonly name: string;
+  /** A folder of ours, where the sandbox keeps its few files. */
+  readonly data: string;
+  /** What works here, as it was probed. */
+  readonly parts: SandboxParts;
+  /** What may be changed, at the same paths as outside. */
+  readonly write: readonly string[];
+  /** What may be read beside the system's own programs, at the same paths as outside. */
+  readonly read: readonly string[];
+  /** All of the machine's files may be read, but for `hide`: for work on one's own machine. */
+  readonly seesAll?: boolean;
+  /** Folders that are empty inside. */
+  readonly hide?: readonly string[];
+  readonly limits?: GroupLimits;
+  /** The way out; without it there is no network. */
+  readonly egress?: EgressProxy | undefined;
+  /** Whom the programs run as, where we may choose. */
+  readonly user?: { readonly uid: number; readonly gid: number } | undefined;
+}
+
+/** A program to start, as it is wished, or as it has to be started. */
+export interface Program {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: NodeJS.ProcessEnv;
+  readonly cwd: string;
+}
+
+/** How a program is started in a sandbox. */
+export interface WrappedProgram extends Program {
+  /** It hands out a listener on the channel of `child_process`, for which `serve` is called. */
+  readonly egress: EgressProxy | undefined;
+}
+
+/** What programs are looked for in, whatever the machine has. */
+const SYSTEM = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt"];
+const SETTINGS = [
+  "/etc/alternatives",
+  "/etc/ca-certificates",
+  "/etc/ld.so.cache",
+  "/etc/ld.so.conf",
+  "/etc/ld.so.conf.d",
+  "/etc/localtime",
+  "/etc/mime.types",
+  "/etc/nsswitch.conf",
+  "/etc/pki",
+  "/etc/ssl",
+];
+
+/** Joins the control groups, opens the filter, and becomes what is left of the arguments. */
+const SCRIPT =
+  'for each in $1; do echo $$ >"$each/cgroup.procs" || exit 125; done; exec 9<"$2"; shift 2; exec "$@"';
+
+const FILTER_FD = "9";
+
+/**
+ * Where programs run that are not trusted: in namespaces of their own, with few files, few system
+ * calls, bounded resources, and no network but through a proxy. All of them end with it.
+ */
+export class Sandbox implements AsyncDisposable {
+  /** The only folder beside the workspace that programs may write to: their HOME. */
+  readonly home: string;
+  readonly #options: SandboxOptions;
+  readonly #folder: string;
+  readonly #group: ControlGroup | undefined;
+
+  private constructor(options: SandboxOptions, folder: string, group: ControlGroup | undefined) {
+    this.#options = options;
+    this.#folder = folder;
+    this.#group = group;
+    this.home = join(folder, "home");
+  }
+
+  static async open(options: SandboxOptions): Promise<Sandbox> {
+    const { data, name, limits = {}, user } = options;
+    await mkdir(data, { recursive: true, mode: 0o711 });
+    const folder = await mkdtemp(join(data, `${name}-`));
+    const { chmod, chown } = process.getBuiltinModule("node:fs/promises");
+    await chmod(folder, 0o711);
+    const home = join(folder, "home");
+    await mkdir(home, { mode: 0o700 });
+    const { uid, gid } = user ?? { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
+    if (user !== undefined) await chown(home, uid, gid);
+    // Programs ask for the name of their user, and fall over where there is none.
+    const entry = `agent:x:${uid}:${gid}:agent:${home}:/bin/sh\n`;
+    await writeFile(join(folder, "passwd"), entry, { mode: 0o644 });
+    await writeFile(join(folder, "group"), `agent:x:${gid}:\n`, { mode: 0o644 });
+    await writeFile(join(folder, "hosts"), "127.0.0.1 localhost\n::1 localhost\n");
+    await writeFile(join(folder, "filter.bpf"), seccompFilter());
+    return new Sandbox(options, folder, await ControlGroup.create(`${name}-${uid}`, limits));
+  }
+
+  /** How to start a program so that it runs in here. Its environment is given as it is to be. */
+  wrap(program: Program): WrappedProgram {
+    const { user, egress, parts } = this.#options;
+    const entry: Entry = {
+      program: program.command,
+      args: program.args,
+      proxyVariables: egress === undefined ? {} : PROXY_VARIABLES,
+      ...(parts.landlock ? { landlock: this.#landlock() } : {}),
+    };
+    const node = [process.execPath, "--experimental-ffi", "--no-warnings", parts.enter];
+    const inside = [...becoming(user), ...node, JSON.stringify(entry)];
+    const { folders = [] } = this.#group ?? {};
+    const filter = join(this.#folder, "filter.bpf");
+    const bwrap = [parts.bwrap, ...this.#arguments(program.cwd), "--", ...inside];
+    return {
+      command: "/bin/sh",
+      args: ["-c", SCRIPT, "sh", folders.join(" "), filter, ...bwrap],
+      env: { ...program.env, HOME: this.home, TMPDIR: "/tmp" },
+      cwd: "/",
+      egress,
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#group?.[Symbol.asyncDispose]();
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+
+  #arguments(cwd: string): string[] {
+    const { write, read, seesAll = false, hide = [], parts, user } = this.#options;
+    const own = (file: string): string => join(this.#folder, file);
+    const inEtc = ["--perms", "0755", "--dir", "/etc"];
+    const system = seesAll
+      ? ["--ro-bind", "/", "/"]
+      : [...inEtc, ...bindSystem(), "--perms", "0755", "--tmpfs", "/run"];
+    const etc = ["passwd", "group", "hosts"].flatMap((file) => [
+      "--ro-bind",
+      own(file),
+      `/etc/${file}`,
+    ]);
+    const visible = [...read, process.execPath, dirname(parts.enter)];
+    return [
+      ...(user === undefined ? ["--unshare-user", "--disable-userns"] : []),
+      "--unshare-ipc",
+      "--unshare-pid",
+      "--unshare-net",
+      "--unshare-uts",
+      "--unshare-cgroup-try",
+      "--die-with-parent",
+      "--new-session",
+      "--cap-drop",
+      "ALL",
+      ...(user === undefined ? [] : TO_BECOME.flatMap((right) => ["--cap-add", right])),
+      "--hostname",
+      "sandbox",
+      ...system,
+      "--proc",
+      "/proc",
+      "--dev",
+      "/dev",
+      ...["--perms", "1777", "--tmpfs", "/tmp"],
+      ...(seesAll ? [] : etc),
+      ...hide.filter((path) => existsSync(path)).flatMap((path) => ["--tmpfs", path]),
+      ...(seesAll ? [] : wayTo([...visible, ...write, this.home])),
+      ...(seesAll ? [] : visible.flatMap((path) => ["--ro-bind-try", path, path])),
+      ...[...write, this.home].flatMap((path) => ["--bind", path, path]),
+      "--chdir",
+      cwd,
+      "--seccomp",
+      FILTER_FD,
+    ];
+  }
+
+  /** A second wall, for the case that the first has a hole: what is not named cannot be opened. */
+  #landlock(): NonNullable<Entry["landlock"]> {
+    const { write, read, seesAll = false } = this.#options;
+    return {
+      read: seesAll ? ["/"] : [...SYSTEM, "/etc", "/proc", "/dev", ...read],
+      write: [...write, this.home, "/tmp", "/dev/null", "/dev/zero", "/dev/tty", "/dev/shm"],
+    };
+  }
+}
+
+const LOCAL = "localhost,127.0.0.1,::1";
+
+const PROXY_VARIABLES: Readonly<Record<string, string>> = {
+  HTTP_PROXY: "PROXY",
+  HTTPS_PROXY: "PROXY",
+  ALL_PROXY: "PROXY",
+  http_proxy: "PROXY",
+  https_proxy: "PROXY",
+  all_proxy: "PROXY",
+  // Servers that a program starts in its own sandbox.
+  NO_PROXY: LOCAL,
+  no_proxy: LOCAL,
+  /** Has Node's own fetch heed them. */
+  NODE_USE_ENV_PROXY: "1",
+  TRUNKLINE_SERVICES: `PROXY${SERVICE_PATH.slice(0, -1)}`,
+};
+
+/** The folders above some paths, which bubblewrap would make so that only root can pass. */
+function wayTo(paths: readonly string[]): string[] {
+  const folders = new Set<string>();
+  for (const path of paths) {
+    for (let at = dirname(path); !STANDING.has(at) && !isSystem(at); at = dirname(at))
+      folders.add(at);
+  }
+  return [...folders].sort().flatMap((folder) => ["--perms", "0755", "--dir", folder]);
+}
+
+/** Those that are there before. */
+const STANDING = new Set(["/", "/tmp", "/dev", "/proc", "/run"]);
+
+function isSystem(path: string): boolean {
+  return SYSTEM.some((folder) => path === folder || path.startsWith(`${folder}/`));
+}
+
+/** What root needs to become somebody else, and has no more once it has. */
+const TO_BECOME = ["CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP"];
+
+function becoming(user: SandboxOptions["user"]): string[] {
+  if (user === undefined) return [];
+  const who = [`--reuid=${user.uid}`, `--regid=${user.gid}`, "--clear-groups"];
+  return ["/usr/bin/setpriv", ...who, "--bounding-set=-all", "--inh-caps=-all"];
+}
+
+/** Folders as they are, links as links: on merged systems /bin leads to /usr/bin. */
+function bindSystem(): string[] {
+  return [...SYSTEM, ...SETTINGS].flatMap((path) => {
+    const status = lstatSync(path, { throwIfNoEntry: false });
+    if (status === undefined) return [];
+    return status.isSymbolicLink() && dirname(path) === "/"
+      ? ["--symlink", readlinkSync(path), path]
+      : ["--ro-bind", path, path];
+  });
+}
