@@ -1,3 +1,5 @@
+import type { BlockList } from "node:net";
+
 /** Ranges of the IANA special-purpose registries (RFC 6890) that do not lead to the public internet. */
 const PRIVATE_V4 = [
   ["0.0.0.0", 8],
@@ -35,7 +37,7 @@ const CARRIERS = [
   { prefix: "2002::", bits: 16, group: 1 },
 ] as const;
 
-let blocked: import("node:net").BlockList | undefined;
+let blocked: BlockList | undefined;
 
 /**
  * Whether an address leads to this machine, to its own network, or nowhere: loopback, private,
@@ -56,10 +58,10 @@ export function isPrivateAddress(address: string): boolean {
   return list().check(bare, "ipv6");
 }
 
-function list(): import("node:net").BlockList {
+function list(): BlockList {
   if (blocked !== undefined) return blocked;
-  const { BlockList } = process.getBuiltinModule("node:net");
-  blocked = new BlockList();
+  const net = process.getBuiltinModule("node:net");
+  blocked = new net.BlockList();
   for (const [address, bits] of PRIVATE_V4) blocked.addSubnet(address, bits, "ipv4");
   for (const [address, bits] of PRIVATE_V6) blocked.addSubnet(address, bits, "ipv6");
   return blocked;

@@ -209,7 +209,7 @@ function wayTo(paths: readonly string[]): string[] {
     for (let at = dirname(path); !STANDING.has(at) && !isSystem(at); at = dirname(at))
       folders.add(at);
   }
-  return [...folders].sort().flatMap((folder) => ["--perms", "0755", "--dir", folder]);
+  return [...folders].toSorted().flatMap((folder) => ["--perms", "0755", "--dir", folder]);
 }
 
 /** Those that are there before. */

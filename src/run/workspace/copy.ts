@@ -1,0 +1,64 @@
+import { existsSync } from "node:fs";
+import { mkdir, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+
+import { TrunklineError } from "../../base/errors.ts";
+import type { FileOwner, TreeRequest, WorkspaceDriver } from "./driver.ts";
+
+/** Copies the base; blocks are shared until they are changed where the file system can do that. */
+export class CopyDriver implements WorkspaceDriver {
+  readonly name: "reflink" | "copy";
+
+  constructor(name: "reflink" | "copy") {
+    this.name = name;
+  }
+
+  async open({ base, folder, owner }: TreeRequest): Promise<string> {
+    const tree = join(folder, "tree");
+    if (existsSync(tree)) return tree;
+    await mkdir(folder, { recursive: true });
+    // A copy that was broken off is not taken for a tree.
+    const unfinished = join(folder, "unfinished");
+    await rm(unfinished, { recursive: true, force: true });
+    const mode = this.name === "reflink" ? "always" : "auto";
+    await run("cp", ["--archive", `--reflink=${mode}`, base, unfinished]);
+    if (owner !== undefined) await give(unfinished, owner);
+    await rename(unfinished, tree);
+    return tree;
+  }
+
+  async close(): Promise<void> {
+    // A folder keeps nobody busy.
+  }
+}
+
+async function give(tree: string, { uid, gid }: FileOwner): Promise<void> {
+  await run("chown", ["--recursive", "--no-dereference", `${uid}:${gid}`, tree]);
+}
+
+/** Whether files in a folder can share their blocks: tried, since no name of a file system tells. */
+export async function canReflink(folder: string): Promise<boolean> {
+  const { copyFile, constants, writeFile } = process.getBuiltinModule("node:fs/promises");
+  const from = join(folder, `.reflink-${process.pid}`);
+  try {
+    await writeFile(from, "x");
+    await copyFile(from, `${from}-copy`, constants.COPYFILE_FICLONE_FORCE);
+    return true;
+  } catch {
+    return false;
+  } finally {
+    await rm(from, { force: true });
+    await rm(`${from}-copy`, { force: true });
+  }
+}
+
+function run(command: string, args: readonly string[]): Promise<void> {
+  const { execFile } = process.getBuiltinModule("node:child_process");
+  return new Promise((resolve, reject) => {
+    execFile(command, [...args], (error, _, stderr) => {
+      if (error === null) return resolve();
+      const why = stderr.trim() || error.message;
+      return reject(new TrunklineError("unavailable", `Cannot copy the base: ${why}`));
+    });
+  });
+}

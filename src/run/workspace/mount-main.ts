@@ -1,0 +1,132 @@
+// Mounts workspaces, as root, for the process that started it: a line of JSON asks, a line answers.
+import { dlopen, getRawPointer } from "node:ffi";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, openSync, readlinkSync, writeFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+import { setTimeout as delay } from "node:timers/promises";
+
+import type { MountRequest } from "./mount-request.ts";
+
+// linux/mount.h; the calls have the same numbers on every processor.
+const OPEN_TREE = 428n;
+const MOVE_MOUNT = 429n;
+const MOUNT_SETATTR = 442n;
+const OPEN_TREE_CLONE = 1n;
+const CLOEXEC = 0x80000n;
+const MOVE_MOUNT_F_EMPTY_PATH = 4n;
+const AT_FDCWD = -100n;
+const AT_EMPTY_PATH = 0x1000n;
+const MOUNT_ATTR_IDMAP = 0x100000n;
+const MS_NOSUID = 2n;
+const MS_NODEV = 4n;
+const MNT_DETACH = 2;
+
+const c = dlopen(null, {
+  syscall: { arguments: ["i64", "i64", "i64", "i64", "i64", "i64"], return: "i64" },
+  mount: { arguments: ["pointer", "pointer", "pointer", "u64", "pointer"], return: "i32" },
+  umount2: { arguments: ["pointer", "i32"], return: "i32" },
+  close: { arguments: ["i32"], return: "i32" },
+}).functions;
+
+/** Memory that native code reads, kept while one request is worked on. */
+let kept: Buffer[] = [];
+
+function addressOf(bytes: Buffer): bigint {
+  // One of Node's pool has the address of the pool.
+  const fixed = Buffer.from(new ArrayBuffer(bytes.length));
+  bytes.copy(fixed);
+  kept.push(fixed);
+  return getRawPointer(fixed);
+}
+
+function text(value: string): bigint {
+  return addressOf(Buffer.from(`${value}\0`));
+}
+
+/**
+ * A user namespace in which a user and root have changed places: files of root's on disk are the
+ * user's in a mount that is seen through it, and the other way round.
+ */
+async function openUsers(uid: number, gid: number): Promise<number> {
+  const holder = spawn("unshare", ["--user", "cat"], { stdio: ["pipe", "ignore", "ignore"] });
+  try {
+    await once(holder, "spawn");
+    const link = `/proc/${holder.pid}/ns/user`;
+    const own = readlinkSync("/proc/self/ns/user");
+    for (let attempt = 0; readlinkSync(link) === own; attempt++) {
+      if (attempt > 2_000) throw new Error("unshare makes no user namespace");
+      await delay(1);
+    }
+    writeFileSync(`/proc/${holder.pid}/uid_map`, `0 ${uid} 1\n${uid} 0 1\n`);
+    writeFileSync(`/proc/${holder.pid}/gid_map`, `0 ${gid} 1\n${gid} 0 1\n`);
+    return openSync(link, "r");
+  } finally {
+    holder.stdin.end();
+  }
+}
+
+/** Shows a folder at another place, where its files belong to others. */
+function showAs(users: number, folder: string, at: string): void {
+  const tree = c.syscall(OPEN_TREE, AT_FDCWD, text(folder), OPEN_TREE_CLONE | CLOEXEC, 0n, 0n);
+  if (tree < 0n) throw new Error(`cannot open '${folder}' as a tree`);
+  try {
+    const attributes = Buffer.alloc(32);
+    attributes.writeBigUInt64LE(MOUNT_ATTR_IDMAP, 0);
+    attributes.writeBigUInt64LE(BigInt(users), 24);
+    const address = addressOf(attributes);
+    if (c.syscall(MOUNT_SETATTR, tree, text(""), AT_EMPTY_PATH, address, 32n) !== 0n) {
+      throw new Error(`the file system of '${folder}' cannot show files as somebody else's`);
+    }
+    const flags = MOVE_MOUNT_F_EMPTY_PATH;
+    if (c.syscall(MOVE_MOUNT, tree, text(""), AT_FDCWD, text(at), flags) !== 0n) {
+      throw new Error(`cannot mount at '${at}'`);
+    }
+  } finally {
+    c.close(Number(tree));
+  }
+}
+
+async function mount(request: Extract<MountRequest, { verb: "mount" }>): Promise<void> {
+  const { lower, changes, tree, user } = request;
+  const shown = { lower: `${changes}/lower`, own: `${changes}/own` };
+  let [below, own] = [lower, `${changes}/layer`];
+  if (user !== undefined) {
+    const users = await openUsers(user.uid, user.gid);
+    try {
+      showAs(users, lower, shown.lower);
+      showAs(users, own, shown.own);
+    } finally {
+      closeSync(users);
+    }
+    [below, own] = [shown.lower, shown.own];
+  }
+  try {
+    const options = `lowerdir=${below},upperdir=${own}/upper,workdir=${own}/work`;
+    const flags = MS_NOSUID | MS_NODEV;
+    const overlay = text("overlay");
+    if (c.mount(overlay, text(tree), overlay, flags, text(options)) !== 0) {
+      throw new Error("overlayfs does not take it");
+    }
+  } finally {
+    // The overlay keeps what it is made of.
+    if (user !== undefined) for (const at of Object.values(shown)) c.umount2(text(at), MNT_DETACH);
+  }
+}
+
+function unmount(tree: string): void {
+  if (c.umount2(text(tree), MNT_DETACH) !== 0) throw new Error(`'${tree}' is not mounted`);
+}
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const request = JSON.parse(line) as MountRequest;
+  try {
+    if (request.verb === "mount") await mount(request);
+    else unmount(request.tree);
+    process.stdout.write(`${JSON.stringify({ id: request.id })}\n`);
+  } catch (error) {
+    const problem = error instanceof Error ? error.message : String(error);
+    process.stdout.write(`${JSON.stringify({ id: request.id, problem })}\n`);
+  }
+  kept = [];
+}

@@ -1,0 +1,79 @@
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+
+import { OwnedChild } from "../../base/child-process.ts";
+import { TrunklineError } from "../../base/errors.ts";
+import { usualVariables } from "../../base/usual-variables.ts";
+import type { MountAnswer, MountRequest } from "./mount-request.ts";
+
+/** Put in by the bundler: the file beside ours that mounts. */
+declare const __TRUNKLINE_MOUNT__: string | undefined;
+
+type Wish = MountRequest extends infer R ? (R extends MountRequest ? Omit<R, "id"> : never) : never;
+
+interface Waiting {
+  readonly resolve: () => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** Mounts and unmounts workspaces. One process does it for all, from the first on. */
+export class Mounts implements AsyncDisposable {
+  readonly #waiting = new Map<number, Waiting>();
+  #helper: Promise<OwnedChild> | undefined;
+  #last = 0;
+
+  mount(wish: Omit<Extract<Wish, { verb: "mount" }>, "verb">): Promise<void> {
+    return this.#ask({ verb: "mount", ...wish });
+  }
+
+  unmount(tree: string): Promise<void> {
+    return this.#ask({ verb: "unmount", tree });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const helper = await this.#helper?.catch(() => undefined);
+    await helper?.end();
+  }
+
+  async #ask(wish: Wish): Promise<void> {
+    const helper = await (this.#helper ??= this.#start());
+    const id = ++this.#last;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#waiting.set(id, { resolve, reject });
+    helper.stdin.write(`${JSON.stringify({ id, ...wish })}\n`);
+    return promise;
+  }
+
+  async #start(): Promise<OwnedChild> {
+    const said: string[] = [];
+    const helper = await OwnedChild.start({
+      command: process.execPath,
+      args: ["--experimental-ffi", "--no-warnings", mountProgram()],
+      env: usualVariables(),
+      stderr: (line) => said.push(line),
+    });
+    createInterface({ input: helper.stdout }).on("line", (line) => {
+      const { id, problem } = JSON.parse(line) as MountAnswer;
+      const waiting = this.#waiting.get(id);
+      this.#waiting.delete(id);
+      if (problem === undefined) waiting?.resolve();
+      else waiting?.reject(failed(problem));
+    });
+    void helper.exit.then((exit) => {
+      this.#helper = undefined;
+      const problem = `the helper that mounts ended (${exit}) ${said.at(-1) ?? ""}`.trim();
+      for (const { reject } of this.#waiting.values()) reject(failed(problem));
+      this.#waiting.clear();
+    });
+    return helper;
+  }
+}
+
+function failed(problem: string): TrunklineError {
+  return new TrunklineError("unavailable", `Cannot mount a workspace: ${problem}.`);
+}
+
+function mountProgram(): string {
+  const isBundled = typeof __TRUNKLINE_MOUNT__ === "string";
+  return join(import.meta.dirname, isBundled ? __TRUNKLINE_MOUNT__ : "mount-main.ts");
+}
