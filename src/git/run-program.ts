@@ -1,5 +1,5 @@
 import type { ChildProcess } from "node:child_process";
-import type { Readable } from "node:stream";
+import type { Readable, Writable } from "node:stream";
 
 import { absolutePath } from "../base/absolute-path.ts";
 import { TrunklineError } from "../base/errors.ts";
@@ -15,6 +15,8 @@ export interface ProgramRun {
   readonly cwd?: string;
   /** What it reads; nothing when left out. */
   readonly input?: string | Buffer;
+  /** What it can read from descriptor 3, and nobody from anywhere else. */
+  readonly secret?: string | undefined;
   /** Milliseconds after which it is killed with all that it started. */
   readonly timeout: number;
   /** Bytes it may write to stdout. */
@@ -48,7 +50,12 @@ export async function runProgram(run: ProgramRun): Promise<ProgramEnd> {
   // Loaded with the first program: a start that needs none does not wait for it.
   const { spawn } = process.getBuiltinModule("node:child_process");
   const child = spawn(run.command, [...run.args], {
-    stdio: [run.input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
+    stdio: [
+      run.input === undefined ? "ignore" : "pipe",
+      "pipe",
+      "pipe",
+      ...(run.secret === undefined ? [] : ["pipe" as const]),
+    ],
     detached: true,
     env: { ...run.env, PATH: absolutePath(run.env.PATH) },
     ...(run.cwd === undefined ? {} : { cwd: run.cwd }),
@@ -96,6 +103,11 @@ async function finish(child: ChildProcess, pid: number, run: ProgramRun): Promis
   // That it does not read to the end is told by how it ends.
   child.stdin?.on("error", () => {});
   child.stdin?.end(run.input);
+  if (run.secret !== undefined) {
+    const descriptor = child.stdio[3] as Writable;
+    descriptor.on("error", () => {});
+    descriptor.end(run.secret);
+  }
   try {
     const code = await ended(child);
     if (failure !== undefined) {

@@ -1,0 +1,115 @@
+import { TrunklineError } from "../base/errors.ts";
+import { isPrivateAddress } from "../base/private-address.ts";
+import { parseRemoteUrl, type RemoteUrl } from "../git/remote-url.ts";
+
+/** Remote run guide, "RemoteGitInfo Fields": where a client's work tree stands. */
+export interface RemoteRef {
+  readonly url: string;
+  readonly branch: string;
+  readonly revision: string;
+}
+
+/** Which repositories may be worked on. */
+export interface RemotePolicy {
+  /** Hosts; `*.example.com` stands for all below it. Empty: every public host. */
+  readonly allowHosts: readonly string[];
+  /** Whether hosts on private addresses may be reached. */
+  readonly allowPrivate: boolean;
+  /** Whether unencrypted HTTP may be used. */
+  readonly allowHttp: boolean;
+}
+
+const REVISION = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
+const LONGEST = 2048;
+
+/** Reads `_meta.remote`. Throws "usage" at what cannot be meant; undefined where there is none. */
+export function readRemoteRef(meta: unknown): RemoteRef | undefined {
+  const { remote } = (meta ?? {}) as { remote?: unknown };
+  if (remote === undefined || remote === null) return undefined;
+  const { url, branch, revision } = remote as Partial<Record<keyof RemoteRef, unknown>>;
+  if (typeof url !== "string" || url === "" || url.length > LONGEST) {
+    throw wrong("url", "the address of a git repository (SSH or HTTPS)");
+  }
+  if (typeof revision !== "string" || !REVISION.test(revision)) {
+    throw wrong("revision", "a full commit hash in small letters");
+  }
+  if (branch !== undefined && branch !== null && typeof branch !== "string") {
+    throw wrong("branch", "the name of a branch");
+  }
+  // The guide shows 'refs/head/…' once; what is meant is the short name.
+  const short = (branch ?? "").replace(/^refs\/heads?\//, "");
+  if (!isSafeBranch(short)) throw wrong("branch", "the name of a branch");
+  return { url, branch: short, revision };
+}
+
+/** Checks the address against the policy. Throws "untrusted" with the setting that would allow it. */
+export function checkRemoteUrl(url: string, policy: RemotePolicy): RemoteUrl {
+  const remote = parseRemoteUrl(url);
+  const { transport, host, path, user } = remote;
+  const refuse = (why: string): TrunklineError =>
+    new TrunklineError("untrusted", `Cannot work on '${shown(url)}': ${why}`);
+  const isAllowed =
+    ["https", "ssh"].includes(transport) || (transport === "http" && policy.allowHttp);
+  if (!isAllowed) {
+    const setting = transport === "http" ? " Set `remote.allowHttp` to allow it." : "";
+    throw refuse(`only https and ssh addresses are fetched.${setting}`);
+  }
+  if (host === undefined || host.startsWith("-") || !/^[a-z0-9._:%-]+$/i.test(host)) {
+    throw refuse("its host is not readable.");
+  }
+  if (path === "" || path.startsWith("-") || user?.startsWith("-") === true) {
+    throw refuse("git could take a part of it for an option.");
+  }
+  if (/[\u0000-\u0020\u007f]/.test(url)) throw refuse("it holds control characters or spaces.");
+  const { allowHosts } = policy;
+  if (allowHosts.length > 0 && !allowHosts.some((pattern) => fits(pattern, host))) {
+    throw refuse(`'${host}' is not among the hosts of \`remote.allowHosts\`.`);
+  }
+  return remote;
+}
+
+/** Looks the host up and refuses addresses of this machine's own network. Returns the addresses. */
+export async function pinAddresses(
+  { host = "" }: RemoteUrl,
+  { allowPrivate }: RemotePolicy,
+  resolve: (host: string) => Promise<readonly string[]> = addressesOf,
+): Promise<readonly string[]> {
+  const { isIP } = process.getBuiltinModule("node:net");
+  const addresses = isIP(host) === 0 ? await resolve(host) : [host];
+  const inside = allowPrivate ? undefined : addresses.find(isPrivateAddress);
+  if (inside === undefined) return addresses;
+  const why = `'${host}' leads to ${inside}, which is not a public address. Set \`remote.allowPrivate\` to allow it.`;
+  throw new TrunklineError("untrusted", `Cannot work on a repository there: ${why}`);
+}
+
+async function addressesOf(host: string): Promise<string[]> {
+  const { lookup } = await import("node:dns/promises");
+  try {
+    return (await lookup(host, { all: true })).map(({ address }) => address);
+  } catch (cause) {
+    throw new TrunklineError("unavailable", `Cannot find the host '${host}'.`, { cause });
+  }
+}
+
+/** git-check-ref-format(1), and nothing that a command line could take for an option. */
+function isSafeBranch(name: string): boolean {
+  if (name === "") return true;
+  const isStrange = /[\u0000-\u0020~^:?*[\\\u007f]|\.\.|@\{|\/\/|\.lock(?:\/|$)|\.$|\/$/.test(name);
+  return !isStrange && !/(?:^|\/)[.-]/.test(name) && name !== "@" && name.length < 256;
+}
+
+function fits(pattern: string, host: string): boolean {
+  const wanted = pattern.toLowerCase();
+  return (
+    wanted === "*" || wanted === host || (wanted.startsWith("*.") && host.endsWith(wanted.slice(1)))
+  );
+}
+
+/** Without what may be a password. */
+function shown(url: string): string {
+  return url.replace(/\/\/[^@/]*@/, "//").slice(0, 200);
+}
+
+function wrong(field: keyof RemoteRef, what: string): TrunklineError {
+  return new TrunklineError("usage", `'params._meta.remote.${field}' must be ${what}`);
+}

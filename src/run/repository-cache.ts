@@ -1,0 +1,185 @@
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+
+import { TrunklineError } from "../base/errors.ts";
+import type { Credentials } from "../git/server/credentials.ts";
+import { ServerGit } from "../git/server/server-git.ts";
+import { FileLock } from "../store/file-lock.ts";
+import type { RemoteRef } from "./remote-ref.ts";
+
+export interface RepositoryCacheOptions {
+  readonly folder: string;
+  readonly askpass: string;
+  readonly protocols?: readonly string[];
+  /** Where a failure goes that nobody waits for. */
+  readonly report: (event: string, fields: Record<string, unknown>) => void;
+}
+
+/** Fetching may take as long as the repository is large; the first answer does not wait for it. */
+const FETCH_TIMEOUT = 60 * 60_000;
+const LOCK_WAIT = 10 * 60_000;
+
+/**
+ * A bare repository for each address and each scope of credentials, which all sessions on it share.
+ * What is fetched for one is there for the next.
+ */
+export class RepositoryCache {
+  readonly #options: RepositoryCacheOptions;
+  readonly #open = new Map<string, CachedRepository>();
+
+  constructor(options: RepositoryCacheOptions) {
+    this.#options = options;
+  }
+
+  at(url: string, credentials: Credentials): CachedRepository {
+    const key = createHash("sha256")
+      .update(`${credentials.scope}\0${url}`)
+      .digest("hex")
+      .slice(0, 32);
+    const known = this.#open.get(key) ?? new CachedRepository(key, url, this.#options);
+    this.#open.set(key, known);
+    return known;
+  }
+}
+
+/** One of them. */
+export class CachedRepository {
+  readonly key: string;
+  readonly url: string;
+  readonly git: ServerGit;
+  readonly #options: RepositoryCacheOptions;
+  readonly #folder: string;
+  /** Fetches come one after another: git locks what they write to, and does not wait. */
+  #lane: Promise<unknown> = Promise.resolve();
+  readonly #fetching = new Map<string, Promise<void>>();
+  #filling: Promise<void> | undefined;
+
+  constructor(key: string, url: string, options: RepositoryCacheOptions) {
+    const { folder, askpass, protocols } = options;
+    this.key = key;
+    this.url = url;
+    this.#options = options;
+    this.#folder = join(folder, key);
+    const gitDir = join(this.#folder, "git");
+    this.git = new ServerGit({ gitDir, askpass, ...(protocols ? { protocols } : {}) });
+  }
+
+  /** Where its objects are, for others to borrow. */
+  get objects(): string {
+    return join(this.git.gitDir, "objects");
+  }
+
+  /** The commits whose parents were not fetched, as git writes them down; empty where there are none. */
+  async shallow(): Promise<string> {
+    return await readFile(join(this.git.gitDir, "shallow"), "utf8").catch(() => "");
+  }
+
+  /** Sees to it that a commit is there with its files; its history may come later. */
+  async need(ref: RemoteRef, credentials: Credentials): Promise<void> {
+    if (await this.has(ref.revision)) return;
+    const known = this.#fetching.get(ref.revision);
+    if (known !== undefined) return known;
+    const fetching = this.#alone(() => this.#fetch(ref, credentials)).finally(() => {
+      this.#fetching.delete(ref.revision);
+    });
+    this.#fetching.set(ref.revision, fetching);
+    await fetching;
+  }
+
+  async has(revision: string): Promise<boolean> {
+    if (!existsSync(join(this.git.gitDir, "HEAD"))) return false;
+    const { code } = await this.git.run(["cat-file", "-e", `${revision}^{tree}`], {
+      accepts: [0, 1, 128],
+    });
+    return code === 0;
+  }
+
+  /** Fetches what is still missing of the history, behind everybody's back. */
+  fill(credentials: Credentials): Promise<void> {
+    this.#filling ??= this.#alone(() => this.#fetchAll(credentials)).then(
+      () => undefined,
+      (error: unknown) => {
+        this.#filling = undefined;
+        this.#options.report("run.cache-not-filled", { url: this.url, error });
+      },
+    );
+    return this.#filling;
+  }
+
+  /** Keeps a commit from being collected while a session stands on it. */
+  async keep(session: string, revision: string): Promise<void> {
+    await this.git.run(["update-ref", `refs/trunkline/live/${session}`, revision]);
+  }
+
+  async letGo(session: string): Promise<void> {
+    await this.git.run(["update-ref", "-d", `refs/trunkline/live/${session}`], { accepts: [0, 1] });
+  }
+
+  async #alone<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#lane.then(async () => {
+      await this.#create();
+      using _ = await FileLock.take(join(this.#folder, "lock"), LOCK_WAIT);
+      return await work();
+    });
+    this.#lane = result.catch(() => {});
+    return result;
+  }
+
+  async #create(): Promise<void> {
+    const { gitDir } = this.git;
+    if (existsSync(join(gitDir, "HEAD"))) return;
+    const unfinished = `${gitDir}-${process.pid}`;
+    await rm(unfinished, { recursive: true, force: true });
+    for (const folder of ["objects/info", "refs/heads"]) {
+      await mkdir(join(unfinished, folder), { recursive: true, mode: 0o755 });
+    }
+    await writeFile(
+      join(unfinished, "config"),
+      "[core]\n\trepositoryformatversion = 0\n\tbare = true\n",
+    );
+    await writeFile(join(unfinished, "HEAD"), "ref: refs/heads/none\n");
+    await rename(unfinished, gitDir).catch((error: NodeJS.ErrnoException) => {
+      // Another process was first.
+      if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error;
+    });
+  }
+
+  async #fetch(ref: RemoteRef, credentials: Credentials): Promise<void> {
+    // It may have come while this waited for its turn.
+    if (await this.has(ref.revision)) return;
+    const { revision, branch } = ref;
+    const call = { credentials, timeout: FETCH_TIMEOUT };
+    const isFilled = existsSync(join(this.git.gitDir, "filled"));
+    const depth = isFilled ? [] : ["--depth=1"];
+    const by = (spec: string): readonly string[] => [...FETCH, ...depth, "--", this.url, spec];
+    try {
+      await this.git.run(by(`${revision}:refs/trunkline/fetched/${revision}`), call);
+    } catch (error) {
+      if (error instanceof TrunklineError && error.code === "untrusted") throw error;
+      // A server may give out only what its branches lead to.
+      if (branch === "") throw error;
+      const spec = `+refs/heads/${branch}:refs/remotes/origin/${branch}`;
+      await this.git.run([...FETCH, "--", this.url, spec], call);
+      if (await this.has(revision)) return;
+      const why = `revision ${revision} is not on branch '${branch}' there. Push it first`;
+      throw new TrunklineError("not-found", `Cannot fetch from '${this.url}': ${why}.`, {
+        cause: error,
+      });
+    }
+  }
+
+  async #fetchAll(credentials: Credentials): Promise<void> {
+    const marker = join(this.git.gitDir, "filled");
+    const isShallow = (await this.shallow()) !== "";
+    if (existsSync(marker) && !isShallow) return;
+    const call = { credentials, timeout: FETCH_TIMEOUT };
+    const whole = isShallow ? ["--unshallow"] : [];
+    const spec = "+refs/heads/*:refs/remotes/origin/*";
+    await this.git.run([...FETCH, ...whole, "--", this.url, spec], call);
+    await writeFile(marker, "");
+  }
+}
+
+const FETCH = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--refmap="];

@@ -1,0 +1,118 @@
+import { existsSync } from "node:fs";
+import { mkdir, readdir, rename, rm, stat, utimes } from "node:fs/promises";
+import { join } from "node:path";
+
+import type { CachedRepository } from "../repository-cache.ts";
+
+export interface BasesOptions {
+  readonly folder: string;
+  /** How many are kept of a repository; those in use are kept besides. */
+  readonly most: number;
+}
+
+/** A checked-out tree that workspaces begin with. */
+export interface Base {
+  readonly revision: string;
+  readonly tree: string;
+  /** The index of that tree, with what git remembers of its files. */
+  readonly index: string;
+}
+
+const CHECKOUT_TIMEOUT = 10 * 60_000;
+
+/** Checked-out revisions of repositories, which nobody changes; the ones used last are kept. */
+export class Bases {
+  readonly #options: BasesOptions;
+  readonly #making = new Map<string, Promise<Base>>();
+
+  constructor(options: BasesOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * The tree of a revision: the very one, else one of the same repository from which git goes on in
+   * a moment, else a new one.
+   */
+  async near(repository: CachedRepository, revision: string): Promise<Base> {
+    const folder = join(this.#options.folder, repository.key);
+    const exact = baseIn(folder, revision);
+    const found = existsSync(exact.tree) ? exact : await this.#latest(folder);
+    if (found === undefined) return await this.#make(repository, folder, revision);
+    const now = new Date();
+    await utimes(join(folder, found.revision), now, now).catch(() => {});
+    return found;
+  }
+
+  /** The base that a workspace was begun with, which is made again where it is gone. */
+  async exactly(repository: CachedRepository, revision: string): Promise<Base> {
+    const folder = join(this.#options.folder, repository.key);
+    const base = baseIn(folder, revision);
+    return existsSync(base.tree) ? base : await this.#make(repository, folder, revision);
+  }
+
+  /** Removes those that nobody has used for the longest time. */
+  async prune(repository: CachedRepository, inUse: ReadonlySet<string>): Promise<void> {
+    const folder = join(this.#options.folder, repository.key);
+    const free = (await byAge(folder)).filter((revision) => !inUse.has(revision));
+    for (const revision of free.slice(this.#options.most)) {
+      const gone = join(folder, `gone-${revision}`);
+      await rename(join(folder, revision), gone);
+      await rm(gone, { recursive: true, force: true });
+    }
+  }
+
+  async #latest(folder: string): Promise<Base | undefined> {
+    const [revision] = await byAge(folder);
+    return revision === undefined ? undefined : baseIn(folder, revision);
+  }
+
+  #make(repository: CachedRepository, folder: string, revision: string): Promise<Base> {
+    const key = join(folder, revision);
+    const making =
+      this.#making.get(key) ??
+      checkOut(repository, folder, revision).finally(() => this.#making.delete(key));
+    this.#making.set(key, making);
+    return making;
+  }
+}
+
+async function checkOut(
+  repository: CachedRepository,
+  folder: string,
+  revision: string,
+): Promise<Base> {
+  const unfinished = join(folder, `new-${revision}-${process.pid}`);
+  await rm(unfinished, { recursive: true, force: true });
+  await mkdir(join(unfinished, "tree"), { recursive: true, mode: 0o755 });
+  try {
+    await repository.git.on(join(unfinished, "tree")).run(["read-tree", "-m", "-u", revision], {
+      env: { GIT_INDEX_FILE: join(unfinished, "index") },
+      timeout: CHECKOUT_TIMEOUT,
+    });
+    await rename(unfinished, join(folder, revision)).catch((error: NodeJS.ErrnoException) => {
+      // Another process was first.
+      if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error;
+    });
+  } finally {
+    await rm(unfinished, { recursive: true, force: true });
+  }
+  return baseIn(folder, revision);
+}
+
+function baseIn(folder: string, revision: string): Base {
+  const own = join(folder, revision);
+  return { revision, tree: join(own, "tree"), index: join(own, "index") };
+}
+
+/** Revisions, the last used first. */
+async function byAge(folder: string): Promise<string[]> {
+  const names = await readdir(folder).catch(() => []);
+  const revisions = names.filter((name) => /^[0-9a-f]{40,64}$/.test(name));
+  const used = await Promise.all(
+    revisions.map(async (revision) => {
+      const status = await stat(join(folder, revision)).catch(() => undefined);
+      return { revision, at: status?.mtimeMs ?? 0 };
+    }),
+  );
+  return used.toSorted((one, other) => other.at - one.at).map(({ revision }) => revision);
+}

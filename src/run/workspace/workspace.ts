@@ -1,0 +1,193 @@
+import { existsSync } from "node:fs";
+import { chmod, copyFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+
+import { ServerGit } from "../../git/server/server-git.ts";
+import type { CachedRepository } from "../repository-cache.ts";
+import type { Base, Bases } from "./bases.ts";
+import type { FileOwner, WorkspaceDriver } from "./driver.ts";
+
+export interface WorkspaceRequest {
+  readonly session: string;
+  readonly repository: CachedRepository;
+  /** The commit that work begins with. */
+  readonly revision: string;
+  /** The branch that is worked on. */
+  readonly branch: string;
+  readonly owner: FileOwner | undefined;
+}
+
+export interface WorkspacesOptions {
+  readonly folder: string;
+  readonly bases: Bases;
+  readonly driver: WorkspaceDriver;
+  readonly askpass: string;
+  readonly protocols?: readonly string[];
+}
+
+/** What is kept of a workspace beside its files. */
+interface Facts {
+  readonly base: string;
+  readonly repository: string;
+  readonly driver: WorkspaceDriver["name"];
+}
+
+/** Where sessions work: a tree each, with a git folder of ours that is not in it. */
+export class Workspaces {
+  readonly #options: WorkspacesOptions;
+  /** Bases in use, by session. */
+  readonly #inUse = new Map<string, { readonly repository: string; readonly base: string }>();
+
+  constructor(options: WorkspacesOptions) {
+    this.#options = options;
+  }
+
+  /** Makes a workspace, or opens the one that the session has had. */
+  async open(request: WorkspaceRequest): Promise<Workspace> {
+    const { session, repository, revision, owner } = request;
+    const { driver, bases } = this.#options;
+    const folder = join(this.#options.folder, session);
+    const facts = await readFacts(folder);
+    const isNew = facts === undefined;
+    const base = isNew
+      ? await bases.near(repository, revision)
+      : await bases.exactly(repository, facts.base);
+    this.#inUse.set(session, { repository: repository.key, base: base.revision });
+    await mkdir(folder, { recursive: true, mode: 0o711 });
+    const tree = await driver.open({ base: base.tree, folder, owner });
+    const git = this.#git(join(folder, "git"), tree);
+    const workspace = new Workspace({
+      folder,
+      tree,
+      git,
+      close: () => this.#close(request, folder),
+    });
+    if (!isNew) return workspace;
+    try {
+      await this.#begin(request, base, workspace);
+    } catch (error) {
+      await workspace.close();
+      await rm(folder, { recursive: true, force: true });
+      throw error;
+    }
+    return workspace;
+  }
+
+  /** Removes all that there is of a session's workspace. */
+  async remove(session: string, repository: CachedRepository | undefined): Promise<void> {
+    const folder = join(this.#options.folder, session);
+    await this.#options.driver.close(folder);
+    await rm(folder, { recursive: true, force: true });
+    await repository?.letGo(session);
+  }
+
+  #git(gitDir: string, workTree: string): ServerGit {
+    const { askpass, protocols } = this.#options;
+    return new ServerGit({ gitDir, workTree, askpass, ...(protocols ? { protocols } : {}) });
+  }
+
+  async #begin(request: WorkspaceRequest, base: Base, workspace: Workspace): Promise<void> {
+    const { session, repository, revision, branch, owner } = request;
+    const { folder, tree, git } = workspace;
+    await repository.keep(session, revision);
+    const facts = { repository, revision, branch, shallow: await repository.shallow() };
+    await writeGitFolder(git.gitDir, facts);
+    await copyFile(base.index, join(git.gitDir, "index"));
+    if (base.revision !== revision) {
+      await git.run(["read-tree", "--reset", "-u", revision], { timeout: 10 * 60_000 });
+    }
+    await this.#giveOwnGit(tree, git, facts, owner);
+    const kept: Facts = {
+      base: base.revision,
+      repository: repository.key,
+      driver: this.#options.driver.name,
+    };
+    await writeFile(join(folder, FACTS), JSON.stringify(kept));
+  }
+
+  /** A git folder for the agent to use as it likes: nothing of ours ever reads it. */
+  async #giveOwnGit(
+    tree: string,
+    git: ServerGit,
+    facts: GitFolderFacts,
+    owner: FileOwner | undefined,
+  ): Promise<void> {
+    const own = join(tree, ".git");
+    await rm(own, { recursive: true, force: true });
+    await writeGitFolder(own, facts);
+    await copyFile(join(git.gitDir, "index"), join(own, "index"));
+    if (owner === undefined) return;
+    const { execFile } = process.getBuiltinModule("node:child_process");
+    const { uid, gid } = owner;
+    await new Promise<void>((resolve, reject) => {
+      execFile("chown", ["-R", `${uid}:${gid}`, own], (error) =>
+        error ? reject(error) : resolve(),
+      );
+    });
+  }
+
+  async #close({ session, repository }: WorkspaceRequest, folder: string): Promise<void> {
+    await this.#options.driver.close(folder);
+    this.#inUse.delete(session);
+    const used = [...this.#inUse.values()].filter((it) => it.repository === repository.key);
+    await this.#options.bases.prune(repository, new Set(used.map(({ base }) => base)));
+  }
+}
+
+const FACTS = "workspace.json";
+
+async function readFacts(folder: string): Promise<Facts | undefined> {
+  const path = join(folder, FACTS);
+  return existsSync(path) ? (JSON.parse(await readFile(path, "utf8")) as Facts) : undefined;
+}
+
+/** One of them while it is open. */
+export class Workspace {
+  /** All that belongs to it. */
+  readonly folder: string;
+  /** The files that are worked on. */
+  readonly tree: string;
+  /** Git with our own folder, on those files. */
+  readonly git: ServerGit;
+  readonly #close: () => Promise<void>;
+
+  constructor(options: {
+    folder: string;
+    tree: string;
+    git: ServerGit;
+    close: () => Promise<void>;
+  }) {
+    this.folder = options.folder;
+    this.tree = options.tree;
+    this.git = options.git;
+    this.#close = options.close;
+  }
+
+  /** Lets go of the tree. What was changed is kept for the next time. */
+  close(): Promise<void> {
+    return this.#close();
+  }
+}
+
+interface GitFolderFacts {
+  readonly repository: CachedRepository;
+  readonly revision: string;
+  readonly branch: string;
+  readonly shallow: string;
+}
+
+/** A git folder that borrows its objects: written by hand, since `git init` takes longer. */
+async function writeGitFolder(gitDir: string, facts: GitFolderFacts): Promise<void> {
+  const { repository, revision, branch, shallow } = facts;
+  const ref = `refs/heads/${branch}`;
+  await mkdir(join(gitDir, "objects/info"), { recursive: true, mode: 0o755 });
+  await mkdir(join(gitDir, ref, ".."), { recursive: true, mode: 0o755 });
+  await Promise.all([
+    writeFile(join(gitDir, "HEAD"), `ref: ${ref}\n`),
+    writeFile(join(gitDir, ref), `${revision}\n`),
+    writeFile(join(gitDir, "config"), "[core]\n\trepositoryformatversion = 0\n\tbare = false\n"),
+    writeFile(join(gitDir, "objects/info/alternates"), `${repository.objects}\n`),
+    ...(shallow === "" ? [] : [writeFile(join(gitDir, "shallow"), shallow)]),
+  ]);
+  await chmod(gitDir, 0o755);
+}
