@@ -15,8 +15,8 @@ export interface RemotePolicy {
   readonly allowHosts: readonly string[];
   /** Whether hosts on private addresses may be reached. */
   readonly allowPrivate: boolean;
-  /** Whether unencrypted HTTP may be used. */
-  readonly allowHttp: boolean;
+  /** How repositories may be reached: `https` and `ssh`, and what else is meant to be. */
+  readonly protocols: readonly string[];
 }
 
 const REVISION = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
@@ -48,19 +48,18 @@ export function checkRemoteUrl(url: string, policy: RemotePolicy): RemoteUrl {
   const { transport, host, path, user } = remote;
   const refuse = (why: string): TrunklineError =>
     new TrunklineError("untrusted", `Cannot work on '${shown(url)}': ${why}`);
-  const isAllowed =
-    ["https", "ssh"].includes(transport) || (transport === "http" && policy.allowHttp);
-  if (!isAllowed) {
-    const setting = transport === "http" ? " Set `remote.allowHttp` to allow it." : "";
-    throw refuse(`only https and ssh addresses are fetched.${setting}`);
+  if (!policy.protocols.includes(transport)) {
+    const allowed = policy.protocols.join(" and ");
+    throw refuse(`only ${allowed} addresses are fetched. See \`remote.protocols\`.`);
   }
-  if (host === undefined || host.startsWith("-") || !/^[a-z0-9._:%-]+$/i.test(host)) {
+  if (/[\u0000-\u0020\u007f]/.test(url)) throw refuse("it holds control characters or spaces.");
+  if (transport === "file") return remote;
+  if (host === undefined || !/^[a-z0-9][a-z0-9._:%-]*$/i.test(host)) {
     throw refuse("its host is not readable.");
   }
   if (path === "" || path.startsWith("-") || user?.startsWith("-") === true) {
     throw refuse("git could take a part of it for an option.");
   }
-  if (/[\u0000-\u0020\u007f]/.test(url)) throw refuse("it holds control characters or spaces.");
   const { allowHosts } = policy;
   if (allowHosts.length > 0 && !allowHosts.some((pattern) => fits(pattern, host))) {
     throw refuse(`'${host}' is not among the hosts of \`remote.allowHosts\`.`);
@@ -74,6 +73,7 @@ export async function pinAddresses(
   { allowPrivate }: RemotePolicy,
   resolve: (host: string) => Promise<readonly string[]> = addressesOf,
 ): Promise<readonly string[]> {
+  if (host === "") return [];
   const { isIP } = process.getBuiltinModule("node:net");
   const addresses = isIP(host) === 0 ? await resolve(host) : [host];
   const inside = allowPrivate ? undefined : addresses.find(isPrivateAddress);

@@ -1,0 +1,175 @@
+import { TrunklineError } from "../base/errors.ts";
+import type { Credentials } from "../git/server/credentials.ts";
+import type { ServerGit } from "../git/server/server-git.ts";
+import { type ScanLimits, scanChanges, type ScanProblem } from "./scan.ts";
+
+/** Whom commits are by. */
+export interface Author {
+  readonly name: string;
+  readonly email: string;
+}
+
+export interface DeliverOptions {
+  readonly git: ServerGit;
+  readonly tree: string;
+  readonly url: string;
+  /** The short name of the branch that is pushed. */
+  readonly branch: string;
+  readonly session: string;
+  readonly author: Author;
+  readonly coAuthor?: Author | undefined;
+  readonly credentials: Credentials;
+  readonly limits: ScanLimits;
+}
+
+/** Remote run guide, "Response: _meta.target field". */
+export interface Target {
+  readonly url: string;
+  readonly branch: string;
+  readonly revision: string;
+}
+
+export type Delivery =
+  | { readonly kind: "unchanged" }
+  | { readonly kind: "refused"; readonly problems: readonly ScanProblem[] }
+  | { readonly kind: "pushed"; readonly target: Target; readonly files: number }
+  /** The commit is kept, and pushing can be tried again. */
+  | { readonly kind: "unpushed"; readonly revision: string; readonly why: Error };
+
+const PUSH_TIMEOUT = 5 * 60_000;
+
+/** Commits what was changed, pushes it, and believes only the remote that it is there. */
+export class Deliverer {
+  readonly #options: DeliverOptions;
+  readonly #ref: string;
+
+  constructor(options: DeliverOptions) {
+    this.#options = options;
+    this.#ref = `refs/heads/${options.branch}`;
+  }
+
+  /** The last commit of the branch, here. */
+  head(): Promise<string> {
+    return this.#options.git.text(["rev-parse", "--verify", this.#ref]);
+  }
+
+  /** Throws "untrusted" or "unavailable" where it will not be possible to push. */
+  async checkPush(): Promise<void> {
+    const { git, url } = this.#options;
+    await git.run(["push", "--quiet", "--dry-run", "--no-verify", "--", url, `HEAD:${this.#ref}`], {
+      ...this.#withLogin(),
+    });
+  }
+
+  /** `title` is the first line of the commit's message, and `body` what follows. */
+  async deliver(title: string, body: string): Promise<Delivery> {
+    const { git, tree, limits } = this.#options;
+    const { changed, problems } = await scanChanges(git, tree, limits);
+    if (problems.length > 0) return { kind: "refused", problems };
+    if (changed.length > 0) await this.#commit(title, body);
+    const revision = await this.head();
+    const pushed = await this.#pushed();
+    if (revision === (pushed ?? (await this.#base()))) return { kind: "unchanged" };
+    return await this.push(changed.length);
+  }
+
+  /** Pushes what is committed; also what could not be pushed before. */
+  async push(files = 0): Promise<Delivery> {
+    const { git, url, branch } = this.#options;
+    const revision = await this.head();
+    try {
+      const known = await this.#pushed();
+      // Creates the branch, or moves it on from where we left it; never over what others pushed.
+      const lease = `--force-with-lease=${this.#ref}:${known ?? ""}`;
+      const push = ["push", "--quiet", "--no-verify", lease, "--", url, `${revision}:${this.#ref}`];
+      await git.run(push, this.#withLogin());
+      const seen = await this.#onRemote();
+      if (seen !== revision) {
+        const what = seen === undefined ? "is not there" : `is at ${seen}`;
+        const why = `branch '${branch}' ${what} after it was pushed`;
+        throw new TrunklineError("unavailable", `Cannot push to '${url}': ${why}.`);
+      }
+      await git.run(["update-ref", PUSHED, revision]);
+    } catch (error) {
+      return { kind: "unpushed", revision, why: error as Error };
+    }
+    return { kind: "pushed", target: { url, branch, revision }, files };
+  }
+
+  /** What a patch has to hold that could not be pushed. */
+  async patch(): Promise<string> {
+    return await this.#options.git.text(["diff", "--binary", "--full-index", BASE, this.#ref]);
+  }
+
+  /** Keeps the files as they are now, without a trace on the branch. */
+  async checkpoint(): Promise<void> {
+    const { git } = this.#options;
+    const env = { ...this.#names(), GIT_INDEX_FILE: `${git.gitDir}/checkpoint-index` };
+    await git.run(["read-tree", this.#ref], { env });
+    await git.run(["add", "--all"], { env });
+    const tree = await git.text(["write-tree"], { env });
+    const message = "Checkpoint";
+    const commit = await git.text(["commit-tree", tree, "-p", this.#ref, "-m", message], { env });
+    await git.run(["update-ref", CHECKPOINT, commit], { env });
+  }
+
+  /** Remembers where work began. */
+  async begin(revision: string): Promise<void> {
+    await this.#options.git.run(["update-ref", BASE, revision]);
+  }
+
+  async #commit(title: string, body: string): Promise<void> {
+    const { git, session, coAuthor } = this.#options;
+    const env = this.#names();
+    const trailers = [
+      `Trunkline-Session: ${session}`,
+      ...(coAuthor === undefined ? [] : [`Co-authored-by: ${coAuthor.name} <${coAuthor.email}>`]),
+    ];
+    const message = [title, body, trailers.join("\n")].filter((part) => part !== "").join("\n\n");
+    await git.run(["add", "--all"], { env });
+    const tree = await git.text(["write-tree"], { env });
+    const parent = await this.head();
+    // Plumbing: no hook, no editor, nothing that a repository could ask for.
+    const commit = await git.text(["commit-tree", tree, "-p", parent], { env, input: message });
+    await git.run(["update-ref", this.#ref, commit, parent], { env });
+  }
+
+  async #pushed(): Promise<string | undefined> {
+    return await this.#resolve(PUSHED);
+  }
+
+  async #base(): Promise<string | undefined> {
+    return await this.#resolve(BASE);
+  }
+
+  async #resolve(ref: string): Promise<string | undefined> {
+    const { git } = this.#options;
+    const answer = await git.run(["rev-parse", "--quiet", "--verify", ref], { accepts: [0, 1] });
+    return answer.code === 0 ? answer.stdout.toString("utf8").trim() : undefined;
+  }
+
+  async #onRemote(): Promise<string | undefined> {
+    const { git, url } = this.#options;
+    const listed = await git.text(["ls-remote", "--", url, this.#ref], this.#withLogin());
+    return /^([0-9a-f]+)\t/.exec(listed)?.[1];
+  }
+
+  #withLogin(): { credentials: Credentials; timeout: number } {
+    return { credentials: this.#options.credentials, timeout: PUSH_TIMEOUT };
+  }
+
+  #names(): NodeJS.ProcessEnv {
+    const { name, email } = this.#options.author;
+    return {
+      GIT_AUTHOR_NAME: name,
+      GIT_AUTHOR_EMAIL: email,
+      GIT_COMMITTER_NAME: name,
+      GIT_COMMITTER_EMAIL: email,
+    };
+  }
+}
+
+/** Refs of ours in the git folder of a workspace; none of them is ever pushed. */
+const BASE = "refs/trunkline/base";
+const PUSHED = "refs/trunkline/pushed";
+const CHECKPOINT = "refs/trunkline/checkpoint";

@@ -1,0 +1,252 @@
+import { TrunklineError } from "../base/errors.ts";
+import type {
+  Agent,
+  AgentOpenOptions,
+  AgentSession,
+  SessionSettings,
+  SessionUpdate,
+  Turn,
+  TurnClient,
+  TurnEnd,
+} from "../session/agent.ts";
+import type { Delivery, Target } from "./deliver.ts";
+import type { Run, Runs } from "./runs.ts";
+
+export interface RunAgentOptions {
+  readonly runs: Runs;
+  /** Who works in the workspace once it is there. */
+  readonly inner: (run: Run) => Promise<Agent>;
+  readonly name: string;
+  /** What was planned for the session, as it was kept. */
+  readonly plan: unknown;
+  /** Milliseconds that `session/new` waits for the workspace before it answers without it. */
+  readonly answerWithin: number;
+}
+
+/**
+ * Has any agent work on an exact revision of a repository, in a workspace of its own, and brings
+ * what it did back as a branch: to the session it is an agent like any other.
+ */
+export class RunAgent implements Agent {
+  readonly name: string;
+  readonly #options: RunAgentOptions;
+
+  constructor(options: RunAgentOptions) {
+    this.name = options.name;
+    this.#options = options;
+  }
+
+  async open(options: AgentOpenOptions): Promise<RunSession> {
+    const { runs, plan, answerWithin } = this.#options;
+    const run = await runs.open(plan, options.sessionId);
+    const session = new RunSession(run, this.#begin(run, options), options);
+    try {
+      await session.readyWithin(answerWithin);
+    } catch (error) {
+      await session[Symbol.asyncDispose]();
+      throw error;
+    }
+    return session;
+  }
+
+  async #begin(run: Run, options: AgentOpenOptions): Promise<AgentSession> {
+    const workspace = await run.prepare((message) => tellOfProgress(options, message));
+    const inner = await this.#options.inner(run);
+    return await inner.open({
+      ...options,
+      cwd: workspace.tree,
+      // Folders of the client's machine are not here, nor what it would start there.
+      additionalDirectories: [],
+      mcpServers: options.mcpServers.filter(({ type }) => type === "http" || type === "sse"),
+    });
+  }
+}
+
+/** No member of the protocol is for this; clients show a thought, or leave it. */
+function tellOfProgress(options: AgentOpenOptions, message: string): void {
+  options.update({
+    sessionUpdate: "agent_thought_chunk",
+    content: { type: "text", text: `${message}\n` },
+    _meta: { trunkline: { run: "progress" } },
+  });
+}
+
+/** One session whose work comes back as a branch. */
+class RunSession implements AgentSession {
+  readonly #run: Run;
+  readonly #beginning: Promise<AgentSession>;
+  readonly #options: AgentOpenOptions;
+  #inner: AgentSession | undefined;
+
+  constructor(run: Run, beginning: Promise<AgentSession>, options: AgentOpenOptions) {
+    this.#run = run;
+    this.#beginning = beginning;
+    this.#options = options;
+    beginning.then(
+      (inner) => (this.#inner = inner),
+      // Whoever waits for it is told.
+      () => {},
+    );
+  }
+
+  get settings(): SessionSettings {
+    const { _meta, ...settings } = this.#inner?.settings ?? {};
+    return { ...settings, _meta: { ..._meta, target: this.#run.target } };
+  }
+
+  /** Throws what went wrong by then; a workspace that takes longer is told of as it comes. */
+  async readyWithin(milliseconds: number): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<undefined>((resolve) => {
+      timer = setTimeout(resolve, milliseconds, undefined);
+    });
+    const inner = await Promise.race([this.#beginning, late]).finally(() => clearTimeout(timer));
+    if (inner === undefined) void this.#tellWhenReady();
+  }
+
+  async prompt(turn: Turn): Promise<TurnEnd> {
+    const inner = await this.#ready(turn);
+    let end: TurnEnd;
+    try {
+      end = await inner.prompt(new WorkspaceTurn(turn, () => this.#run.checkpointSoon()));
+    } catch (error) {
+      await this.#run.checkpoint();
+      throw error;
+    }
+    if (end.stopReason === "cancelled") {
+      await this.#run.checkpoint();
+      return end;
+    }
+    const delivery = await this.#run.deliver(turn);
+    await say(turn, wordsOn(delivery));
+    const { _meta } = end;
+    const target = delivery.kind === "pushed" ? delivery.target : this.#run.pushed;
+    return { ...end, _meta: { ..._meta, ...resultOf(delivery, target) } };
+  }
+
+  async setMode(modeId: string): Promise<void> {
+    await this.#choose("mode", (inner) => inner.setMode?.(modeId));
+  }
+
+  async setModel(modelId: string): Promise<void> {
+    await this.#choose("model", (inner) => inner.setModel?.(modelId));
+  }
+
+  async setConfigOption(id: string, value: unknown): Promise<void> {
+    await this.#choose("option", (inner) => inner.setConfigOption?.(id, value));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#run.stop();
+    const inner = await this.#beginning.catch(() => undefined);
+    await inner?.[Symbol.asyncDispose]();
+    await this.#run.close();
+  }
+
+  async #ready(turn: Turn): Promise<AgentSession> {
+    if (this.#inner !== undefined) return this.#inner;
+    // Fetching is progress, though nothing is said for long.
+    const alive = setInterval(() => turn.progressed(), 5_000);
+    const { promise: stopped, reject } = Promise.withResolvers<never>();
+    const listener = { stopped: reject };
+    turn.stop.add(listener);
+    try {
+      return await Promise.race([this.#beginning, stopped]);
+    } finally {
+      turn.stop.remove(listener);
+      clearInterval(alive);
+    }
+  }
+
+  async #choose(
+    what: string,
+    choose: (inner: AgentSession) => Promise<void> | undefined,
+  ): Promise<void> {
+    const chosen = choose(await this.#beginning);
+    if (chosen === undefined) {
+      throw new TrunklineError("usage", `This agent does not let its ${what} be chosen.`);
+    }
+    await chosen;
+  }
+
+  async #tellWhenReady(): Promise<void> {
+    const inner = await this.#beginning.catch((error: unknown) => {
+      const why = error instanceof Error ? error.message : String(error);
+      tellOfProgress(this.#options, `The workspace could not be prepared: ${why}`);
+    });
+    const { configOptions } = inner?.settings ?? {};
+    if (configOptions !== undefined) {
+      this.#options.update({ sessionUpdate: "config_option_update", configOptions });
+    }
+  }
+}
+
+const OVER: ReadonlySet<unknown> = new Set(["completed", "failed"]);
+
+/** A turn as the agent in a workspace has it: the files and terminals of the client are far away. */
+class WorkspaceTurn implements Turn {
+  readonly id: string;
+  readonly prompt: Turn["prompt"];
+  readonly _meta?: NonNullable<Turn["_meta"]>;
+  readonly stop: Turn["stop"];
+  readonly steering?: NonNullable<Turn["steering"]>;
+  readonly #turn: Turn;
+  readonly #toolEnded: () => void;
+
+  constructor(turn: Turn, toolEnded: () => void) {
+    this.#turn = turn;
+    this.#toolEnded = toolEnded;
+    this.id = turn.id;
+    this.prompt = turn.prompt;
+    this.stop = turn.stop;
+    if (turn._meta !== undefined) this._meta = turn._meta;
+    if (turn.steering !== undefined) this.steering = () => turn.steering?.() ?? [];
+  }
+
+  get client(): TurnClient {
+    const { fs: _, terminal: __, ...rest } = this.#turn.client;
+    return rest;
+  }
+
+  update(update: SessionUpdate): Promise<void> {
+    if (update.sessionUpdate.startsWith("tool_call") && OVER.has(update.status)) this.#toolEnded();
+    return this.#turn.update(update);
+  }
+
+  requestPermission: Turn["requestPermission"] = (request) => this.#turn.requestPermission(request);
+
+  progressed(): void {
+    this.#turn.progressed();
+  }
+}
+
+async function say(turn: Turn, text: string): Promise<void> {
+  const content = { type: "text", text: `\n\n_${text}_\n` };
+  const _meta = { "trunkline/aside": true };
+  await turn.update({ sessionUpdate: "agent_message_chunk", content, _meta });
+}
+
+function wordsOn(delivery: Delivery): string {
+  switch (delivery.kind) {
+    case "unchanged":
+      return "Nothing was changed, so nothing was pushed.";
+    case "pushed": {
+      const { branch, revision } = delivery.target;
+      return `Pushed ${branch} at ${revision.slice(0, 12)}.`;
+    }
+    case "refused": {
+      const files = delivery.problems.map(({ path, why }) => `'${path}': ${why}`).join("; ");
+      return `Not pushed. ${files}. Mend that, and the next turn pushes all of it.`;
+    }
+    case "unpushed":
+      return `Committed as ${delivery.revision.slice(0, 12)}, but not pushed: ${delivery.why.message} It is tried again; \`trunkline session export --patch\` gives the change meanwhile.`;
+  }
+}
+
+/** Remote run guide: what a client looks for, and what else is good to know. */
+function resultOf(
+  delivery: Delivery,
+  target: Target | undefined,
+): Readonly<Record<string, unknown>> {
+  return { ...(target === undefined ? {} : { target }), trunkline: { run: delivery.kind } };
+}

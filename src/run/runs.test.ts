@@ -1,0 +1,214 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { Log } from "../base/log.ts";
+import { Stopper } from "../base/stop.ts";
+import type { Agent, AgentOpenOptions, SessionUpdate, Turn } from "../session/agent.ts";
+import { RunAgent } from "./run-agent.ts";
+import { Runs } from "./runs.ts";
+import { DEFAULT_SCAN_LIMITS } from "./scan.ts";
+import { CopyDriver } from "./workspace/copy.ts";
+
+const ADA = { name: "Ada", email: "ada@example.com" };
+
+class Rig implements AsyncDisposable {
+  readonly folder: string;
+  readonly remote: string;
+  readonly revision: string;
+  readonly runs: Runs;
+  readonly updates: SessionUpdate[] = [];
+
+  private constructor(folder: string, remote: string, revision: string, runs: Runs) {
+    this.folder = folder;
+    this.remote = remote;
+    this.revision = revision;
+    this.runs = runs;
+  }
+
+  static async open(): Promise<Rig> {
+    const folder = await mkdtemp(join(tmpdir(), "runs-"));
+    const remote = join(folder, "remote.git");
+    git(folder, "init", "--quiet", "--bare", "--initial-branch=main", remote);
+    const clone = join(folder, "clone");
+    git(folder, "clone", "--quiet", remote, clone);
+    writeFileSync(join(clone, "README.md"), "hello\n");
+    git(clone, "add", ".");
+    git(clone, "commit", "--quiet", "-m", "Begin");
+    git(clone, "push", "--quiet", "origin", "HEAD:main");
+    const runs = await Runs.open({
+      folder: join(folder, "run"),
+      driver: new CopyDriver("copy"),
+      policy: { allowHosts: [], allowPrivate: true, protocols: ["file"] },
+      scan: DEFAULT_SCAN_LIMITS,
+      mostBases: 2,
+      identify: async () => ({ credentials: { scope: "" }, author: ADA }),
+      coAuthor: { name: "Bob", email: "bob@example.com" },
+      log: new Log("error"),
+    });
+    return new Rig(folder, remote, git(clone, "rev-parse", "HEAD"), runs);
+  }
+
+  get meta(): object {
+    const { remote: url, revision } = this;
+    return { remote: { url: `file://${url}`, branch: "main", revision } };
+  }
+
+  /** Opens a session whose agent does `work` in each turn. */
+  async session(
+    work: (cwd: string, turn: Turn) => Promise<void>,
+    plan = this.runs.plan(this.meta),
+  ) {
+    const inner: Agent = {
+      name: "scripted",
+      open: async ({ cwd }) => ({
+        settings: { modes: { currentModeId: "build", availableModes: [] } },
+        prompt: async (turn) => {
+          await work(cwd, turn);
+          return { stopReason: "end_turn" };
+        },
+        [Symbol.asyncDispose]: async () => {},
+      }),
+    };
+    const agent = new RunAgent({
+      runs: this.runs,
+      inner: async () => inner,
+      name: "scripted",
+      plan,
+      answerWithin: 60_000,
+    });
+    return await agent.open({
+      sessionId: "0d3adbee-0000-4000-8000-000000000001",
+      cwd: "",
+      additionalDirectories: [],
+      mcpServers: [],
+      update: (update: SessionUpdate) => void this.updates.push(update),
+    } as unknown as AgentOpenOptions);
+  }
+
+  turn(text: string): Turn {
+    return {
+      id: "turn",
+      prompt: [{ type: "text", text }],
+      stop: new Stopper(),
+      update: async (update) => void this.updates.push(update),
+      requestPermission: async () => ({ outcome: "cancelled" }),
+      progressed: () => {},
+      client: {
+        fs: { readTextFile: async () => "unreachable" },
+        notices: false,
+        compaction: false,
+      },
+    } as Turn;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await rm(this.folder, { recursive: true, force: true });
+  }
+}
+
+function git(cwd: string, ...args: string[]): string {
+  const env = { ...process.env, GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" };
+  const who = ["-c", "user.name=Eve", "-c", "user.email=eve@example.com"];
+  return execFileSync("git", [...who, ...args], { cwd, env, encoding: "utf8" }).trim();
+}
+
+describe("a run", () => {
+  it("works on the exact revision, and brings a branch back", async () => {
+    await using rig = await Rig.open();
+    await using session = await rig.session(async (cwd) => {
+      assert.equal(readFileSync(join(cwd, "README.md"), "utf8"), "hello\n");
+      writeFileSync(join(cwd, "new.txt"), "new\n");
+    });
+    const { target: planned } = session.settings._meta as { target: { branch: string } };
+    const end = await session.prompt(rig.turn("Add a file\n\nIt is new."));
+    const { target } = end._meta as { target: { url: string; branch: string; revision: string } };
+    assert.equal(target.branch, planned.branch);
+    assert.match(target.branch, /^agent\/[a-z0-9]+$/);
+    assert.equal(git(rig.remote, "rev-parse", target.branch), target.revision);
+    assert.equal(git(rig.remote, "rev-parse", `${target.branch}^`), rig.revision);
+    const message = git(rig.remote, "log", "-1", "--format=%an <%ae>%n%B", target.branch);
+    assert.equal(
+      message,
+      [
+        "Ada <ada@example.com>",
+        "Add a file",
+        "",
+        "It is new.",
+        "",
+        "Trunkline-Session: 0d3adbee-0000-4000-8000-000000000001",
+        "Co-authored-by: Bob <bob@example.com>",
+      ].join("\n"),
+    );
+  });
+
+  it("goes on with the same branch in the next turn", async () => {
+    await using rig = await Rig.open();
+    let count = 0;
+    await using session = await rig.session(async (cwd) => {
+      writeFileSync(join(cwd, `${++count}.txt`), "x");
+    });
+    const first = await session.prompt(rig.turn("One"));
+    const second = await session.prompt(rig.turn("Two"));
+    const [one, two] = [first, second].map(
+      ({ _meta }) => (_meta as { target: { branch: string; revision: string } }).target,
+    );
+    assert.equal(one?.branch, two?.branch);
+    assert.equal(git(rig.remote, "rev-parse", `${two?.branch}^`), one?.revision);
+  });
+
+  it("pushes nothing where nothing was changed, and says so", async () => {
+    await using rig = await Rig.open();
+    await using session = await rig.session(async () => {});
+    const end = await session.prompt(rig.turn("Look"));
+    assert.deepEqual(end._meta, { trunkline: { run: "unchanged" } });
+    assert.match(JSON.stringify(rig.updates), /Nothing was changed/);
+    assert.equal(git(rig.remote, "branch", "--list", "agent/*"), "");
+  });
+
+  it("keeps the client's files and terminals from the agent", async () => {
+    await using rig = await Rig.open();
+    let offered: unknown;
+    await using session = await rig.session(async (_, turn) => {
+      offered = turn.client;
+    });
+    await session.prompt(rig.turn("Look"));
+    assert.deepEqual(offered, { notices: false, compaction: false });
+  });
+
+  it("is taken up where it was left, with what was not pushed", async () => {
+    await using rig = await Rig.open();
+    const plan = rig.runs.plan(rig.meta);
+    {
+      await using session = await rig.session(async (cwd) => {
+        writeFileSync(join(cwd, "one.txt"), "1");
+      }, plan);
+      // A remote that takes nothing for now.
+      writeFileSync(join(rig.remote, "hooks/pre-receive"), "#!/bin/sh\nexit 1\n", { mode: 0o755 });
+      const end = await session.prompt(rig.turn("One"));
+      assert.deepEqual(end._meta, { trunkline: { run: "unpushed" } });
+    }
+    await rm(join(rig.remote, "hooks/pre-receive"));
+    await using session = await rig.session(async () => {}, plan);
+    const end = await session.prompt(rig.turn("Again"));
+    const { target } = end._meta as { target: { branch: string } };
+    assert.equal(git(rig.remote, "show", `${target.branch}:one.txt`), "1");
+  });
+
+  it("refuses what must not be committed, and names the file", async () => {
+    await using rig = await Rig.open();
+    await using session = await rig.session(async (cwd) => {
+      writeFileSync(join(cwd, "deploy.pem"), "-----BEGIN PRIVATE KEY-----\n");
+      git(cwd, "init", "--quiet", "nested");
+    });
+    const end = await session.prompt(rig.turn("Leak"));
+    assert.deepEqual(end._meta, { trunkline: { run: "refused" } });
+    assert.match(JSON.stringify(rig.updates), /deploy\.pem/);
+    assert.match(JSON.stringify(rig.updates), /nested.*git repository of its own/);
+    assert.equal(git(rig.remote, "branch", "--list", "agent/*"), "");
+  });
+});

@@ -1,0 +1,270 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+
+import { TrunklineError } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import { type Credentials, writeAskpass } from "../git/server/credentials.ts";
+import type { Turn } from "../session/agent.ts";
+import { type Author, Deliverer, type Delivery, type Target } from "./deliver.ts";
+import {
+  checkRemoteUrl,
+  pinAddresses,
+  readRemoteRef,
+  type RemotePolicy,
+  type RemoteRef,
+} from "./remote-ref.ts";
+import { RepositoryCache } from "./repository-cache.ts";
+import type { ScanLimits } from "./scan.ts";
+import { Bases } from "./workspace/bases.ts";
+import type { FileOwner, WorkspaceDriver } from "./workspace/driver.ts";
+import { type Workspace, Workspaces } from "./workspace/workspace.ts";
+
+export interface RunsOptions {
+  /** A folder of ours, for caches and workspaces. */
+  readonly folder: string;
+  readonly driver: WorkspaceDriver;
+  readonly policy: RemotePolicy;
+  readonly scan: ScanLimits;
+  /** Bases that are kept of a repository. */
+  readonly mostBases: number;
+  /** How git gets into a repository, and whom commits to it are by. */
+  readonly identify: (url: string) => Promise<{ credentials: Credentials; author: Author }>;
+  readonly coAuthor?: Author | undefined;
+  /** A user of its own for a session, where there are such. */
+  readonly owner?: (workspace: string) => FileOwner | undefined;
+  readonly log: Log;
+}
+
+/** What is decided about a run before anything is fetched, and kept for as long as it lives. */
+export interface RunPlan extends RemoteRef {
+  /** The name of its workspace. */
+  readonly workspace: string;
+  /** The short name of the branch that it works on. */
+  readonly target: string;
+}
+
+const ID = /^[0-9a-z]{8,40}$/;
+
+/** Runs of agents on revisions of repositories. */
+export class Runs {
+  readonly #options: RunsOptions;
+  readonly #cache: RepositoryCache;
+  readonly #workspaces: Workspaces;
+
+  private constructor(options: RunsOptions, askpass: string) {
+    const { folder, driver, mostBases, policy, log } = options;
+    this.#options = options;
+    const common = { askpass, protocols: policy.protocols };
+    const report = (event: string, fields: Record<string, unknown>): void => {
+      log.warn(event, fields);
+    };
+    this.#cache = new RepositoryCache({ folder: join(folder, "cache"), report, ...common });
+    const bases = new Bases({ folder: join(folder, "bases"), most: mostBases });
+    this.#workspaces = new Workspaces({ folder: join(folder, "work"), bases, driver, ...common });
+  }
+
+  static async open(options: RunsOptions): Promise<Runs> {
+    await mkdir(options.folder, { recursive: true, mode: 0o711 });
+    return new Runs(options, await writeAskpass(options.folder));
+  }
+
+  /** Reads what a client asks for. Undefined where it asks for no run. */
+  plan(meta: unknown): RunPlan | undefined {
+    const ref = readRemoteRef(meta);
+    if (ref === undefined) return undefined;
+    checkRemoteUrl(ref.url, this.#options.policy);
+    const workspace = newId();
+    return { ...ref, workspace, target: `agent/${workspace}` };
+  }
+
+  /** Where the files of a run are, or will be. */
+  treeOf({ workspace }: RunPlan): string {
+    return join(this.#options.folder, "work", workspace, "tree");
+  }
+
+  /** Takes a run up. `plan` is what was kept of it. */
+  async open(plan: unknown, session: string): Promise<Run> {
+    if (!isPlan(plan)) {
+      throw new TrunklineError("usage", `Session '${session}' does not say what it runs on.`);
+    }
+    const remote = checkRemoteUrl(plan.url, this.#options.policy);
+    await pinAddresses(remote, this.#options.policy);
+    const { credentials, author } = await this.#options.identify(plan.url);
+    const repository = this.#cache.at(plan.url, credentials);
+    const workspaces = this.#workspaces;
+    return new Run({
+      ...this.#options,
+      plan,
+      session,
+      credentials,
+      author,
+      repository,
+      workspaces,
+    });
+  }
+
+  /** Removes all that is kept of a run. */
+  async remove(plan: unknown): Promise<void> {
+    if (!isPlan(plan)) return;
+    const { credentials } = await this.#options.identify(plan.url);
+    await this.#workspaces.remove(plan.workspace, this.#cache.at(plan.url, credentials));
+  }
+}
+
+interface RunOptions extends RunsOptions {
+  readonly plan: RunPlan;
+  readonly session: string;
+  readonly credentials: Credentials;
+  readonly author: Author;
+  readonly repository: ReturnType<RepositoryCache["at"]>;
+  readonly workspaces: Workspaces;
+}
+
+/** Checkpoints are taken no more often than this, in milliseconds. */
+const CHECKPOINT_EVERY = 2_000;
+
+/** One of them while its session is open. */
+export class Run {
+  readonly #options: RunOptions;
+  #workspace: Workspace | undefined;
+  #deliverer: Deliverer | undefined;
+  #target: Target;
+  #pushed: Target | undefined;
+  /** Git runs one after another in a workspace. */
+  #lane: Promise<unknown> = Promise.resolve();
+  #checkpoint: NodeJS.Timeout | undefined;
+  #isStopped = false;
+
+  constructor(options: RunOptions) {
+    this.#options = options;
+    const { url, target, revision } = options.plan;
+    this.#target = { url, branch: target, revision };
+  }
+
+  get plan(): RunPlan {
+    return this.#options.plan;
+  }
+
+  /** The branch, and where it stands here. */
+  get target(): Target {
+    return this.#target;
+  }
+
+  /** The branch as the remote has it; undefined until something was pushed. */
+  get pushed(): Target | undefined {
+    return this.#pushed;
+  }
+
+  /** Has the workspace ready to be worked in. */
+  async prepare(tell: (message: string) => void): Promise<Workspace> {
+    const { plan, repository, credentials, workspaces, owner } = this.#options;
+    const { url, branch, revision, workspace: session } = plan;
+    if (!(await repository.has(revision))) tell(`Fetching ${revision.slice(0, 12)} of ${url} …`);
+    await repository.need({ url, branch, revision }, credentials);
+    const workspace = await workspaces.open({
+      session,
+      repository,
+      revision,
+      branch: plan.target,
+      owner: owner?.(session),
+    });
+    this.#workspace = workspace;
+    this.#deliverer = this.#deliverTo(workspace);
+    await this.#deliverer.begin(revision);
+    await this.#deliverer.checkPush();
+    if (!this.#isStopped) void repository.fill(credentials);
+    return workspace;
+  }
+
+  /** Commits and pushes what a turn has changed. */
+  deliver(turn: Turn): Promise<Delivery> {
+    clearTimeout(this.#checkpoint);
+    const { title, body } = messageFor(turn);
+    return this.#inOrder(async () => {
+      const delivery = await this.#need().deliver(title, body);
+      this.#target = { ...this.#target, revision: await this.#need().head() };
+      if (delivery.kind === "pushed") this.#pushed = delivery.target;
+      return delivery;
+    });
+  }
+
+  /** Keeps the files as they are now, where nobody looks; a failure costs the checkpoint alone. */
+  async checkpoint(): Promise<void> {
+    clearTimeout(this.#checkpoint);
+    this.#checkpoint = undefined;
+    await this.#inOrder(() => this.#need().checkpoint()).catch((error: unknown) => {
+      const { workspace } = this.plan;
+      this.#options.log.warn("run.no-checkpoint", { workspace, error });
+    });
+  }
+
+  /** The same, once more has come together. */
+  checkpointSoon(): void {
+    this.#checkpoint ??= setTimeout(() => void this.checkpoint(), CHECKPOINT_EVERY);
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    clearTimeout(this.#checkpoint);
+  }
+
+  /** Lets go of the workspace, which stays on disk. */
+  async close(): Promise<void> {
+    this.stop();
+    await this.#lane;
+    await this.#workspace?.close();
+  }
+
+  #deliverTo(workspace: Workspace): Deliverer {
+    const { plan, session, author, coAuthor, credentials, scan } = this.#options;
+    return new Deliverer({
+      git: workspace.git,
+      tree: workspace.tree,
+      url: plan.url,
+      branch: plan.target,
+      session,
+      author,
+      coAuthor,
+      credentials,
+      limits: scan,
+    });
+  }
+
+  #need(): Deliverer {
+    if (this.#deliverer !== undefined) return this.#deliverer;
+    throw new TrunklineError("unavailable", "The workspace is not ready yet.");
+  }
+
+  #inOrder<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#lane.then(work);
+    this.#lane = result.catch(() => {});
+    return result;
+  }
+}
+
+const LONGEST_TITLE = 72;
+
+/** The prompt's first line, and the rest of it. */
+function messageFor({ prompt }: Turn): { title: string; body: string } {
+  const texts = prompt.filter(({ type }) => type === "text").map(({ text }) => String(text));
+  const [first = "", ...rest] = texts.join("\n").trim().split("\n");
+  const line = first.replaceAll(/[\u0000-\u001f\u007f]+/g, " ").trim() || "Changes by an agent";
+  if (line.length <= LONGEST_TITLE) return { title: line, body: rest.join("\n").trim() };
+  return { title: `${line.slice(0, LONGEST_TITLE - 1)}…`, body: [line, ...rest].join("\n").trim() };
+}
+
+function isPlan(value: unknown): value is RunPlan {
+  const { url, revision, workspace, target } = (value ?? {}) as Partial<RunPlan>;
+  const isNamed = typeof workspace === "string" && ID.test(workspace);
+  return (
+    isNamed &&
+    target === `agent/${workspace}` &&
+    [url, revision].every((it) => typeof it === "string")
+  );
+}
+
+/** Letters and digits alone: it is a part of paths and of a branch. */
+function newId(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(10));
+  return Array.from(bytes, (byte) => (byte % 36).toString(36)).join("");
+}
