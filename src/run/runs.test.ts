@@ -103,7 +103,7 @@ class Rig implements AsyncDisposable {
         notices: false,
         compaction: false,
       },
-    } as Turn;
+    };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -248,7 +248,7 @@ const LONGEST_TITLE = 72;
 function messageFor({ prompt }: Turn): { title: string; body: string } {
   const texts = prompt.filter(({ type }) => type === "text").map(({ text }) => String(text));
   const [first = "", ...rest] = texts.join("\n").trim().split("\n");
-  const line = first.replaceAll(/[\u0000-\u001f\u007f]+/g, " ").trim() || "Changes by an agent";
+  const line = first.replaceAll(/\p{Cc}+/gu, " ").trim() || "Changes by an agent";
   if (line.length <= LONGEST_TITLE) return { title: line, body: rest.join("\n").trim() };
   return { title: `${line.slice(0, LONGEST_TITLE - 1)}…`, body: [line, ...rest].join("\n").trim() };
 }

@@ -120,9 +120,10 @@ export class Workspaces {
     const { execFile } = process.getBuiltinModule("node:child_process");
     const { uid, gid } = owner;
     await new Promise<void>((resolve, reject) => {
-      execFile("chown", ["-R", `${uid}:${gid}`, own], (error) =>
-        error ? reject(error) : resolve(),
-      );
+      execFile("chown", ["-R", `${uid}:${gid}`, own], (error) => {
+        if (error === null) resolve();
+        else reject(error);
+      });
     });
   }
 
