@@ -108,7 +108,12 @@ async function handOutNetwork(): Promise<number> {
 }
 
 const entry = JSON.parse(process.argv[2] ?? "") as Entry;
-const { program, args, landlock, proxyVariables } = entry;
+const { program, args, cwd, landlock, proxyVariables } = entry;
+try {
+  process.chdir(cwd);
+} catch {
+  fail(`cannot go to '${cwd}' in the sandbox`);
+}
 const variables = new Map(Object.entries(process.env).map(([name, value]) => [name, value ?? ""]));
 if (process.send !== undefined) {
   const proxy = `http://127.0.0.1:${await handOutNetwork()}`;

@@ -108,6 +108,7 @@ export class Sandbox implements AsyncDisposable {
     const entry: Entry = {
       program: program.command,
       args: program.args,
+      cwd: program.cwd,
       proxyVariables: egress === undefined ? {} : PROXY_VARIABLES,
       ...(parts.landlock ? { landlock: this.#landlock() } : {}),
     };
@@ -115,7 +116,7 @@ export class Sandbox implements AsyncDisposable {
     const inside = [...becoming(user), ...node, JSON.stringify(entry)];
     const { folders = [] } = this.#group ?? {};
     const filter = join(this.#folder, "filter.bpf");
-    const bwrap = [parts.bwrap, ...this.#arguments(program.cwd), "--", ...inside];
+    const bwrap = [parts.bwrap, ...this.#arguments(), "--", ...inside];
     return {
       command: "/bin/sh",
       args: ["-c", SCRIPT, "sh", folders.join(" "), filter, ...bwrap],
@@ -130,7 +131,7 @@ export class Sandbox implements AsyncDisposable {
     await rm(this.#folder, { recursive: true, force: true });
   }
 
-  #arguments(cwd: string): string[] {
+  #arguments(): string[] {
     const { write, read, seesAll = false, hide = [], parts, user } = this.#options;
     const own = (file: string): string => join(this.#folder, file);
     const inEtc = ["--perms", "0755", "--dir", "/etc"];
@@ -168,8 +169,6 @@ export class Sandbox implements AsyncDisposable {
       ...(seesAll ? [] : wayTo([...visible, ...write, this.home])),
       ...(seesAll ? [] : visible.flatMap((path) => ["--ro-bind-try", path, path])),
       ...[...write, this.home].flatMap((path) => ["--bind", path, path]),
-      "--chdir",
-      cwd,
       "--seccomp",
       FILTER_FD,
     ];
@@ -179,7 +178,7 @@ export class Sandbox implements AsyncDisposable {
   #landlock(): NonNullable<Entry["landlock"]> {
     const { write, read, seesAll = false } = this.#options;
     return {
-      read: seesAll ? ["/"] : [...SYSTEM, "/etc", "/proc", "/dev", ...read],
+      read: seesAll ? ["/"] : [...SYSTEM, "/etc", "/proc", "/dev", ...read, process.execPath],
       write: [...write, this.home, "/tmp", "/dev/null", "/dev/zero", "/dev/tty", "/dev/shm"],
     };
   }

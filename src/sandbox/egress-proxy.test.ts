@@ -1,0 +1,124 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, request } from "node:http";
+import { type AddressInfo, connect, createServer as createListener } from "node:net";
+import { text } from "node:stream/consumers";
+import { describe, it } from "node:test";
+
+import { type EgressOptions, EgressProxy } from "./egress-proxy.ts";
+
+/** A server outside of the sandbox, and the proxy that leads there. */
+async function open(options: (port: number) => Partial<EgressOptions>) {
+  const refused: string[] = [];
+  const server = createServer(({ url, headers }, answer) => {
+    answer.end(`${url} ${headers.authorization ?? "-"} ${String(headers["x-api-key"] ?? "-")}`);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port: outside } = server.address() as AddressInfo;
+  const listener = createListener();
+  const proxy = new EgressProxy({
+    allowHosts: [],
+    setting: "`egress.allowHosts`",
+    refused: (host) => void refused.push(host),
+    resolve: async () => ["127.0.0.1"],
+    ...options(outside),
+  });
+  proxy.serve(listener);
+  listener.listen(0, "127.0.0.1");
+  await once(listener, "listening");
+  const { port } = listener.address() as AddressInfo;
+  const get = async (path: string, headers = {}) => {
+    const asked = request({ host: "127.0.0.1", port, path, headers }).end();
+    const [answer] = (await once(asked, "response")) as [IncomingMessage];
+    return { status: answer.statusCode, body: await text(answer) };
+  };
+  const tunnel = async (target: string) => {
+    const socket = connect(port, "127.0.0.1");
+    socket.write(`CONNECT ${target} HTTP/1.1\r\nhost: ${target}\r\n\r\n`);
+    const [chunk] = (await once(socket, "data")) as [Buffer];
+    return { socket, head: chunk.toString() };
+  };
+  return {
+    outside,
+    port,
+    refused,
+    get,
+    tunnel,
+    [Symbol.dispose]: () => {
+      proxy[Symbol.dispose]();
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+describe("EgressProxy", () => {
+  it("reaches an allowed host", async () => {
+    using rig = await open(() => ({ allowHosts: ["*.example.com"], allowPrivate: true }));
+    const { status, body } = await rig.get(`http://api.example.com:${rig.outside}/a?b=c`);
+    assert.deepEqual({ status, body }, { status: 200, body: "/a?b=c - -" });
+  });
+
+  it("refuses any other, says which setting would allow it, and tells its owner", async () => {
+    using rig = await open(() => ({ allowHosts: ["*.example.com"], allowPrivate: true }));
+    for (const host of ["example.org", "example.com.evil.org", "notexample.com"]) {
+      const { status, body } = await rig.get(`http://${host}:${rig.outside}/`);
+      assert.equal(status, 403);
+      assert.match(body, /egress\.allowHosts/);
+    }
+    assert.deepEqual(rig.refused, ["example.org", "example.com.evil.org", "notexample.com"]);
+  });
+
+  it("refuses a name that leads to a private address", async () => {
+    using rig = await open(() => ({ allowHosts: ["*"] }));
+    const { status, body } = await rig.get(`http://rebound.example:${rig.outside}/`);
+    assert.equal(status, 403);
+    assert.match(body, /leads to 127\.0\.0\.1/);
+    assert.equal((await rig.get(`http://[::ffff:127.0.0.1]:${rig.outside}/`)).status, 403);
+    assert.equal((await rig.get("http://169.254.169.254/latest/meta-data")).status, 403);
+  });
+
+  it("tunnels to an allowed host, and to no other", async () => {
+    using rig = await open(() => ({ allowHosts: ["git.example"], allowPrivate: true }));
+    const { socket, head } = await rig.tunnel(`git.example:${rig.outside}`);
+    assert.match(head, /^HTTP\/1\.1 200/);
+    socket.write("GET /tunnelled HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+    assert.match(await text(socket), /\/tunnelled/);
+    const { head: other } = await rig.tunnel(`evil.example:${rig.outside}`);
+    assert.match(other, /^HTTP\/1\.1 403/);
+  });
+
+  it("adds the key of a service, in the place of whatever the program sent", async () => {
+    using rig = await open((port) => ({
+      services: {
+        model: {
+          origin: `http://127.0.0.1:${port}/v1/`,
+          headers: async () => ({ authorization: "Bearer real" }),
+        },
+      },
+    }));
+    const sent = { authorization: "Bearer made-up", "x-api-key": "made-up" };
+    const { body } = await rig.get("/service/model/chat?stream=1", sent);
+    assert.equal(body, "/v1/chat?stream=1 Bearer real -");
+    const own = `http://127.0.0.1:${rig.port}`;
+    assert.equal((await rig.get(`${own}/service/model/chat`)).body, "/v1/chat Bearer real -");
+  });
+
+  it("knows no other service, and no way from one to somewhere else", async () => {
+    using rig = await open((port) => ({
+      services: { model: { origin: `http://127.0.0.1:${port}/v1`, headers: async () => ({}) } },
+    }));
+    assert.equal((await rig.get("/service/other/x")).status, 403);
+    assert.equal((await rig.get("/service/__proto__/x")).status, 403);
+    const { body } = await rig.get("/service/model//evil.example/x");
+    assert.match(body, /^\/v1\//);
+  });
+
+  it("says so where the host does not answer", async () => {
+    using rig = await open(() => ({ allowHosts: ["*"], allowPrivate: true }));
+    const { status, body } = await rig.get("http://127.0.0.1:1/");
+    assert.equal(status, 502);
+    assert.match(body, /cannot make this connection/);
+  });
+});

@@ -1,0 +1,206 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chown, mkdtemp, rm } from "node:fs/promises";
+import { createServer, type AddressInfo, type Server } from "node:net";
+import { once } from "node:events";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { describe, it } from "node:test";
+
+import { EgressProxy } from "./egress-proxy.ts";
+import { probeSandbox } from "./probe.ts";
+import { Sandbox, type SandboxOptions } from "./sandbox.ts";
+
+const folder = await mkdtemp(join(tmpdir(), "sandbox-"));
+process.on("exit", () => process.getBuiltinModule("node:fs").rmSync(folder, { recursive: true }));
+const { parts, findings } = await probeSandbox(join(folder, "data"));
+const missing = findings.find(({ isInForce }) => !isInForce);
+const skip = parts === undefined ? `No sandbox can be had here: ${missing?.detail}` : false;
+const isRoot = process.getuid?.() === 0;
+
+async function open(options: Partial<SandboxOptions> = {}): Promise<Rig> {
+  assert.ok(parts !== undefined);
+  const workspace = await mkdtemp(join(folder, "work-"));
+  const { user } = options;
+  if (user !== undefined) await chown(workspace, user.uid, user.gid);
+  const data = join(folder, "data");
+  const common = { name: "test", data, parts, write: [workspace], read: [] };
+  return new Rig(await Sandbox.open({ ...common, ...options }), workspace);
+}
+
+class Rig implements AsyncDisposable {
+  readonly sandbox: Sandbox;
+  readonly workspace: string;
+
+  constructor(sandbox: Sandbox, workspace: string) {
+    this.sandbox = sandbox;
+    this.workspace = workspace;
+  }
+
+  /** Runs a line of shell in the sandbox, and answers what it printed and how it ended. */
+  async sh(line: string): Promise<{ code: number | null; out: string }> {
+    const program = { command: "/bin/sh", args: ["-c", `exec 2>&1; ${line}`] };
+    const env = { PATH: "/usr/local/bin:/usr/bin:/bin" };
+    const wrapped = this.sandbox.wrap({ ...program, env, cwd: this.workspace });
+    const { command, args, cwd, egress } = wrapped;
+    const stdio: ("ignore" | "pipe" | "inherit" | "ipc")[] = ["ignore", "pipe", "inherit"];
+    if (egress !== undefined) stdio.push("ipc");
+    const child = spawn(command, [...args], { env: wrapped.env, cwd, stdio });
+    child.on("message", (_, listener) => {
+      egress?.serve(listener as Server);
+      child.send("served");
+    });
+    assert.ok(child.stdout !== null);
+    const [out, [code]] = await Promise.all([text(child.stdout), once(child, "exit")]);
+    return { code: code as number | null, out: out.trim() };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.sandbox[Symbol.asyncDispose]();
+    await rm(this.workspace, { recursive: true, force: true });
+  }
+}
+
+describe("Sandbox", { skip }, () => {
+  it("lets a program work in its workspace", async () => {
+    await using rig = await open();
+    assert.deepEqual(await rig.sh("echo hi > file && cat file && pwd"), {
+      code: 0,
+      out: `hi\n${rig.workspace}`,
+    });
+    assert.equal(readFileSync(join(rig.workspace, "file"), "utf8"), "hi\n");
+  });
+
+  it("shows nothing of the machine's own files", async () => {
+    await using rig = await open();
+    const secret = join(folder, "secret");
+    writeFileSync(secret, "secret");
+    const { out } = await rig.sh(
+      `cat ${secret} /etc/shadow; ls ${folder} ~root /root /home; ls -a ~`,
+    );
+    assert.doesNotMatch(out, /^secret$|root:/m);
+    assert.match(out, /No such file/);
+  });
+
+  it("lets nothing be written but the workspace, HOME and /tmp", async () => {
+    await using rig = await open();
+    const { out } = await rig.sh("touch /usr/x /etc/x /x; touch ~/x /tmp/x ./x && echo fine");
+    assert.match(out, /usr\/x.*\n.*etc\/x.*\n.*\/x/);
+    assert.match(out, /fine$/);
+  });
+
+  it("shows no process but its own, and ends them all", async () => {
+    await using rig = await open();
+    const mark = `4${process.pid}`;
+    const { out } = await rig.sh(`setsid sleep ${mark} & ls /proc | grep -c '^[0-9]'`);
+    assert.ok(Number(out) < 8, out);
+    assert.equal(running(`sleep\0${mark}`), 0);
+  });
+
+  it("has neither rights nor namespaces to get more", async () => {
+    await using rig = await open();
+    const { out } = await rig.sh(
+      "grep -E '^(CapEff|CapBnd|NoNewPrivs|Seccomp):' /proc/self/status; unshare -U true; mount -t tmpfs x /tmp; id -u",
+    );
+    assert.match(out, /CapEff:\t0+\nCapBnd:\t0+\nNoNewPrivs:\t1\nSeccomp:\t2/);
+    assert.match(out, /unshare failed/);
+    assert.match(out, /permission denied|must be superuser|not permitted/i);
+  });
+
+  it("knows the name of its user", async () => {
+    await using rig = await open();
+    assert.equal((await rig.sh("id -un")).out, "agent");
+  });
+
+  it("runs as a user of its own", { skip: !isRoot && "Only root can become others." }, async () => {
+    const user = { uid: 271_828, gid: 271_828 };
+    await using rig = await open({ user });
+    const { out } = await rig.sh(
+      "id -u; touch mine ~/mine && stat -c %u mine; grep CapEff /proc/self/status",
+    );
+    assert.match(out, /^271828\n271828\nCapEff:\t0+$/);
+  });
+
+  it("has no network of its own", async () => {
+    const server = createServer((socket) => socket.end("reached")).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    await using rig = await open();
+    const { out } = await rig.sh(
+      `${process.execPath} -e 'net.connect(${port}, "127.0.0.1").on("data", (d) => console.log(String(d))).on("error", (e) => console.log(e.code))'`,
+    );
+    server.close();
+    assert.equal(out, "ECONNREFUSED");
+  });
+
+  it("has a way out through a proxy, whose keys it never has", async () => {
+    const { createServer: createWeb } = await import("node:http");
+    const web = createWeb(({ headers }, answer) => answer.end(headers.authorization)).listen(0);
+    await once(web, "listening");
+    const { port } = web.address() as AddressInfo;
+    const headers = async (): Promise<Record<string, string>> => ({ authorization: "Bearer key" });
+    using egress = new EgressProxy({
+      allowHosts: [],
+      setting: "x",
+      services: { model: { origin: `http://127.0.0.1:${port}`, headers } },
+    });
+    await using rig = await open({ egress });
+    const script = `fetch(process.env.TRUNKLINE_SERVICES + "/model/").then((it) => it.text()).then(console.log)`;
+    const { out } = await rig.sh(`env | grep -c key; ${process.execPath} -e '${script}'`);
+    web.close();
+    web.closeAllConnections();
+    assert.equal(out, "0\nBearer key");
+  });
+
+  it(
+    "keeps files fenced in where only Landlock does",
+    { skip: !parts?.landlock && "No Landlock." },
+    async () => {
+      const hidden = join(folder, "hidden");
+      mkdirSync(hidden, { recursive: true });
+      // As if bubblewrap had shown too much: it is seen, but what is in it cannot be opened.
+      await using rig = await open({ seesAll: true, hide: [] });
+      const { out } = await rig.sh(`echo x > ${hidden}/file && echo written`);
+      assert.doesNotMatch(out, /written/);
+    },
+  );
+
+  it(
+    "bounds memory and processes",
+    { skip: !isBounded() && "No control groups here." },
+    async () => {
+      await using rig = await open({ limits: { memory: 128 << 20, processes: 40 } });
+      const eat = `${process.execPath} -e 'const all = []; for (;;) all.push(Buffer.alloc(1 << 24, 1))'`;
+      assert.match((await rig.sh(`${eat}; echo ended with $?`)).out, /ended with 137/);
+      const { out } = await rig.sh("for i in $(seq 60); do sleep 5 & done; echo all");
+      assert.match(out, /[Cc]annot fork|Resource temporarily/);
+    },
+  );
+
+  it("leaves nothing behind", async () => {
+    {
+      await using rig = await open({ name: "gone", limits: { processes: 20 } });
+      await rig.sh("true");
+    }
+    const left = readdirSync(join(folder, "data")).filter((name) => name.startsWith("gone"));
+    assert.deepEqual(left, []);
+  });
+});
+
+function isBounded(): boolean {
+  return findings.some(({ part, isInForce }) => part === "cgroup" && isInForce);
+}
+
+/** How many processes of the machine have such a command line. */
+function running(commandLine: string): number {
+  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+  return pids.filter((pid) => {
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(commandLine);
+    } catch {
+      return false;
+    }
+  }).length;
+}
