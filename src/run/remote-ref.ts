@@ -52,7 +52,7 @@ export function checkRemoteUrl(url: string, policy: RemotePolicy): RemoteUrl {
     const allowed = policy.protocols.join(" and ");
     throw refuse(`only ${allowed} addresses are fetched. See \`remote.protocols\`.`);
   }
-  if (/[\u0000-\u0020\u007f]/.test(url)) throw refuse("it holds control characters or spaces.");
+  if (/[\p{Cc} ]/u.test(url)) throw refuse("it holds control characters or spaces.");
   if (transport === "file") return remote;
   if (host === undefined || !/^[a-z0-9][a-z0-9._:%-]*$/i.test(host)) {
     throw refuse("its host is not readable.");
@@ -94,7 +94,7 @@ async function addressesOf(host: string): Promise<string[]> {
 /** git-check-ref-format(1), and nothing that a command line could take for an option. */
 function isSafeBranch(name: string): boolean {
   if (name === "") return true;
-  const isStrange = /[\u0000-\u0020~^:?*[\\\u007f]|\.\.|@\{|\/\/|\.lock(?:\/|$)|\.$|\/$/.test(name);
+  const isStrange = /[\p{Cc} ~^:?*[\\]|\.\.|@\{|\/\/|\.lock(?:\/|$)|\.$|\/$/u.test(name);
   return !isStrange && !/(?:^|\/)[.-]/.test(name) && name !== "@" && name.length < 256;
 }
 

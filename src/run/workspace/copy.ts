@@ -22,7 +22,7 @@ export class CopyDriver implements WorkspaceDriver {
     await rm(unfinished, { recursive: true, force: true });
     const mode = this.name === "reflink" ? "always" : "auto";
     await run("cp", ["--archive", `--reflink=${mode}`, base, unfinished]);
-    if (owner !== undefined) await give(unfinished, owner);
+    if (owner !== undefined) await giveTo(unfinished, owner);
     await rename(unfinished, tree);
     return tree;
   }
@@ -32,7 +32,8 @@ export class CopyDriver implements WorkspaceDriver {
   }
 }
 
-async function give(tree: string, { uid, gid }: FileOwner): Promise<void> {
+/** Makes somebody the owner of a folder and all that is in it. */
+export async function giveTo(tree: string, { uid, gid }: FileOwner): Promise<void> {
   await run("chown", ["--recursive", "--no-dereference", `${uid}:${gid}`, tree]);
 }
 

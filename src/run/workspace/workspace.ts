@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { ServerGit } from "../../git/server/server-git.ts";
 import type { CachedRepository } from "../repository-cache.ts";
 import type { Base, Bases } from "./bases.ts";
+import { giveTo } from "./copy.ts";
 import type { FileOwner, WorkspaceDriver } from "./driver.ts";
 
 export interface WorkspaceRequest {
@@ -117,14 +118,7 @@ export class Workspaces {
     await writeGitFolder(own, facts);
     await copyFile(join(git.gitDir, "index"), join(own, "index"));
     if (owner === undefined) return;
-    const { execFile } = process.getBuiltinModule("node:child_process");
-    const { uid, gid } = owner;
-    await new Promise<void>((resolve, reject) => {
-      execFile("chown", ["-R", `${uid}:${gid}`, own], (error) => {
-        if (error === null) resolve();
-        else reject(error);
-      });
-    });
+    await giveTo(own, owner);
   }
 
   async #close({ session, repository }: WorkspaceRequest, folder: string): Promise<void> {
