@@ -13,7 +13,7 @@ export class CopyDriver implements WorkspaceDriver {
     this.name = name;
   }
 
-  async open({ base, folder, owner }: TreeRequest): Promise<string> {
+  async open({ layers, folder, owner }: TreeRequest): Promise<string> {
     const tree = join(folder, "tree");
     if (existsSync(tree)) return tree;
     await mkdir(folder, { recursive: true });
@@ -21,7 +21,10 @@ export class CopyDriver implements WorkspaceDriver {
     const unfinished = join(folder, "unfinished");
     await rm(unfinished, { recursive: true, force: true });
     const mode = this.name === "reflink" ? "always" : "auto";
-    await run("cp", ["--archive", `--reflink=${mode}`, base, unfinished]);
+    await mkdir(unfinished);
+    for (const layer of layers.toReversed()) {
+      await run("cp", ["--archive", `--reflink=${mode}`, `${layer}/.`, unfinished]);
+    }
     if (owner !== undefined) await giveTo(unfinished, owner);
     await rename(unfinished, tree);
     return tree;

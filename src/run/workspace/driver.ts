@@ -5,8 +5,8 @@ export interface FileOwner {
 }
 
 export interface TreeRequest {
-  /** A checked-out tree, which nobody changes. */
-  readonly base: string;
+  /** What the tree begins with, the uppermost first: layers that nobody changes. */
+  readonly layers: readonly string[];
   /** A folder for this workspace alone. What was changed in it before is still there. */
   readonly folder: string;
   readonly owner: FileOwner | undefined;

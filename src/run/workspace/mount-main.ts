@@ -2,7 +2,7 @@
 import { dlopen, getRawPointer } from "node:ffi";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, openSync, readlinkSync, writeFileSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, readlinkSync, rmdirSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 
@@ -88,29 +88,38 @@ function showAs(users: number, folder: string, at: string): void {
 }
 
 async function mount(request: Extract<MountRequest, { verb: "mount" }>): Promise<void> {
-  const { lower, changes, tree, user } = request;
-  const shown = { lower: `${changes}/lower`, own: `${changes}/own` };
-  let [below, own] = [lower, `${changes}/layer`];
-  if (user !== undefined) {
-    const users = await openUsers(user.uid, user.gid);
-    try {
-      showAs(users, lower, shown.lower);
-      showAs(users, own, shown.own);
-    } finally {
-      closeSync(users);
-    }
-    [below, own] = [shown.lower, shown.own];
-  }
+  const { changes, tree, user } = request;
+  let [lowers, own] = [request.lowers, `${changes}/layer`];
+  const shown: string[] = [];
   try {
-    const options = `lowerdir=${below},upperdir=${own}/upper,workdir=${own}/work`;
-    const flags = MS_NOSUID | MS_NODEV;
+    if (user !== undefined) {
+      const users = await openUsers(user.uid, user.gid);
+      const show = (folder: string, index: number): string => {
+        const at = `${changes}/shown-${index}`;
+        mkdirSync(at, { recursive: true });
+        showAs(users, folder, at);
+        shown.push(at);
+        return at;
+      };
+      try {
+        own = show(own, 0);
+        lowers = lowers.map((folder, index) => show(folder, index + 1));
+      } finally {
+        closeSync(users);
+      }
+    }
+    const options = `lowerdir=${lowers.join(":")},upperdir=${own}/upper,workdir=${own}/work`;
     const overlay = text("overlay");
+    const flags = MS_NOSUID | MS_NODEV;
     if (c.mount(overlay, text(tree), overlay, flags, text(options)) !== 0) {
       throw new Error("overlayfs does not take it");
     }
   } finally {
     // The overlay keeps what it is made of.
-    if (user !== undefined) for (const at of Object.values(shown)) c.umount2(text(at), MNT_DETACH);
+    for (const at of shown) {
+      c.umount2(text(at), MNT_DETACH);
+      rmdirSync(at);
+    }
   }
 }
 

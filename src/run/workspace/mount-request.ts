@@ -2,9 +2,9 @@
 export type MountRequest = { readonly id: number } & (
   | {
       readonly verb: "mount";
-      /** What is below, and stays as it is. */
-      readonly lower: string;
-      /** A folder with `layer/upper`, `layer/work`, `lower` and `own`, where changes go. */
+      /** What is below, the uppermost first; it stays as it is. */
+      readonly lowers: readonly string[];
+      /** A folder with `layer/upper` and `layer/work`, where changes go. */
       readonly changes: string;
       /** Where both are seen as one. */
       readonly tree: string;

@@ -9,16 +9,16 @@ export class OverlayDriver implements WorkspaceDriver, AsyncDisposable {
   readonly name = "overlay";
   readonly #mounts = new Mounts();
 
-  async open({ base, folder, owner }: TreeRequest): Promise<string> {
+  async open({ layers, folder, owner }: TreeRequest): Promise<string> {
     const tree = join(folder, "tree");
     const changes = join(folder, "changes");
     // One that a process left behind which was killed.
     if (await isMounted(tree)) await this.#mounts.unmount(tree);
-    for (const name of ["layer/upper", "layer/work", "lower", "own"]) {
+    for (const name of ["layer/upper", "layer/work"]) {
       await mkdir(join(changes, name), { recursive: true, mode: 0o755 });
     }
     await mkdir(tree, { recursive: true });
-    await this.#mounts.mount({ lower: base, changes, tree, user: owner });
+    await this.#mounts.mount({ lowers: layers, changes, tree, user: owner });
     return tree;
   }
 

@@ -55,7 +55,7 @@ export class Workspaces {
       : await bases.exactly(repository, facts.base);
     this.#inUse.set(session, { repository: repository.key, base: base.revision });
     await mkdir(folder, { recursive: true, mode: 0o711 });
-    const tree = await driver.open({ base: base.tree, folder, owner });
+    const tree = await driver.open({ layers: [base.tree], folder, owner });
     const git = this.#git(join(folder, "git"), tree);
     const workspace = new Workspace({
       folder,
