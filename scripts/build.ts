@@ -65,19 +65,27 @@ const SCRIPT = {
   footer: { js: "})" },
 } as const satisfies BuildOptions;
 
-/** The program that runs native code: whoever starts it has its code in memory. */
-async function buildEngine(): Promise<string> {
+/** Programs that run native code: whoever starts one has its code in memory. */
+const PROGRAMS: Readonly<Record<string, string>> = {
+  __TRUNKLINE_QUIC_ENGINE__: "src/wire/quic/engine-main.ts",
+  __TRUNKLINE_SANDBOX_ENTER__: "src/sandbox/enter-main.ts",
+  __TRUNKLINE_MOUNT__: "src/run/workspace/mount-main.ts",
+};
+
+async function buildProgram(entry: string): Promise<string> {
   const { outputFiles } = await build({
     ...OPTIONS,
-    entryPoints: ["src/wire/quic/engine-main.ts"],
+    entryPoints: [entry],
   });
   const [{ text }] = outputFiles as [OutputFile];
   return text;
 }
 
 async function bundle(): Promise<Build> {
-  const engine = await buildEngine();
-  const define = { ...OPTIONS.define, __TRUNKLINE_QUIC_ENGINE__: JSON.stringify(engine) };
+  const define: Record<string, string> = { ...OPTIONS.define };
+  for (const [name, entry] of Object.entries(PROGRAMS)) {
+    define[name] = JSON.stringify(await buildProgram(entry));
+  }
   const options = { ...OPTIONS, define };
   const split = await build({
     ...options,

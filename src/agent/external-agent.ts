@@ -1,4 +1,4 @@
-import { OwnedChild } from "../base/child-process.ts";
+import { type Confine, OwnedChild } from "../base/child-process.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { LimitTable } from "../base/limits.ts";
 import type { Log } from "../base/log.ts";
@@ -19,6 +19,8 @@ export interface ExternalAgentOptions {
   readonly limits?: LimitTable | undefined;
   /** Whom it acts as to git in a folder. Each has a process of its own: the environment tells. */
   readonly actsAs?: ActsAs | undefined;
+  /** How the agent, and the commands that it has us run, are kept apart from the machine. */
+  readonly confine?: Confine | undefined;
   readonly log: Log;
 }
 
@@ -56,7 +58,8 @@ export class ExternalAgent implements Agent, AsyncDisposable {
 
   async open(options: AgentOpenOptions): Promise<ExternalSession> {
     const identity = await this.#options.actsAs?.(options.cwd);
-    const session = new ExternalSession(this, { ...options, identity });
+    const { confine = asItIs } = this.#options;
+    const session = new ExternalSession(this, { ...options, identity, confine });
     options.revoked.add({ stopped: () => this.#kill(options.owner) });
     await session.begin();
     return session;
@@ -89,17 +92,14 @@ export class ExternalAgent implements Agent, AsyncDisposable {
   }
 
   async #start(owner: string, identity: AgentIdentity | undefined): Promise<AgentProcess> {
-    const { name, command, args = [], env, limits, log } = this.#options;
+    const { name, command, args = [], env, limits, log, confine = asItIs } = this.#options;
     const said = (line: string): void => log.info("agent.said", { agent: name, line });
     const base = { ...usualVariables(), ...env };
     let started: OwnedChild | undefined;
     try {
-      const child = await OwnedChild.start({
-        command,
-        args,
-        env: identity?.environment(base) ?? base,
-        stderr: said,
-      });
+      const child = await OwnedChild.start(
+        confine({ command, args, env: identity?.environment(base) ?? base, stderr: said }),
+      );
       started = child;
       this.#children.set(child, owner);
       void child.exit.then(() => this.#children.delete(child));
@@ -129,6 +129,8 @@ export class ExternalAgent implements Agent, AsyncDisposable {
     }
   }
 }
+
+const asItIs: Confine = (options) => options;
 
 const CLOSED = { action: "cancel" } as const;
 

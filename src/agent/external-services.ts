@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 
+import type { Confine } from "../base/child-process.ts";
 import type {
   CreateTerminalParams,
   ElicitParams,
@@ -17,6 +18,7 @@ export interface ExternalServicesOptions {
   readonly cwd: string;
   readonly additionalDirectories: readonly string[];
   readonly identity: AgentIdentity | undefined;
+  readonly confine: Confine;
   /** What the agent works on now. */
   readonly turn: () => Turn | undefined;
   readonly say: (update: SessionUpdate) => void;
@@ -33,7 +35,7 @@ export class ExternalServices {
 
   constructor(options: ExternalServicesOptions) {
     this.#options = options;
-    this.terminals = new ExternalTerminals(options.say);
+    this.terminals = new ExternalTerminals(options.say, options.confine);
     this.#files = new ExternalFiles([options.cwd, ...options.additionalDirectories]);
   }
 

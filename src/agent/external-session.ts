@@ -1,3 +1,4 @@
+import type { Confine } from "../base/child-process.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { METHODS } from "../protocol/acp/methods.ts";
 import type { NewSessionParams, SettingsResult } from "../protocol/acp/schema.gen.ts";
@@ -22,6 +23,7 @@ import { Speaker } from "./turn/speaker.ts";
 export interface ExternalSessionOptions extends AgentOpenOptions {
   /** Whom the agent acts as. */
   readonly identity: AgentIdentity | undefined;
+  readonly confine: Confine;
 }
 
 /** What is kept for the next time: the agent's own name for the conversation. */

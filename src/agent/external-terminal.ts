@@ -1,4 +1,4 @@
-import { type ChildExit, OwnedChild } from "../base/child-process.ts";
+import { type ChildExit, type Confine, OwnedChild } from "../base/child-process.ts";
 import type { Terminal, TerminalExit, TerminalOptions, TerminalOutput } from "../session/agent.ts";
 import { loginPath } from "./files/login-path.ts";
 import { WHEN_WATCHED } from "./files/run-line.ts";
@@ -34,12 +34,13 @@ export class ExternalTerminal implements Terminal {
   static async start(
     options: TerminalOptions & { readonly cwd: string },
     heard: () => void = () => {},
+    confine: Confine = (program) => program,
   ): Promise<ExternalTerminal> {
     const { command, args = [], env = [], cwd, outputByteLimit = USUAL_OUTPUT } = options;
     const variables = harmlessVariables(process.env);
     // A command without arguments is a line.
     const run = args.length > 0 ? 'exec "$0" "$@"' : 'eval "$0"';
-    const child = await OwnedChild.start({
+    const program = {
       command: "/bin/sh",
       args: ["-c", `${WHEN_WATCHED}${run}`, command, ...args],
       env: {
@@ -48,7 +49,8 @@ export class ExternalTerminal implements Terminal {
         ...Object.fromEntries(env.map(({ name, value }) => [name, value])),
       },
       cwd,
-    });
+    };
+    const child = await OwnedChild.start(confine(program));
     return new ExternalTerminal(child, Math.min(outputByteLimit, MOST_OUTPUT), heard);
   }
 

@@ -1,3 +1,4 @@
+import type { Confine } from "../base/child-process.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { SessionUpdate, Terminal, TerminalHost, TerminalOptions } from "../session/agent.ts";
 import { ExternalTerminal } from "./external-terminal.ts";
@@ -23,10 +24,12 @@ export class ExternalTerminals {
   readonly #showing = new Map<string, Showing>();
   readonly #shownAt = new Map<string, number>();
   readonly #show: (update: SessionUpdate) => void;
+  readonly #confine: Confine;
 
   /** `show` is how a tool call is shown anew when its command has said more. */
-  constructor(show: (update: SessionUpdate) => void) {
+  constructor(show: (update: SessionUpdate) => void, confine: Confine) {
     this.#show = show;
+    this.#confine = confine;
   }
 
   async create(options: Options, host: TerminalHost | undefined): Promise<string> {
@@ -79,13 +82,14 @@ export class ExternalTerminals {
   }
 
   async #start(options: Options): Promise<ExternalTerminal> {
-    const terminal = await ExternalTerminal.start(options, () => {
+    const heard = (): void => {
       const { terminalId: id } = terminal;
       const now = performance.now();
       if (now - (this.#shownAt.get(id) ?? 0) < SHOW_EVERY) return;
       this.#shownAt.set(id, now);
       this.#refresh(id);
-    });
+    };
+    const terminal = await ExternalTerminal.start(options, heard, this.#confine);
     void terminal.waitForExit().then(() => this.#refresh(terminal.terminalId));
     return terminal;
   }

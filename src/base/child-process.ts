@@ -16,7 +16,12 @@ export interface ChildOptions {
   readonly grace?: number;
   /** Each line it writes to stderr, cut to a bounded length. */
   readonly stderr?: (line: string) => void;
+  /** Takes what it hands out once it runs, such as a listener in a network of its own. */
+  readonly takes?: ((handle: unknown) => void) | undefined;
 }
+
+/** Has a program start otherwise than it is wished, such as in a sandbox. */
+export type Confine = (options: ChildOptions) => ChildOptions;
 
 /** How a child ended: its exit code, or the signal that ended it. */
 export type ChildExit = number | NodeJS.Signals;
@@ -75,17 +80,24 @@ export class OwnedChild implements AsyncDisposable {
 
   /** Starts it. Throws "unavailable" when that cannot be done. */
   static async start(options: ChildOptions): Promise<OwnedChild> {
-    const { command, args = [], env, cwd } = options;
+    const { command, args = [], env, cwd, takes } = options;
     // Loaded with the first child: a start that needs none does not wait for it.
     const { spawn } = process.getBuiltinModule("node:child_process");
     const { mark, env: marked } = ownerMark();
     const child = spawn(command, [...args], {
-      stdio: "pipe",
+      stdio: takes === undefined ? "pipe" : ["pipe", "pipe", "pipe", "ipc"],
       detached: true,
       env: { ...env, ...marked },
       ...(cwd === undefined ? {} : { cwd }),
-    });
+    }) as ChildProcessWithoutNullStreams;
     const { pid } = child;
+    if (takes !== undefined) {
+      child.once("message", (_, handle) => {
+        takes(handle);
+        // It waits to hear that, and becomes another program then.
+        child.send("taken", () => child.disconnect());
+      });
+    }
     if (pid !== undefined) return new OwnedChild(child, new ProcessTree(pid, mark), pid, options);
     const error = await new Promise<NodeJS.ErrnoException>((resolve) => child.on("error", resolve));
     throw new TrunklineError("unavailable", `Cannot start '${command}': ${explain(error, cwd)}`, {

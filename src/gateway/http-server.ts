@@ -28,6 +28,7 @@ import { createListener, listen } from "./listener.ts";
 import { Metrics } from "./metrics.ts";
 import { LazyTaskStore } from "./lazy-task-store.ts";
 import { repositoryAddresses } from "./repository-addresses.ts";
+import { LateRuns } from "./runs/late-runs.ts";
 import { LateSessions } from "./sessions-late.ts";
 import { statusPage } from "./status-page.ts";
 
@@ -58,6 +59,7 @@ export class HttpServer {
   readonly #metrics = new Metrics();
   readonly #mcp: McpHttp;
   readonly #tasks: LazyTaskStore;
+  readonly #runs: LateRuns;
   readonly #sessions: LateSessions;
   readonly #acp: AcpDoor;
   readonly #acpOptions: PeerOptions<AcpConnection>;
@@ -92,11 +94,13 @@ export class HttpServer {
         else this.#metrics.connectionClosed("mcp");
       },
     });
-    this.#sessions = new LateSessions(house, { offer: async () => offer });
+    this.#runs = new LateRuns(house);
+    this.#sessions = new LateSessions(house, { offer: async () => offer, runs: this.#runs });
     this.#acp = new AcpDoor({
       sessions: this.#sessions.open,
       limits: limits.messages,
       addressesOf: repositoryAddresses,
+      placeSession: (params, principal) => this.#runs.place(params, principal),
     });
     this.#acpOptions = house.furnish(this.#acp.peerOptions);
     this.#acpHttp = new AcpHttp({
@@ -186,6 +190,7 @@ export class HttpServer {
     this.#server.closeAllConnections();
     await closed;
     await this.#sessions[Symbol.asyncDispose]();
+    await this.#runs[Symbol.asyncDispose]();
     await this.#admission[Symbol.asyncDispose]();
   }
 
@@ -263,7 +268,7 @@ export class HttpServer {
         if (path !== "/acp") return refuseUpgrade(socket, 404, "Connect to /acp");
         const headers = { "Acp-Connection-Id": crypto.randomUUID() };
         const accepted = this.#sockets.accept(request, socket, head, headers);
-        void accepted.then((channel) => this.#converse(channel, principal));
+        void accepted.then((channel) => this.#converse(channel, principal, agentOf(request)));
         return undefined;
       },
       refused: ({ status, message, headers }: Refused) =>
@@ -272,8 +277,13 @@ export class HttpServer {
     return this.#admission.ask(request, socket, then, ENTRIES[path]);
   }
 
-  async #converse(channel: Channel<string>, principal: Principal): Promise<void> {
-    const client = new AcpConversation(this.#acp, channel, { peer: this.#acpOptions, principal });
+  async #converse(
+    channel: Channel<string>,
+    principal: Principal,
+    agent: string | undefined,
+  ): Promise<void> {
+    const options = { peer: this.#acpOptions, principal, agent };
+    const client = new AcpConversation(this.#acp, channel, options);
     this.#clients.add(client);
     this.#metrics.connectionOpened("acp");
     await client.ended;
@@ -318,6 +328,12 @@ function knownPath(path: string): string {
 /** What monitors look at, and where clients look for who could let them in. */
 function isForAll(path: string): boolean {
   return path === "/healthz" || path.startsWith("/.well-known/");
+}
+
+/** `/acp?agent=NAME` says who works in the sessions of a connection. */
+function agentOf({ url = "" }: IncomingMessage): string | undefined {
+  const [, query = ""] = url.split("?", 2);
+  return new URLSearchParams(query).get("agent") ?? undefined;
 }
 
 function pathOf(request: IncomingMessage): string {

@@ -13,10 +13,13 @@ import { forgetUndo } from "./forget-undo.ts";
 import type { House } from "./house.ts";
 import { LateTools } from "./late-tools.ts";
 import { openAudit } from "./open-audit.ts";
+import type { LateRuns } from "./runs/late-runs.ts";
 
 export interface OpenSessionsOptions {
   /** The toolbox for the built-in agent, where somebody else has it open; else one is opened. */
   readonly offer?: (() => Promise<Offer>) | undefined;
+  /** Remote runs, where sessions may be such. */
+  readonly runs?: LateRuns | undefined;
 }
 
 /** Sessions, with all that they stand on. */
@@ -40,11 +43,15 @@ export async function openSessions(
     new Sessions({
       store: log,
       rules: new SessionRules(log.database),
-      agent: (name) => agents.get(name),
+      agent: (name, run) =>
+        run === undefined ? agents.get(name) : needRuns(options).agent(agents.nameOf(name), run),
       limits: resolveSessionLimits(limits.messages),
       log: house.log,
       audit: (entry) => audit.record(entry),
-      forget: (id) => forgetUndo(data, id),
+      forget: async (id, run) => {
+        await forgetUndo(data, id);
+        if (run !== undefined) await options.runs?.remove(run);
+      },
     }),
   );
   const open = opening.move();
@@ -60,6 +67,13 @@ class Agents implements AsyncDisposable {
   constructor(house: House, builtIn: OpenBuiltInOptions) {
     this.#house = house;
     this.#builtIn = builtIn;
+  }
+
+  /** Throws where there is none of that name. */
+  nameOf(name: string = this.#house.config.agent): string {
+    const { agents } = this.#house.config;
+    if (name === BUILT_IN || Object.hasOwn(agents, name)) return name;
+    throw unknownAgent(name, [BUILT_IN, ...Object.keys(agents)]);
   }
 
   get(name: string = this.#house.config.agent): Promise<Agent> {
@@ -90,6 +104,12 @@ class Agents implements AsyncDisposable {
     const { openBuiltInAgent } = await import("./built-in-agent.ts");
     return openBuiltInAgent(this.#house, this.#builtIn);
   }
+}
+
+function needRuns({ runs }: OpenSessionsOptions): LateRuns {
+  if (runs !== undefined) return runs;
+  const next = "Open it through `trunkline serve`";
+  throw new TrunklineError("usage", `This session is a remote run. ${next}.`);
 }
 
 function unknownAgent(name: string, names: readonly string[]): Error {

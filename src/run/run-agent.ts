@@ -3,6 +3,7 @@ import type {
   Agent,
   AgentOpenOptions,
   AgentSession,
+  ClientFiles,
   SessionSettings,
   SessionUpdate,
   Turn,
@@ -15,7 +16,7 @@ import type { Run, Runs } from "./runs.ts";
 export interface RunAgentOptions {
   readonly runs: Runs;
   /** Who works in the workspace once it is there. */
-  readonly inner: (run: Run) => Promise<Agent>;
+  readonly inner: (run: Run) => Promise<Agent & Partial<AsyncDisposable>>;
   readonly name: string;
   /** What was planned for the session, as it was kept. */
   readonly plan: unknown;
@@ -39,7 +40,8 @@ export class RunAgent implements Agent {
   async open(options: AgentOpenOptions): Promise<RunSession> {
     const { runs, plan, answerWithin } = this.#options;
     const run = await runs.open(plan, options.sessionId);
-    const session = new RunSession(run, this.#begin(run, options), options);
+    const ends = new AsyncDisposableStack();
+    const session = new RunSession(run, this.#begin(run, options, ends), options, ends);
     try {
       await session.readyWithin(answerWithin);
     } catch (error) {
@@ -49,9 +51,14 @@ export class RunAgent implements Agent {
     return session;
   }
 
-  async #begin(run: Run, options: AgentOpenOptions): Promise<AgentSession> {
+  async #begin(
+    run: Run,
+    options: AgentOpenOptions,
+    ends: AsyncDisposableStack,
+  ): Promise<AgentSession> {
     const workspace = await run.prepare((message) => tellOfProgress(options, message));
     const inner = await this.#options.inner(run);
+    ends.defer(async () => inner[Symbol.asyncDispose]?.());
     return await inner.open({
       ...options,
       cwd: workspace.tree,
@@ -76,9 +83,16 @@ class RunSession implements AgentSession {
   readonly #run: Run;
   readonly #beginning: Promise<AgentSession>;
   readonly #options: AgentOpenOptions;
+  readonly #ends: AsyncDisposableStack;
   #inner: AgentSession | undefined;
 
-  constructor(run: Run, beginning: Promise<AgentSession>, options: AgentOpenOptions) {
+  constructor(
+    run: Run,
+    beginning: Promise<AgentSession>,
+    options: AgentOpenOptions,
+    ends: AsyncDisposableStack,
+  ) {
+    this.#ends = ends;
     this.#run = run;
     this.#beginning = beginning;
     this.#options = options;
@@ -108,7 +122,8 @@ class RunSession implements AgentSession {
     const inner = await this.#ready(turn);
     let end: TurnEnd;
     try {
-      end = await inner.prompt(new WorkspaceTurn(turn, () => this.#run.checkpointSoon()));
+      const { files } = this.#run;
+      end = await inner.prompt(new WorkspaceTurn(turn, files, () => this.#run.checkpointSoon()));
     } catch (error) {
       await this.#run.checkpoint();
       throw error;
@@ -140,6 +155,7 @@ class RunSession implements AgentSession {
     this.#run.stop();
     const inner = await this.#beginning.catch(() => undefined);
     await inner?.[Symbol.asyncDispose]();
+    await this.#ends.disposeAsync();
     await this.#run.close();
   }
 
@@ -183,20 +199,24 @@ class RunSession implements AgentSession {
 
 const OVER: ReadonlySet<unknown> = new Set(["completed", "failed"]);
 
-/** A turn as the agent in a workspace has it: the files and terminals of the client are far away. */
+/** A turn as the agent in a workspace has it: files are those here, not those of the client. */
 class WorkspaceTurn implements Turn {
   readonly id: string;
+  readonly principal: Turn["principal"];
   readonly prompt: Turn["prompt"];
   readonly _meta?: NonNullable<Turn["_meta"]>;
   readonly stop: Turn["stop"];
   readonly steering?: NonNullable<Turn["steering"]>;
   readonly #turn: Turn;
+  readonly #files: ClientFiles;
   readonly #toolEnded: () => void;
 
-  constructor(turn: Turn, toolEnded: () => void) {
+  constructor(turn: Turn, files: ClientFiles, toolEnded: () => void) {
     this.#turn = turn;
+    this.#files = files;
     this.#toolEnded = toolEnded;
     this.id = turn.id;
+    this.principal = turn.principal;
     this.prompt = turn.prompt;
     this.stop = turn.stop;
     if (turn._meta !== undefined) this._meta = turn._meta;
@@ -204,8 +224,8 @@ class WorkspaceTurn implements Turn {
   }
 
   get client(): TurnClient {
-    const { fs: _, terminal: __, ...rest } = this.#turn.client;
-    return rest;
+    const { terminal: _, ...rest } = this.#turn.client;
+    return { ...rest, fs: this.#files };
   }
 
   update(update: SessionUpdate): Promise<void> {

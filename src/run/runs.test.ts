@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { Log } from "../base/log.ts";
+import { OWNER } from "../base/principal.ts";
 import { Stopper } from "../base/stop.ts";
 import type { Agent, AgentOpenOptions, SessionUpdate, Turn } from "../session/agent.ts";
 import { RunAgent } from "./run-agent.ts";
@@ -93,6 +94,7 @@ class Rig implements AsyncDisposable {
   turn(text: string): Turn {
     return {
       id: "turn",
+      principal: OWNER,
       prompt: [{ type: "text", text }],
       stop: new Stopper(),
       update: async (update) => void this.updates.push(update),
@@ -170,14 +172,15 @@ describe("a run", () => {
     assert.equal(git(rig.remote, "branch", "--list", "agent/*"), "");
   });
 
-  it("keeps the client's files and terminals from the agent", async () => {
+  it("gives the agent the files of the workspace, not those of the client", async () => {
     await using rig = await Rig.open();
-    let offered: unknown;
-    await using session = await rig.session(async (_, turn) => {
-      offered = turn.client;
+    let read: string | undefined;
+    await using session = await rig.session(async (cwd, { client }) => {
+      assert.equal(client.terminal, undefined);
+      read = await client.fs?.readTextFile?.(join(cwd, "README.md"));
     });
     await session.prompt(rig.turn("Look"));
-    assert.deepEqual(offered, { notices: false, compaction: false });
+    assert.equal(read, "hello\n");
   });
 
   it("is taken up where it was left, with what was not pushed", async () => {

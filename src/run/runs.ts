@@ -18,6 +18,7 @@ import type { ScanLimits } from "./scan.ts";
 import { Bases } from "./workspace/bases.ts";
 import type { FileOwner, WorkspaceDriver } from "./workspace/driver.ts";
 import { type Workspace, Workspaces } from "./workspace/workspace.ts";
+import { WorkspaceFiles } from "./workspace-files.ts";
 
 export interface RunsOptions {
   /** A folder of ours, for caches and workspaces. */
@@ -31,7 +32,7 @@ export interface RunsOptions {
   readonly identify: (url: string) => Promise<{ credentials: Credentials; author: Author }>;
   readonly coAuthor?: Author | undefined;
   /** A user of its own for a session, where there are such. */
-  readonly owner?: (workspace: string) => FileOwner | undefined;
+  readonly owner?: ((workspace: string) => FileOwner | undefined) | undefined;
   readonly log: Log;
 }
 
@@ -155,9 +156,29 @@ export class Run {
     return this.#pushed;
   }
 
+  /** The workspace, once it is ready. */
+  get workspace(): Workspace {
+    if (this.#workspace !== undefined) return this.#workspace;
+    throw new TrunklineError("unavailable", "The workspace is not ready yet.");
+  }
+
+  /** Whom its files belong to, where that is not whoever runs us. */
+  get owner(): FileOwner | undefined {
+    return this.#options.owner?.(this.plan.workspace);
+  }
+
+  /** Where the objects are that its repository borrows. */
+  get objects(): string {
+    return this.#options.repository.objects;
+  }
+
+  get files(): WorkspaceFiles {
+    return new WorkspaceFiles(this.workspace.tree, this.owner);
+  }
+
   /** Has the workspace ready to be worked in. */
   async prepare(tell: (message: string) => void): Promise<Workspace> {
-    const { plan, repository, credentials, workspaces, owner } = this.#options;
+    const { plan, repository, credentials, workspaces } = this.#options;
     const { url, branch, revision, workspace: session } = plan;
     if (!(await repository.has(revision))) tell(`Fetching ${revision.slice(0, 12)} of ${url} …`);
     await repository.need({ url, branch, revision }, credentials);
@@ -166,7 +187,7 @@ export class Run {
       repository,
       revision,
       branch: plan.target,
-      owner: owner?.(session),
+      owner: this.owner,
     });
     this.#workspace = workspace;
     this.#deliverer = this.#deliverTo(workspace);

@@ -4,15 +4,10 @@ import { delimiter, join } from "node:path";
 
 import type { Program } from "./sandbox.ts";
 
-/** Put in by the bundler: the file beside ours that runs in a sandbox first. */
-declare const __TRUNKLINE_SANDBOX_ENTER__: string | undefined;
-
 /** The parts of a sandbox, as far as they work on this machine. */
 export interface SandboxParts {
   /** Where bubblewrap is. */
   readonly bwrap: string;
-  /** What runs first in a sandbox. */
-  readonly enter: string;
   readonly landlock: boolean;
 }
 
@@ -44,7 +39,7 @@ export async function probeSandbox(data: string, env = process.env): Promise<San
     found("bubblewrap", false, "bwrap is not installed: install the package bubblewrap");
     return { parts: undefined, findings };
   }
-  const plain: SandboxParts = { bwrap, enter: enterProgram(), landlock: false };
+  const plain: SandboxParts = { bwrap, landlock: false };
   const problem = await tryOut(data, plain, env);
   if (problem !== undefined) {
     found("bubblewrap", false, `${bwrap} does not work here: ${problem}`);
@@ -65,11 +60,6 @@ export async function probeSandbox(data: string, env = process.env): Promise<San
   const oneUser = "all sessions run as the user that runs Trunkline, who is not root";
   found("users", isRoot, isRoot ? "each session runs as a user of its own" : oneUser);
   return { parts: landlock === undefined ? withLandlock : plain, findings };
-}
-
-export function enterProgram(): string {
-  const isBundled = typeof __TRUNKLINE_SANDBOX_ENTER__ === "string";
-  return join(import.meta.dirname, isBundled ? __TRUNKLINE_SANDBOX_ENTER__ : "enter-main.ts");
 }
 
 /** Runs a program in such a sandbox. Says what went wrong, or nothing. */

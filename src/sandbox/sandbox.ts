@@ -1,5 +1,5 @@
 import { existsSync, lstatSync, readlinkSync } from "node:fs";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
 import { ControlGroup, type GroupLimits } from "./cgroup.ts";
@@ -26,6 +26,8 @@ export interface SandboxOptions {
   readonly limits?: GroupLimits;
   /** The way out; without it there is no network. */
   readonly egress?: EgressProxy | undefined;
+  /** Further variables that name the way out; `PROXY` in them stands for its address. */
+  readonly proxyVariables?: Readonly<Record<string, string>>;
   /** Whom the programs run as, where we may choose. */
   readonly user?: { readonly uid: number; readonly gid: number } | undefined;
 }
@@ -42,6 +44,18 @@ export interface Program {
 export interface WrappedProgram extends Program {
   /** It hands out a listener on the channel of `child_process`, for which `serve` is called. */
   readonly egress: EgressProxy | undefined;
+}
+
+/** Put in by the bundler: the code that runs in a sandbox first. */
+declare const __TRUNKLINE_SANDBOX_ENTER__: string | undefined;
+
+const isBundled = typeof __TRUNKLINE_SANDBOX_ENTER__ === "string";
+const ENTER = isBundled ? "enter.mjs" : "enter.ts";
+
+/** A sandbox has a copy: files of our package may be where it cannot see them, or gone by now. */
+async function enterCode(): Promise<string> {
+  if (isBundled) return __TRUNKLINE_SANDBOX_ENTER__;
+  return await readFile(join(import.meta.dirname, "enter-main.ts"), "utf8");
 }
 
 /** What programs are looked for in, whatever the machine has. */
@@ -99,20 +113,26 @@ export class Sandbox implements AsyncDisposable {
     await writeFile(join(folder, "group"), `agent:x:${gid}:\n`, { mode: 0o644 });
     await writeFile(join(folder, "hosts"), "127.0.0.1 localhost\n::1 localhost\n");
     await writeFile(join(folder, "filter.bpf"), seccompFilter());
+    await writeFile(join(folder, ENTER), await enterCode());
     return new Sandbox(options, folder, await ControlGroup.create(`${name}-${uid}`, limits));
   }
 
   /** How to start a program so that it runs in here. Its environment is given as it is to be. */
   wrap(program: Program): WrappedProgram {
-    const { user, egress, parts } = this.#options;
+    const { user, egress, parts, proxyVariables } = this.#options;
     const entry: Entry = {
       program: program.command,
       args: program.args,
       cwd: program.cwd,
-      proxyVariables: egress === undefined ? {} : PROXY_VARIABLES,
+      proxyVariables: egress === undefined ? {} : { ...PROXY_VARIABLES, ...proxyVariables },
       ...(parts.landlock ? { landlock: this.#landlock() } : {}),
     };
-    const node = [process.execPath, "--experimental-ffi", "--no-warnings", parts.enter];
+    const node = [
+      process.execPath,
+      "--experimental-ffi",
+      "--no-warnings",
+      join(this.#folder, ENTER),
+    ];
     const inside = [...becoming(user), ...node, JSON.stringify(entry)];
     const { folders = [] } = this.#group ?? {};
     const filter = join(this.#folder, "filter.bpf");
@@ -132,7 +152,7 @@ export class Sandbox implements AsyncDisposable {
   }
 
   #arguments(): string[] {
-    const { write, read, seesAll = false, hide = [], parts, user } = this.#options;
+    const { write, read, seesAll = false, hide = [], user } = this.#options;
     const own = (file: string): string => join(this.#folder, file);
     const inEtc = ["--perms", "0755", "--dir", "/etc"];
     const system = seesAll
@@ -143,7 +163,7 @@ export class Sandbox implements AsyncDisposable {
       own(file),
       `/etc/${file}`,
     ]);
-    const visible = [...read, process.execPath, dirname(parts.enter)];
+    const visible = [...read, process.execPath, own(ENTER)];
     return [
       ...(user === undefined ? ["--unshare-user", "--disable-userns"] : []),
       "--unshare-ipc",

@@ -20,13 +20,16 @@ import type {
 export interface SessionsOptions {
   readonly store: SessionStore;
   readonly rules?: RuleStore;
-  /** Who works in sessions: by name, and whoever is meant when none is given. */
-  readonly agent: (name: string | undefined) => Agent | Promise<Agent>;
+  /**
+   * Who works in sessions: by name, and whoever is meant when none is given. `run` is what the
+   * session was placed with.
+   */
+  readonly agent: (name: string | undefined, run: unknown) => Agent | Promise<Agent>;
   readonly limits: SessionLimits;
   readonly log: Log;
   readonly audit?: (entry: object) => void;
   /** Removes what is kept elsewhere of a session that is deleted. */
-  readonly forget?: (id: string) => Promise<void>;
+  readonly forget?: (id: string, run: unknown) => Promise<void>;
 }
 
 /** Where a session works, and with what. */
@@ -35,6 +38,8 @@ export interface Place {
   readonly additionalDirectories: readonly string[];
   readonly mcpServers: readonly McpServer[];
   readonly meta?: Meta | undefined;
+  /** Of a remote run: what it runs on. It is kept with the session, and fits into JSON. */
+  readonly run?: unknown;
 }
 
 const PAGE = 100;
@@ -64,13 +69,18 @@ export class Sessions implements AsyncDisposable {
   }
 
   async create(place: Place, agentName?: string, principal = OWNER): Promise<Session> {
-    const agent = await this.#agentFor(agentName, principal);
+    const { run } = place;
+    const agent = await this.#agentFor(agentName, principal, run);
     const id = crypto.randomUUID();
     const held = await this.#options.store.create({
       id,
       cwd: place.cwd,
       agent: agent.name,
-      notes: { directories: place.additionalDirectories, ...ownedBy(principal) },
+      notes: {
+        directories: place.additionalDirectories,
+        ...ownedBy(principal),
+        ...(run === undefined ? {} : { run }),
+      },
     });
     return this.#beginNew(held, agent, place, false);
   }
@@ -98,6 +108,14 @@ export class Sessions implements AsyncDisposable {
     return record !== undefined && (record.isDeleted || (record.notes.owner ?? "") === owner);
   }
 
+  /** Where a remote run works, whatever its client says; undefined of any other session. */
+  async placeOfRun(id: string): Promise<Place | undefined> {
+    const record = await this.#options.store.find(id);
+    if (record?.notes.run === undefined) return undefined;
+    const { cwd, notes } = record;
+    return { cwd, additionalDirectories: [], mcpServers: [], run: notes.run };
+  }
+
   /** Opens a session again, or gives the one that is open. */
   async open(id: string, place: Place, principal = OWNER): Promise<Session> {
     const session = this.#open.get(id);
@@ -115,7 +133,10 @@ export class Sessions implements AsyncDisposable {
   async fork(from: string, place: Place, upTo?: number, principal = OWNER): Promise<Session> {
     const record = await this.#options.store.find(from);
     if (record === undefined || record.isDeleted) throw unknownSession(from);
-    const agent = await this.#agentFor(record.agent, principal);
+    if (record.notes.run !== undefined) {
+      throw new TrunklineError("usage", "A remote run cannot be forked. Begin another one.");
+    }
+    const agent = await this.#agentFor(record.agent, principal, undefined);
     const { chosen } = record.notes;
     const forked = {
       id: crypto.randomUUID(),
@@ -166,7 +187,8 @@ export class Sessions implements AsyncDisposable {
     } else {
       await this.#putAway(id, session);
     }
-    await this.#options.forget?.(id);
+    const { run } = (await this.#options.store.find(id))?.notes ?? {};
+    await this.#options.forget?.(id, run);
     await this.#options.store.delete(id);
   }
 
@@ -216,8 +238,8 @@ export class Sessions implements AsyncDisposable {
   }
 
   /** Throws where the principal may not use that agent. */
-  async #agentFor(name: string | undefined, principal: Principal): Promise<Agent> {
-    const agent = await this.#options.agent(name);
+  async #agentFor(name: string | undefined, principal: Principal, run: unknown): Promise<Agent> {
+    const agent = await this.#options.agent(name, run);
     if (mayUseAgent(principal, agent.name)) return agent;
     const why = limitRefusal(principal, `the agent '${agent.name}'`, `--agent ${agent.name}`);
     throw new SessionError("permission-denied", why);
@@ -227,7 +249,8 @@ export class Sessions implements AsyncDisposable {
     await this.#closing.get(id)?.catch(() => {});
     const held = await this.#hold(id);
     try {
-      const agent = await this.#agentFor(held.record.agent, principal);
+      const { agent: name, notes } = held.record;
+      const agent = await this.#agentFor(name, principal, notes.run);
       return await this.#begin(held, agent, place, true);
     } catch (error) {
       // Where that fails the store goes on trying; why it could not be opened says more.
@@ -253,7 +276,11 @@ export class Sessions implements AsyncDisposable {
     try {
       return await this.#begin(held, agent, place, isOld);
     } catch (error) {
-      this.#stillborn.add(held.record.id);
+      const { id, notes } = held.record;
+      await this.#options.forget?.(id, notes.run).catch((cause: unknown) => {
+        this.#options.log.warn("session.not-forgotten", { session: id, error: cause });
+      });
+      this.#stillborn.add(id);
       await this.#discard();
       throw error;
     }

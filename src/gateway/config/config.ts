@@ -11,6 +11,7 @@ import type {
   ModelProvider,
   ModelSettings,
   PluginProgram,
+  RemoteSettings,
   ReviewSettings,
   ServeSettings,
   ToolRule,
@@ -22,6 +23,11 @@ export interface Config {
   readonly serve: Omit<ServeSettings, "allowedHosts" | "allowedOrigins"> & {
     readonly allowedHosts: readonly string[];
     readonly allowedOrigins: readonly string[];
+  };
+  readonly remote: Required<Omit<RemoteSettings, "coAuthor" | "egress" | "scan">> & {
+    readonly coAuthor?: NonNullable<RemoteSettings["coAuthor"]>;
+    readonly egress: { readonly allowHosts: readonly string[] };
+    readonly scan: NonNullable<RemoteSettings["scan"]>;
   };
   /** Absolute. */
   readonly data: string;

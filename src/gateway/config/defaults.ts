@@ -11,6 +11,15 @@ export function defaultConfig(data: string): Config {
   return {
     server: { host: "127.0.0.1", port: 4180 },
     serve: { allowedHosts: [], allowedOrigins: [] },
+    remote: {
+      allowHosts: [],
+      allowPrivate: false,
+      protocols: ["https", "ssh"],
+      sandbox: "on",
+      egress: { allowHosts: [] },
+      bases: 4,
+      scan: {},
+    },
     data,
     log: { level: "info", verbose: false },
     limits: {

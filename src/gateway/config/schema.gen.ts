@@ -24,6 +24,7 @@ export interface ConfigFile {
     readonly verbose?: boolean;
   };
   readonly serve?: ServeSettings;
+  readonly remote?: RemoteSettings;
   readonly limits?: LimitSettings;
   /** MCP servers whose tools are offered too, by name. */
   readonly mcpServers?: {
@@ -363,6 +364,46 @@ export interface ServeSettings {
   };
 }
 
+/** Remote runs: agents that work here on a revision of a repository. */
+export interface RemoteSettings {
+  /**
+   * Hosts whose repositories may be worked on; `*.example.com` stands for all below it. Empty:
+   * every public host.
+   */
+  readonly allowHosts?: readonly string[];
+  /** Whether repositories on private addresses may be worked on, this machine's too. */
+  readonly allowPrivate?: boolean;
+  /** How repositories may be reached. */
+  readonly protocols?: readonly ("https" | "ssh" | "http" | "file")[];
+  /** Whether agents of remote runs work in a sandbox. Without one they can do whatever you can. */
+  readonly sandbox?: "on" | "unsafe-off";
+  readonly egress?: {
+    /**
+     * Hosts that programs in a sandbox may reach, such as a registry of packages; `*.example.com`
+     * stands for all below it. Providers of models are reached besides.
+     */
+    readonly allowHosts?: readonly string[];
+  };
+  /** Checked-out revisions that are kept of each repository. */
+  readonly bases?: number;
+  /** Who is named as co-author of commits: the user. */
+  readonly coAuthor?: {
+    /** As commits have it. */
+    readonly name: string;
+    /** As commits have it. */
+    readonly email: string;
+  };
+  /** What may not be committed. */
+  readonly scan?: {
+    /** Bytes of a file that is added or changed. */
+    readonly maxFile?: number;
+    /** Bytes of all that is added or changed in a turn. */
+    readonly maxTotal?: number;
+    /** Files that may change in a turn. */
+    readonly maxFiles?: number;
+  };
+}
+
 /** Who may call which tool. */
 export interface ToolPolicy {
   /** What holds for a call that no rule speaks of. */
@@ -405,14 +446,18 @@ export type Decision = "allow" | "ask" | "deny";
 const pattern1 = new RegExp("^https?://", "u");
 const pattern2 = new RegExp("^[A-Za-z0-9_.-]+$", "u");
 const pattern3 = new RegExp("^[!#-[\\]-~]+$", "u");
-const pattern4 = new RegExp("^(?:offline|[^/]+/.+)$", "u");
-const pattern5 = new RegExp("^[A-Za-z_][A-Za-z0-9_]*$", "u");
-const pattern6 = new RegExp("^[A-Za-z0-9_][A-Za-z0-9_.-]*$", "u");
-const pattern7 = new RegExp("^[^\\u0000-\\u001f\\u007f]+$", "u");
-const pattern8 = new RegExp("^[^\\s<>]+@[^\\s<>]+$", "u");
-const pattern9 = new RegExp("^[^<>\\r\\n]*[^<>\\s.,:;\"'][^<>\\r\\n]*$", "u");
-const pattern10 = new RegExp("^(?:/|~/|[A-Za-z]:[\\\\/])", "u");
-const pattern11 = new RegExp("^(?:(?:quic|tls)://)?(?:\\[[^\\]]+\\]|[^:/[\\]]+):\\d{1,5}$", "u");
+const pattern4 = new RegExp("^[A-Za-z0-9*._:-]+$", "u");
+const pattern5 = new RegExp("^[A-Za-z0-9*._-]+$", "u");
+const pattern6 = new RegExp("^[^<>\\n]+$", "u");
+const pattern7 = new RegExp("^[^<>\\s]+$", "u");
+const pattern8 = new RegExp("^(?:offline|[^/]+/.+)$", "u");
+const pattern9 = new RegExp("^[A-Za-z_][A-Za-z0-9_]*$", "u");
+const pattern10 = new RegExp("^[A-Za-z0-9_][A-Za-z0-9_.-]*$", "u");
+const pattern11 = new RegExp("^[^\\u0000-\\u001f\\u007f]+$", "u");
+const pattern12 = new RegExp("^[^\\s<>]+@[^\\s<>]+$", "u");
+const pattern13 = new RegExp("^[^<>\\r\\n]*[^<>\\s.,:;\"'][^<>\\r\\n]*$", "u");
+const pattern14 = new RegExp("^(?:/|~/|[A-Za-z]:[\\\\/])", "u");
+const pattern15 = new RegExp("^(?:(?:quic|tls)://)?(?:\\[[^\\]]+\\]|[^:/[\\]]+):\\d{1,5}$", "u");
 
 export const checkConfigFile: Check = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
@@ -423,6 +468,7 @@ export const checkConfigFile: Check = (value) => {
       case "data":
       case "log":
       case "serve":
+      case "remote":
       case "limits":
       case "mcpServers":
       case "agent":
@@ -435,7 +481,7 @@ export const checkConfigFile: Check = (value) => {
       case "policy":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["$schema", "server", "data", "log", "serve", "limits", "mcpServers", "agent", "agents", "models", "identities", "x-juggler", "bus", "review", "policy"]) };
+        return { path: [key], says: unknownKey(key, ["$schema", "server", "data", "log", "serve", "remote", "limits", "mcpServers", "agent", "agents", "models", "identities", "x-juggler", "bus", "review", "policy"]) };
     }
   }
   const Schema: unknown = value.$schema;
@@ -505,18 +551,23 @@ export const checkConfigFile: Check = (value) => {
     const problem = checkServeSettings(serve);
     if (problem !== undefined) return within(problem, "serve");
   }
+  const remote: unknown = value.remote;
+  if (remote !== undefined) {
+    const problem2 = checkRemoteSettings(remote);
+    if (problem2 !== undefined) return within(problem2, "remote");
+  }
   const limits: unknown = value.limits;
   if (limits !== undefined) {
-    const problem2 = checkLimitSettings(limits);
-    if (problem2 !== undefined) return within(problem2, "limits");
+    const problem3 = checkLimitSettings(limits);
+    if (problem3 !== undefined) return within(problem3, "limits");
   }
   const mcpServers: unknown = value.mcpServers;
   if (mcpServers !== undefined) {
     if (!isObject(mcpServers)) return { path: ["mcpServers"], says: "must be an object" };
     for (const key4 in mcpServers) {
       const item: unknown = mcpServers[key4];
-      const problem3 = checkMcpServer(item);
-      if (problem3 !== undefined) return within(problem3, "mcpServers", key4);
+      const problem4 = checkMcpServer(item);
+      if (problem4 !== undefined) return within(problem4, "mcpServers", key4);
     }
   }
   const agent: unknown = value.agent;
@@ -529,22 +580,22 @@ export const checkConfigFile: Check = (value) => {
     if (!isObject(agents)) return { path: ["agents"], says: "must be an object" };
     for (const key5 in agents) {
       const item2: unknown = agents[key5];
-      const problem4 = checkAgentCommand(item2);
-      if (problem4 !== undefined) return within(problem4, "agents", key5);
+      const problem5 = checkAgentCommand(item2);
+      if (problem5 !== undefined) return within(problem5, "agents", key5);
     }
   }
   const models: unknown = value.models;
   if (models !== undefined) {
-    const problem5 = checkModelSettings(models);
-    if (problem5 !== undefined) return within(problem5, "models");
+    const problem6 = checkModelSettings(models);
+    if (problem6 !== undefined) return within(problem6, "models");
   }
   const identities: unknown = value.identities;
   if (identities !== undefined) {
     if (!isObject(identities)) return { path: ["identities"], says: "must be an object" };
     for (const key6 in identities) {
       const item3: unknown = identities[key6];
-      const problem6 = checkIdentitySettings(item3);
-      if (problem6 !== undefined) return within(problem6, "identities", key6);
+      const problem7 = checkIdentitySettings(item3);
+      if (problem7 !== undefined) return within(problem7, "identities", key6);
     }
   }
   const xJuggler: unknown = value["x-juggler"];
@@ -553,13 +604,13 @@ export const checkConfigFile: Check = (value) => {
   }
   const bus: unknown = value.bus;
   if (bus !== undefined) {
-    const problem7 = checkBusSettings(bus);
-    if (problem7 !== undefined) return within(problem7, "bus");
+    const problem8 = checkBusSettings(bus);
+    if (problem8 !== undefined) return within(problem8, "bus");
   }
   const review: unknown = value.review;
   if (review !== undefined) {
-    const problem8 = checkReviewSettings(review);
-    if (problem8 !== undefined) return within(problem8, "review");
+    const problem9 = checkReviewSettings(review);
+    if (problem9 !== undefined) return within(problem9, "review");
   }
   const policy: unknown = value.policy;
   if (policy !== undefined) {
@@ -574,8 +625,8 @@ export const checkConfigFile: Check = (value) => {
     }
     const tools: unknown = policy.tools;
     if (tools !== undefined) {
-      const problem9 = checkToolPolicy(tools);
-      if (problem9 !== undefined) return within(problem9, "policy", "tools");
+      const problem10 = checkToolPolicy(tools);
+      if (problem10 !== undefined) return within(problem10, "policy", "tools");
     }
   }
   return undefined;
@@ -732,6 +783,162 @@ export const checkServeSettings: Check = (value) => {
         return { path: ["oauth", "audience"], says: "must be a string" };
       }
       if (audience === "") return { path: ["oauth", "audience"], says: "must not be empty" };
+    }
+  }
+  return undefined;
+};
+
+export const checkRemoteSettings: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "allowHosts":
+      case "allowPrivate":
+      case "protocols":
+      case "sandbox":
+      case "egress":
+      case "bases":
+      case "coAuthor":
+      case "scan":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["allowHosts", "allowPrivate", "protocols", "sandbox", "egress", "bases", "coAuthor", "scan"]) };
+    }
+  }
+  const allowHosts: unknown = value.allowHosts;
+  if (allowHosts !== undefined) {
+    if (!Array.isArray(allowHosts)) return { path: ["allowHosts"], says: "must be a list" };
+    for (let i = 0; i < allowHosts.length; i++) {
+      const item: unknown = allowHosts[i];
+      if (typeof item !== "string") {
+        return { path: ["allowHosts", i], says: "must be a string" };
+      }
+      if (!pattern4.test(item)) {
+        return { path: ["allowHosts", i], says: "must match the pattern ^[A-Za-z0-9*._:-]+$" };
+      }
+    }
+  }
+  const allowPrivate: unknown = value.allowPrivate;
+  if (allowPrivate !== undefined) {
+    if (typeof allowPrivate !== "boolean") {
+      return { path: ["allowPrivate"], says: "must be true or false" };
+    }
+  }
+  const protocols: unknown = value.protocols;
+  if (protocols !== undefined) {
+    if (!Array.isArray(protocols)) return { path: ["protocols"], says: "must be a list" };
+    for (let i2 = 0; i2 < protocols.length; i2++) {
+      const item2: unknown = protocols[i2];
+      if (item2 !== "https" && item2 !== "ssh" && item2 !== "http" && item2 !== "file") {
+        return { path: ["protocols", i2], says: "must be one of: https, ssh, http, file" };
+      }
+    }
+  }
+  const sandbox: unknown = value.sandbox;
+  if (sandbox !== undefined) {
+    if (sandbox !== "on" && sandbox !== "unsafe-off") {
+      return { path: ["sandbox"], says: "must be one of: on, unsafe-off" };
+    }
+  }
+  const egress: unknown = value.egress;
+  if (egress !== undefined) {
+    if (!isObject(egress)) return { path: ["egress"], says: "must be an object" };
+    for (const key2 in egress) {
+      switch (key2) {
+        case "allowHosts":
+          continue;
+        default:
+          return { path: ["egress", key2], says: unknownKey(key2, ["allowHosts"]) };
+      }
+    }
+    const allowHosts2: unknown = egress.allowHosts;
+    if (allowHosts2 !== undefined) {
+      if (!Array.isArray(allowHosts2)) {
+        return { path: ["egress", "allowHosts"], says: "must be a list" };
+      }
+      for (let i3 = 0; i3 < allowHosts2.length; i3++) {
+        const item3: unknown = allowHosts2[i3];
+        if (typeof item3 !== "string") {
+          return { path: ["egress", "allowHosts", i3], says: "must be a string" };
+        }
+        if (!pattern5.test(item3)) {
+          return { path: ["egress", "allowHosts", i3], says: "must match the pattern ^[A-Za-z0-9*._-]+$" };
+        }
+      }
+    }
+  }
+  const bases: unknown = value.bases;
+  if (bases !== undefined) {
+    if (typeof bases !== "number" || !Number.isInteger(bases)) {
+      return { path: ["bases"], says: "must be an integer" };
+    }
+    if (bases < 1) return { path: ["bases"], says: "must be at least 1" };
+    if (bases > 100) return { path: ["bases"], says: "must be at most 100" };
+  }
+  const coAuthor: unknown = value.coAuthor;
+  if (coAuthor !== undefined) {
+    if (!isObject(coAuthor)) return { path: ["coAuthor"], says: "must be an object" };
+    for (const key3 in coAuthor) {
+      switch (key3) {
+        case "name":
+        case "email":
+          continue;
+        default:
+          return { path: ["coAuthor", key3], says: unknownKey(key3, ["name", "email"]) };
+      }
+    }
+    const name: unknown = coAuthor.name;
+    if (name === undefined) return { path: ["coAuthor", "name"], says: "is missing" };
+    if (typeof name !== "string") {
+      return { path: ["coAuthor", "name"], says: "must be a string" };
+    }
+    if (name === "") return { path: ["coAuthor", "name"], says: "must not be empty" };
+    if (!pattern6.test(name)) {
+      return { path: ["coAuthor", "name"], says: "must match the pattern ^[^<>\\n]+$" };
+    }
+    const email: unknown = coAuthor.email;
+    if (email === undefined) return { path: ["coAuthor", "email"], says: "is missing" };
+    if (typeof email !== "string") {
+      return { path: ["coAuthor", "email"], says: "must be a string" };
+    }
+    if (email === "") return { path: ["coAuthor", "email"], says: "must not be empty" };
+    if (!pattern7.test(email)) {
+      return { path: ["coAuthor", "email"], says: "must match the pattern ^[^<>\\s]+$" };
+    }
+  }
+  const scan: unknown = value.scan;
+  if (scan !== undefined) {
+    if (!isObject(scan)) return { path: ["scan"], says: "must be an object" };
+    for (const key4 in scan) {
+      switch (key4) {
+        case "maxFile":
+        case "maxTotal":
+        case "maxFiles":
+          continue;
+        default:
+          return { path: ["scan", key4], says: unknownKey(key4, ["maxFile", "maxTotal", "maxFiles"]) };
+      }
+    }
+    const maxFile: unknown = scan.maxFile;
+    if (maxFile !== undefined) {
+      if (typeof maxFile !== "number" || !Number.isInteger(maxFile)) {
+        return { path: ["scan", "maxFile"], says: "must be an integer" };
+      }
+      if (maxFile < 1) return { path: ["scan", "maxFile"], says: "must be at least 1" };
+    }
+    const maxTotal: unknown = scan.maxTotal;
+    if (maxTotal !== undefined) {
+      if (typeof maxTotal !== "number" || !Number.isInteger(maxTotal)) {
+        return { path: ["scan", "maxTotal"], says: "must be an integer" };
+      }
+      if (maxTotal < 1) return { path: ["scan", "maxTotal"], says: "must be at least 1" };
+    }
+    const maxFiles: unknown = scan.maxFiles;
+    if (maxFiles !== undefined) {
+      if (typeof maxFiles !== "number" || !Number.isInteger(maxFiles)) {
+        return { path: ["scan", "maxFiles"], says: "must be an integer" };
+      }
+      if (maxFiles < 1) return { path: ["scan", "maxFiles"], says: "must be at least 1" };
     }
   }
   return undefined;
@@ -1135,7 +1342,7 @@ export const checkModelSettings: Check = (value) => {
   const default2: unknown = value.default;
   if (default2 !== undefined) {
     if (typeof default2 !== "string") return { path: ["default"], says: "must be a string" };
-    if (!pattern4.test(default2)) {
+    if (!pattern8.test(default2)) {
       return { path: ["default"], says: "must be provider/model, such as anthropic/claude-sonnet-4-5, or offline" };
     }
   }
@@ -1207,7 +1414,7 @@ export const checkModelProvider: Check = (value) => {
     if (typeof keyVariable !== "string") {
       return { path: ["keyVariable"], says: "must be a string" };
     }
-    if (!pattern5.test(keyVariable)) {
+    if (!pattern9.test(keyVariable)) {
       return { path: ["keyVariable"], says: "must match the pattern ^[A-Za-z_][A-Za-z0-9_]*$" };
     }
   }
@@ -1279,21 +1486,21 @@ export const checkIdentitySettings: Check = (value) => {
   const sshHost: unknown = value.sshHost;
   if (sshHost !== undefined) {
     if (typeof sshHost !== "string") return { path: ["sshHost"], says: "must be a string" };
-    if (!pattern6.test(sshHost)) {
+    if (!pattern10.test(sshHost)) {
       return { path: ["sshHost"], says: "must be a name such as github-work, of letters, digits and any of _ . -" };
     }
   }
   const user: unknown = value.user;
   if (user !== undefined) {
     if (typeof user !== "string") return { path: ["user"], says: "must be a string" };
-    if (!pattern7.test(user)) {
+    if (!pattern11.test(user)) {
       return { path: ["user"], says: "must be a name on one line, such as ada" };
     }
   }
   const email: unknown = value.email;
   if (email !== undefined) {
     if (typeof email !== "string") return { path: ["email"], says: "must be a string" };
-    if (!pattern8.test(email)) {
+    if (!pattern12.test(email)) {
       return { path: ["email"], says: "must be an address such as ada@example.com" };
     }
   }
@@ -1302,14 +1509,14 @@ export const checkIdentitySettings: Check = (value) => {
     if (typeof displayName !== "string") {
       return { path: ["displayName"], says: "must be a string" };
     }
-    if (!pattern9.test(displayName)) {
+    if (!pattern13.test(displayName)) {
       return { path: ["displayName"], says: "must be a name on one line, without < and >, such as Ada Lovelace" };
     }
   }
   const sshKey: unknown = value.sshKey;
   if (sshKey !== undefined) {
     if (typeof sshKey !== "string") return { path: ["sshKey"], says: "must be a string" };
-    if (!pattern10.test(sshKey)) {
+    if (!pattern14.test(sshKey)) {
       return { path: ["sshKey"], says: "must match the pattern ^(?:/|~/|[A-Za-z]:[\\\\/])" };
     }
   }
@@ -1461,7 +1668,7 @@ export const checkMatchRule: Check = (value) => {
   const path: unknown = value.path;
   if (path !== undefined) {
     if (typeof path !== "string") return { path: ["path"], says: "must be a string" };
-    if (!pattern10.test(path)) {
+    if (!pattern14.test(path)) {
       return { path: ["path"], says: "must match the pattern ^(?:/|~/|[A-Za-z]:[\\\\/])" };
     }
   }
@@ -1491,7 +1698,7 @@ export const checkBusSettings: Check = (value) => {
   const listen: unknown = value.listen;
   if (listen !== undefined) {
     if (typeof listen !== "string") return { path: ["listen"], says: "must be a string" };
-    if (!pattern11.test(listen)) {
+    if (!pattern15.test(listen)) {
       return { path: ["listen"], says: "must be HOST:PORT, quic://HOST:PORT or tls://HOST:PORT" };
     }
   }

@@ -2,6 +2,7 @@ import { BUS_SCHEMAS } from "./bus-schemas.ts";
 import { IDENTITY_SCHEMAS } from "./identity-schemas.ts";
 import { MODEL_SCHEMAS } from "./model-schemas.ts";
 import { PROGRAM } from "./program-schema.ts";
+import { REMOTE_SCHEMAS } from "./remote-schemas.ts";
 import { SERVE_SCHEMAS } from "./serve-schemas.ts";
 
 /**
@@ -66,6 +67,7 @@ export const schemas = {
         },
       },
       serve: { $ref: "#ServeSettings" },
+      remote: { $ref: "#RemoteSettings" },
       limits: { $ref: "#LimitSettings" },
       mcpServers: {
         type: "object",
@@ -327,6 +329,7 @@ export const schemas = {
   ...MODEL_SCHEMAS,
   ...IDENTITY_SCHEMAS,
   ...SERVE_SCHEMAS,
+  ...REMOTE_SCHEMAS,
 
   ToolPolicy: {
     description: "Who may call which tool.",

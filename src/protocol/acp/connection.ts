@@ -23,6 +23,8 @@ export type SendText = (text: string, sessionId: string) => Promise<void>;
 /** One client, from its connection to its end. */
 export class AcpConnection implements SessionClient {
   readonly principal: Principal;
+  /** Who works in new sessions of it, where a request does not say. */
+  readonly agent: string | undefined;
   #name = "client";
   #codec: Codec = V1;
   #isIntroduced = false;
@@ -32,8 +34,9 @@ export class AcpConnection implements SessionClient {
   #peer: Peer<AcpConnection> | undefined;
   #send: SendText = () => ROOM;
 
-  constructor(principal: Principal = OWNER) {
+  constructor(principal: Principal = OWNER, agent?: string) {
     this.principal = principal;
+    this.agent = agent;
   }
 
   get name(): string {

@@ -1,5 +1,6 @@
 import { type LimitTable, limitsFor } from "../../base/limits.ts";
 import { type Rate, RateLimiter } from "../../base/rate-limiter.ts";
+import type { Principal } from "../../base/principal.ts";
 import { VERSION } from "../../base/version.ts";
 import type { Call } from "../../rpc/call.ts";
 import { STANDARD } from "../../rpc/codes.ts";
@@ -26,7 +27,10 @@ export interface AcpDoorOptions {
   readonly agent?: string | undefined;
   readonly info?: { readonly name: string; readonly version: string };
   /** Where a session works, when that is not simply where the client says. */
-  readonly placeSession?: (params: NewSessionParams) => Promise<Place | undefined>;
+  readonly placeSession?: (
+    params: NewSessionParams,
+    principal: Principal,
+  ) => Promise<Place | undefined>;
   /** The addresses of the repository that a folder is in, for clients that are limited to some. */
   readonly addressesOf?: (folder: string) => Promise<readonly string[]>;
 }

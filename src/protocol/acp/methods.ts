@@ -69,6 +69,10 @@ export const METHODS = {
     check: checkNewSessionParams,
     checkResult: checkNewSessionResult,
   }),
+  createSession: method<NewSessionParams, NewSessionResult>("session/create", {
+    check: checkNewSessionParams,
+    checkResult: checkNewSessionResult,
+  }),
   loadSession: method<OldSessionParams, SettingsResult>("session/load", settings),
   resumeSession: method<OldSessionParams, SettingsResult>("session/resume", settings),
   forkSession: method<OldSessionParams, NewSessionResult>("session/fork", {

@@ -8,7 +8,7 @@ import type { Place } from "../../session/sessions.ts";
 import type { SessionRecord } from "../../session/store.ts";
 import type { AcpConnection } from "./connection.ts";
 import { ours } from "./json-object.ts";
-import type { AcpDoor } from "./door.ts";
+import type { AcpDoor, Handle } from "./door.ts";
 import { normaliseServers } from "./mcp-servers.ts";
 import { type JsonObject, METHODS } from "./methods.ts";
 import { refuseFolders, refusePrograms } from "./refuse-place.ts";
@@ -17,15 +17,9 @@ import type { NewSessionParams } from "./schema.gen.ts";
 /** Beginning, taking up and putting away conversations. */
 export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
   return [
-    door.serve(METHODS.newSession, async (params, { state }) => {
-      const place = await placeOf(door, params, state.principal);
-      const sessions = await door.sessions();
-      const agent = agentOf(params) ?? door.options.agent;
-      const session = await sessions.create(place, agent, state.principal);
-      state.countEvents(params._meta);
-      attachLater(session, state);
-      return { sessionId: session.id, ...settingsOf(session) };
-    }),
+    door.serve(METHODS.newSession, newSession(door)),
+    // Remote run guide, "Step-by-step process", calls it so.
+    door.serve(METHODS.createSession, newSession(door), { limitedAs: METHODS.newSession.name }),
     door.serve(METHODS.loadSession, async (params, { state }) => {
       const session = await reopen(door, params, state);
       state.countEvents(params._meta);
@@ -73,6 +67,18 @@ export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
   ];
 }
 
+function newSession(door: AcpDoor): Handle<NewSessionParams> {
+  return async (params, { state }) => {
+    const place = await placeOf(door, params, state.principal);
+    const sessions = await door.sessions();
+    const agent = agentOf(params) ?? state.agent ?? door.options.agent;
+    const session = await sessions.create(place, agent, state.principal);
+    state.countEvents(params._meta);
+    attachLater(session, state);
+    return { sessionId: session.id, ...settingsOf(session) };
+  };
+}
+
 /** No update comes before the answer that tells the client of the session. */
 function attachLater(session: Session, client: AcpConnection): void {
   setImmediate(() => session.attach(client));
@@ -87,7 +93,9 @@ async function reopen(
   const open = sessions.get(params.sessionId);
   if (open !== undefined) return open;
   const { principal } = client;
-  return sessions.open(params.sessionId, await placeOf(door, params, principal), principal);
+  const place =
+    (await sessions.placeOfRun(params.sessionId)) ?? (await placeOf(door, params, principal));
+  return sessions.open(params.sessionId, place, principal);
 }
 
 async function placeOf(
@@ -98,7 +106,7 @@ async function placeOf(
   const { cwd, additionalDirectories, mcpServers, _meta } = params;
   const servers = normaliseServers(mcpServers);
   refusePrograms(servers, principal);
-  const placed = await door.options.placeSession?.(params);
+  const placed = await door.options.placeSession?.(params, principal);
   if (placed !== undefined) return placed;
   // ACP message specification, "File Paths": absolute paths only.
   if (!isAbsolutePath(cwd)) {

@@ -11,6 +11,8 @@ export interface ConversationOptions {
   readonly peer: PeerOptions<AcpConnection>;
   /** Who is there; the owner where the transport does not tell. */
   readonly principal?: Principal | undefined;
+  /** Who works in its new sessions, where it does not say. */
+  readonly agent?: string | undefined;
   /** How updates leave, where that is a way of their own for each session. */
   readonly send?: SendText;
 }
@@ -22,9 +24,9 @@ export class AcpConversation {
   readonly #peer: Peer<AcpConnection>;
 
   constructor(door: AcpDoor, channel: Channel<string>, options: ConversationOptions) {
-    const { peer, principal, send = (text) => channel.send(text) } = options;
+    const { peer, principal, agent, send = (text) => channel.send(text) } = options;
     this.#door = door;
-    this.#connection = new AcpConnection(principal);
+    this.#connection = new AcpConnection(principal, agent);
     const trace = peer.trace && new SessionTrace(peer.trace);
     const traced = trace === undefined ? peer : { ...peer, trace };
     this.#peer = new Peer(channel, this.#connection, traced);

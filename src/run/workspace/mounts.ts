@@ -6,7 +6,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { usualVariables } from "../../base/usual-variables.ts";
 import type { MountAnswer, MountRequest } from "./mount-request.ts";
 
-/** Put in by the bundler: the file beside ours that mounts. */
+/** Put in by the bundler: the code of the program that mounts. */
 declare const __TRUNKLINE_MOUNT__: string | undefined;
 
 type Wish = MountRequest extends infer R ? (R extends MountRequest ? Omit<R, "id"> : never) : never;
@@ -48,7 +48,7 @@ export class Mounts implements AsyncDisposable {
     const said: string[] = [];
     const helper = await OwnedChild.start({
       command: process.execPath,
-      args: ["--experimental-ffi", "--no-warnings", mountProgram()],
+      args: ["--experimental-ffi", "--no-warnings", ...mountProgram()],
       env: usualVariables(),
       stderr: (line) => said.push(line),
     });
@@ -73,7 +73,9 @@ function failed(problem: string): TrunklineError {
   return new TrunklineError("unavailable", `Cannot mount a workspace: ${problem}.`);
 }
 
-function mountProgram(): string {
-  const isBundled = typeof __TRUNKLINE_MOUNT__ === "string";
-  return join(import.meta.dirname, isBundled ? __TRUNKLINE_MOUNT__ : "mount-main.ts");
+/** The built program has the code in memory: files of its package may be gone by now. */
+function mountProgram(): string[] {
+  return typeof __TRUNKLINE_MOUNT__ === "string"
+    ? ["--input-type=module", "--eval", __TRUNKLINE_MOUNT__]
+    : [join(import.meta.dirname, "mount-main.ts")];
 }

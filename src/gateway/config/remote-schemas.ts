@@ -1,0 +1,103 @@
+const AUTHOR = {
+  type: "object",
+  additionalProperties: false,
+  required: ["name", "email"],
+  properties: {
+    name: {
+      type: "string",
+      minLength: 1,
+      pattern: "^[^<>\\n]+$",
+      description: "As commits have it.",
+    },
+    email: {
+      type: "string",
+      minLength: 1,
+      pattern: "^[^<>\\s]+$",
+      description: "As commits have it.",
+    },
+  },
+} as const;
+
+/** Agents that work on a revision of a repository, as it is written in a configuration file. */
+export const REMOTE_SCHEMAS = {
+  RemoteSettings: {
+    description: "Remote runs: agents that work here on a revision of a repository.",
+    type: "object",
+    additionalProperties: false,
+    properties: {
+      allowHosts: {
+        type: "array",
+        items: { type: "string", pattern: "^[A-Za-z0-9*._:-]+$" },
+        default: [],
+        description:
+          "Hosts whose repositories may be worked on; `*.example.com` stands for all below it. Empty: " +
+          "every public host.",
+      },
+      allowPrivate: {
+        type: "boolean",
+        default: false,
+        description:
+          "Whether repositories on private addresses may be worked on, this machine's too.",
+      },
+      protocols: {
+        type: "array",
+        items: { enum: ["https", "ssh", "http", "file"] },
+        default: ["https", "ssh"],
+        description: "How repositories may be reached.",
+      },
+      sandbox: {
+        enum: ["on", "unsafe-off"],
+        default: "on",
+        description:
+          "Whether agents of remote runs work in a sandbox. Without one they can do whatever you can.",
+      },
+      egress: {
+        type: "object",
+        additionalProperties: false,
+        properties: {
+          allowHosts: {
+            type: "array",
+            items: { type: "string", pattern: "^[A-Za-z0-9*._-]+$" },
+            default: [],
+            description:
+              "Hosts that programs in a sandbox may reach, such as a registry of packages; " +
+              "`*.example.com` stands for all below it. Providers of models are reached besides.",
+          },
+        },
+      },
+      bases: {
+        type: "integer",
+        minimum: 1,
+        maximum: 100,
+        default: 4,
+        description: "Checked-out revisions that are kept of each repository.",
+      },
+      coAuthor: { ...AUTHOR, description: "Who is named as co-author of commits: the user." },
+      scan: {
+        type: "object",
+        additionalProperties: false,
+        description: "What may not be committed.",
+        properties: {
+          maxFile: {
+            type: "integer",
+            minimum: 1,
+            default: 10485760,
+            description: "Bytes of a file that is added or changed.",
+          },
+          maxTotal: {
+            type: "integer",
+            minimum: 1,
+            default: 104857600,
+            description: "Bytes of all that is added or changed in a turn.",
+          },
+          maxFiles: {
+            type: "integer",
+            minimum: 1,
+            default: 5000,
+            description: "Files that may change in a turn.",
+          },
+        },
+      },
+    },
+  },
+} as const;

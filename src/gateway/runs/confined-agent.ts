@@ -1,0 +1,101 @@
+import { existsSync } from "node:fs";
+import { isAbsolute, join } from "node:path";
+
+import { ExternalAgent, type ExternalAgentOptions } from "../../agent/external-agent.ts";
+import type { Confine } from "../../base/child-process.ts";
+import { TrunklineError } from "../../base/errors.ts";
+import { EgressProxy } from "../../sandbox/egress-proxy.ts";
+import type { SandboxParts } from "../../sandbox/probe.ts";
+import { Sandbox } from "../../sandbox/sandbox.ts";
+import type { Agent, AgentOpenOptions, AgentSession } from "../../session/agent.ts";
+import type { Run } from "../../run/runs.ts";
+import { findProgram } from "./find-program.ts";
+import type { ModelServices } from "./model-services.ts";
+
+export interface ConfinedAgentOptions {
+  readonly run: Run;
+  readonly parts: SandboxParts;
+  /** The program that speaks ACP. */
+  readonly agent: ExternalAgentOptions;
+  /** Files and folders that it needs beside the system's. */
+  readonly needs: readonly string[];
+  readonly allowHosts: readonly string[];
+  readonly models: ModelServices;
+  /** Where sandboxes keep their files. */
+  readonly data: string;
+}
+
+const LIMITS = { memory: 4 * 1024 ** 3, processes: 512, cpus: 4 };
+
+/** An agent in a sandbox of its own, with the commands that it runs. Both end with it. */
+export class ConfinedAgent implements Agent, AsyncDisposable {
+  readonly name: string;
+  readonly #agent: ExternalAgent;
+  readonly #sandbox: Sandbox;
+  readonly #egress: EgressProxy;
+
+  private constructor(agent: ExternalAgent, sandbox: Sandbox, egress: EgressProxy) {
+    this.name = agent.name;
+    this.#agent = agent;
+    this.#sandbox = sandbox;
+    this.#egress = egress;
+  }
+
+  static async open(options: ConfinedAgentOptions): Promise<ConfinedAgent> {
+    const { run, parts, agent, allowHosts, models, data } = options;
+    const { PATH = "" } = process.env;
+    const program = findProgram(agent.command, PATH);
+    if (program === undefined) {
+      const why = "it is neither a path nor in PATH";
+      throw new TrunklineError(
+        "unavailable",
+        `Cannot find the program '${agent.command}': ${why}.`,
+      );
+    }
+    // Whoever configured the agent named them: a script for an interpreter, say.
+    const named = (agent.args ?? []).filter((arg) => isAbsolute(arg) && existsSync(arg));
+    const { workspace, tree } = { workspace: run.plan.workspace, tree: run.workspace.tree };
+    const egress = new EgressProxy({
+      allowHosts,
+      services: models.services,
+      setting: "`remote.egress.allowHosts`",
+      refused: (host, why) => agent.log.warn("run.egress-refused", { workspace, host, why }),
+    });
+    const sandbox = await Sandbox.open({
+      name: workspace,
+      data: join(data, "sandbox"),
+      parts,
+      write: [tree],
+      read: [run.objects, ...program.needs, ...named, ...options.needs],
+      limits: LIMITS,
+      egress,
+      proxyVariables: models.variables,
+      user: run.owner,
+    });
+    const confine: Confine = ({ command, args = [], env, cwd = tree, ...rest }) => {
+      const path = command === agent.command ? program.path : command;
+      const wrapped = sandbox.wrap({ command: path, args, env: { ...env, ...SAFE }, cwd });
+      const takes = (listener: unknown): void => egress.serve(listener as never);
+      return { ...rest, ...wrapped, takes };
+    };
+    const inner = new ExternalAgent({ ...agent, actsAs: undefined, confine });
+    return new ConfinedAgent(inner, sandbox, egress);
+  }
+
+  open(options: AgentOpenOptions): Promise<AgentSession> {
+    return this.#agent.open(options);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#agent[Symbol.asyncDispose]();
+    this.#egress[Symbol.dispose]();
+    await this.#sandbox[Symbol.asyncDispose]();
+  }
+}
+
+/** The repository belongs to whoever works in it, whatever git thinks of its owner. */
+const SAFE = {
+  GIT_CONFIG_COUNT: "1",
+  GIT_CONFIG_KEY_0: "safe.directory",
+  GIT_CONFIG_VALUE_0: "*",
+};

@@ -1,0 +1,41 @@
+import { accessSync, constants, existsSync, realpathSync } from "node:fs";
+import { delimiter, dirname, isAbsolute, join } from "node:path";
+
+export interface FoundProgram {
+  readonly path: string;
+  /** What must be visible for it to run: its file, and the package that it is a part of. */
+  readonly needs: readonly string[];
+}
+
+/** Finds a program as a shell would, and what belongs to it. */
+export function findProgram(command: string, path: string): FoundProgram | undefined {
+  const candidates = isAbsolute(command)
+    ? [command]
+    : path.split(delimiter).map((folder) => join(folder, command));
+  const found = candidates.find((file) => isAbsolute(file) && isExecutable(file));
+  if (found === undefined) return undefined;
+  const real = realpathSync(found);
+  return { path: found, needs: [...new Set([found, real, packageOf(real)])] };
+}
+
+/** The folder of an installed package with what it depends on, else the file's own folder. */
+function packageOf(file: string): string {
+  let modules: string | undefined;
+  for (let at = dirname(file); at !== dirname(at); at = dirname(at)) {
+    if (at.endsWith("/node_modules")) modules = at;
+  }
+  if (modules !== undefined) return modules;
+  for (let at = dirname(file); at !== dirname(at); at = dirname(at)) {
+    if (existsSync(join(at, "package.json"))) return at;
+  }
+  return dirname(file);
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

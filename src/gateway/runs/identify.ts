@@ -1,0 +1,44 @@
+import type { Credentials } from "../../git/server/credentials.ts";
+import { gitSettings } from "../../identity/git-settings.ts";
+import { authorOf, type Identity } from "../../identity/identity.ts";
+import { matchIdentity } from "../../identity/match.ts";
+import type { Author } from "../../run/deliver.ts";
+import type { House } from "../house.ts";
+import { identitiesAtHand } from "../identities-at-hand.ts";
+
+/** Whom commits are by where no identity fits the repository. */
+const NOBODY: Author = { name: "Trunkline", email: "trunkline@localhost" };
+
+/** Finds the identity that fits an address, how it gets in there, and whom its commits are by. */
+export function identifyFor(
+  house: House,
+  env: NodeJS.ProcessEnv = process.env,
+): (url: string) => Promise<{ credentials: Credentials; author: Author }> {
+  return async (url) => {
+    await using desk = await identitiesAtHand(house, house.config.data, env);
+    const identity = bestFor(desk.identities.list, url);
+    if (identity === undefined) return { credentials: { scope: "" }, author: NOBODY };
+    const found = await desk.tokens.find(identity);
+    const settings = gitSettings(identity);
+    const [ssh] = settings.find(({ key }) => key === "core.sshCommand")?.values ?? [];
+    return {
+      credentials: {
+        scope: identity.name,
+        user: identity.user,
+        token: found?.token,
+        ...(ssh === undefined ? {} : { sshCommand: `${ssh} -o BatchMode=yes` }),
+      },
+      author: authorOf(identity),
+    };
+  };
+}
+
+function bestFor(identities: readonly Identity[], url: string): Identity | undefined {
+  const address = { raw: url, effective: url };
+  const fitting = identities.flatMap((identity) => {
+    const found = matchIdentity(identity, { folders: [], remote: "origin", address });
+    // That a host may be of some provider is a guess, and no reason to send a token there.
+    return found === undefined || found.confidence === "low" ? [] : [{ identity, found }];
+  });
+  return fitting.toSorted((one, other) => other.found.weight - one.found.weight)[0]?.identity;
+}

@@ -1,0 +1,54 @@
+import { dirname } from "node:path";
+
+import { ExternalAgent, type ExternalAgentOptions } from "../../agent/external-agent.ts";
+import { TrunklineError } from "../../base/errors.ts";
+import type { Run } from "../../run/runs.ts";
+import type { SandboxParts } from "../../sandbox/probe.ts";
+import type { Agent } from "../../session/agent.ts";
+import { BUILT_IN } from "../config/defaults.ts";
+import type { House } from "../house.ts";
+import { ConfinedAgent } from "./confined-agent.ts";
+import { modelServices } from "./model-services.ts";
+
+export interface InnerAgentOptions {
+  readonly run: Run;
+  /** Without them there is no sandbox. */
+  readonly parts: SandboxParts | undefined;
+  readonly data: string;
+}
+
+/**
+ * Who works in a run. The built-in agent is a program like any other there, so that nothing that it
+ * reads or runs is outside of the sandbox.
+ */
+export async function innerAgent(
+  { config, log }: House,
+  name: string,
+  { run, parts, data }: InnerAgentOptions,
+): Promise<Agent & AsyncDisposable> {
+  const settings = name === BUILT_IN ? builtIn() : config.agents[name];
+  if (settings === undefined) {
+    throw new TrunklineError("not-found", `Cannot find agent '${name.slice(0, 100)}'.`);
+  }
+  const limits = config.limits.messages;
+  const agent: ExternalAgentOptions = { ...settings, name, limits, log };
+  if (parts === undefined) return new ExternalAgent(agent);
+  return await ConfinedAgent.open({
+    run,
+    parts,
+    agent,
+    needs: name === BUILT_IN ? [dirname(ownProgram())] : [],
+    allowHosts: config.remote.egress.allowHosts,
+    models: modelServices(process.env),
+    data,
+  });
+}
+
+function builtIn(): Pick<ExternalAgentOptions, "command" | "args" | "env"> {
+  return { command: process.execPath, args: [ownProgram(), "acp", "--agent", BUILT_IN] };
+}
+
+/** The program that runs now. */
+function ownProgram(): string {
+  return process.argv[1] ?? "";
+}

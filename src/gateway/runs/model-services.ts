@@ -1,0 +1,50 @@
+import { type EgressService, SERVICE_PATH } from "../../sandbox/egress-proxy.ts";
+
+/** Providers of models that programs in a sandbox reach without having their keys. */
+export interface ModelServices {
+  readonly services: Readonly<Record<string, EgressService>>;
+  /** Where programs find them; `PROXY` stands for the address of the proxy. */
+  readonly variables: Readonly<Record<string, string>>;
+}
+
+interface Known {
+  readonly name: string;
+  readonly key: string;
+  readonly address: string;
+  readonly usual: string;
+  readonly header: (key: string) => Readonly<Record<string, string>>;
+}
+
+const KNOWN: readonly Known[] = [
+  {
+    name: "anthropic",
+    key: "ANTHROPIC_API_KEY",
+    address: "ANTHROPIC_BASE_URL",
+    usual: "https://api.anthropic.com/v1",
+    header: (key) => ({ "x-api-key": key }),
+  },
+  {
+    name: "openai",
+    key: "OPENAI_API_KEY",
+    address: "OPENAI_BASE_URL",
+    usual: "https://api.openai.com/v1",
+    header: (key) => ({ authorization: `Bearer ${key}` }),
+  },
+];
+
+/** What stands where a program looks for a key: it must not be empty, and is worth nothing. */
+const NO_KEY = "added-by-the-proxy";
+
+/** The providers whose keys are in an environment. */
+export function modelServices(env: NodeJS.ProcessEnv): ModelServices {
+  const services: Record<string, EgressService> = {};
+  const variables: Record<string, string> = {};
+  for (const { name, key, address, usual, header } of KNOWN) {
+    const secret = env[key];
+    if (secret === undefined || secret === "") continue;
+    services[name] = { origin: env[address] ?? usual, headers: async () => header(secret) };
+    variables[key] = NO_KEY;
+    variables[address] = `PROXY${SERVICE_PATH}${name}`;
+  }
+  return { services, variables };
+}

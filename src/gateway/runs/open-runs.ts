@@ -1,0 +1,105 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { limitRefusal, type Principal } from "../../base/principal.ts";
+import { mayUseRepository } from "../../base/principal-limits.ts";
+import { RunAgent } from "../../run/run-agent.ts";
+import { Runs } from "../../run/runs.ts";
+import { DEFAULT_SCAN_LIMITS } from "../../run/scan.ts";
+import { canReflink, CopyDriver } from "../../run/workspace/copy.ts";
+import type { WorkspaceDriver } from "../../run/workspace/driver.ts";
+import { canOverlay, OverlayDriver } from "../../run/workspace/overlay.ts";
+import { probeSandbox, type SandboxParts } from "../../sandbox/probe.ts";
+import type { Agent } from "../../session/agent.ts";
+import { SessionError } from "../../session/session-error.ts";
+import type { Place } from "../../session/sessions.ts";
+import type { House } from "../house.ts";
+import { identifyFor } from "./identify.ts";
+import { innerAgent } from "./inner-agent.ts";
+
+/** Milliseconds that `session/new` waits for a workspace: clients give up after 60 s. */
+const ANSWER_WITHIN = 20_000;
+
+export interface OpenedRuns extends AsyncDisposable {
+  place(meta: unknown, principal: Principal): Place | undefined;
+  agent(name: string, run: unknown): Agent;
+  remove(run: unknown): Promise<void>;
+}
+
+/** Opens remote runs as they are configured. Throws where what they need is not to be had. */
+export async function openRuns(house: House): Promise<OpenedRuns> {
+  const { config, log } = house;
+  const { remote } = config;
+  const folder = join(config.data, "run");
+  await mkdir(folder, { recursive: true, mode: 0o711 });
+  await using opening = new AsyncDisposableStack();
+  const parts = await sandboxFor(folder, remote.sandbox);
+  const driver = await chooseDriver(folder);
+  if (Symbol.asyncDispose in driver) opening.use(driver as WorkspaceDriver & AsyncDisposable);
+  const runs = await Runs.open({
+    folder,
+    driver,
+    policy: remote,
+    scan: { ...DEFAULT_SCAN_LIMITS, ...remote.scan },
+    mostBases: remote.bases,
+    identify: identifyFor(house),
+    coAuthor: remote.coAuthor,
+    owner: process.getuid?.() === 0 && parts !== undefined ? ownerOf : undefined,
+    log,
+  });
+  const open = opening.move();
+  return {
+    place: (meta, principal) => place(runs, meta, principal),
+    agent: (name, plan) =>
+      new RunAgent({
+        runs,
+        name,
+        plan,
+        answerWithin: ANSWER_WITHIN,
+        inner: (run) => innerAgent(house, name, { run, parts, data: folder }),
+      }),
+    remove: (plan) => runs.remove(plan),
+    [Symbol.asyncDispose]: () => open.disposeAsync(),
+  };
+}
+
+function place(runs: Runs, meta: unknown, principal: Principal): Place | undefined {
+  const plan = runs.plan(meta);
+  if (plan === undefined) return undefined;
+  if (!mayUseRepository(principal, [plan.url])) {
+    const why = limitRefusal(principal, `the repository '${plan.url}'`, `--repo ${plan.url}`);
+    throw new SessionError("permission-denied", why);
+  }
+  const cwd = runs.treeOf(plan);
+  return { cwd, additionalDirectories: [], mcpServers: [], run: plan, meta: meta as never };
+}
+
+async function sandboxFor(
+  folder: string,
+  wanted: "on" | "unsafe-off",
+): Promise<SandboxParts | undefined> {
+  if (wanted === "unsafe-off") return undefined;
+  const { parts, findings } = await probeSandbox(folder);
+  if (parts !== undefined) return parts;
+  const why = findings.find(({ isInForce }) => !isInForce)?.detail ?? "nothing says why";
+  const next = "`trunkline serve --unsafe-no-sandbox` runs agents without one";
+  throw new TrunklineError("unavailable", `Cannot run agents in a sandbox: ${why}. ${next}.`);
+}
+
+/** By what works here: it is tried, never assumed. */
+async function chooseDriver(folder: string): Promise<WorkspaceDriver> {
+  if (canOverlay(folder)) return new OverlayDriver();
+  return new CopyDriver((await canReflink(folder)) ? "reflink" : "copy");
+}
+
+/** Users that no machine gives to people; each workspace has one for as long as it lives. */
+const FIRST_USER = 1_879_048_192;
+const USERS = 1 << 24;
+
+function ownerOf(workspace: string): { uid: number; gid: number } {
+  let hash = 0;
+  for (const character of workspace) hash = (Math.imul(hash, 31) + character.charCodeAt(0)) >>> 0;
+  const id = FIRST_USER + (hash % USERS);
+  return { uid: id, gid: id };
+}

@@ -1,0 +1,124 @@
+import { constants, type Stats } from "node:fs";
+import { type FileHandle, mkdir, open } from "node:fs/promises";
+import { relative, sep } from "node:path";
+
+import { SessionError } from "../session/session-error.ts";
+import type { ClientFiles } from "../session/agent.ts";
+import type { FileOwner } from "./workspace/driver.ts";
+
+const { O_CREAT, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_TRUNC, O_WRONLY } = constants;
+const LARGEST = 10 * 1024 * 1024;
+
+/**
+ * The files of a workspace for an agent that asks for them by `fs/*`. What runs in the workspace may
+ * put a link in the place of a folder at any moment, so no step of a path is taken by its name
+ * alone: each folder is opened in the one before, and no link is followed.
+ */
+export class WorkspaceFiles implements ClientFiles {
+  readonly #tree: string;
+  readonly #owner: FileOwner | undefined;
+
+  constructor(tree: string, owner: FileOwner | undefined) {
+    this.#tree = tree;
+    this.#owner = owner;
+  }
+
+  readonly readTextFile = async (
+    path: string,
+    { line, limit }: { line?: number; limit?: number } = {},
+  ): Promise<string> => {
+    await using file = await this.#open(path, O_RDONLY);
+    const { size } = await regular(file, path);
+    if (size > LARGEST) {
+      const why = `'${path}' has ${size} bytes, over the limit of ${LARGEST}`;
+      throw new SessionError("file-too-large", why, { path });
+    }
+    const text = await file.readFile("utf8");
+    if (line === undefined && limit === undefined) return text;
+    const from = Math.max(0, (line ?? 1) - 1);
+    const lines = text.split(/(?<=\n)/);
+    return lines.slice(from, limit === undefined ? undefined : from + limit).join("");
+  };
+
+  readonly writeTextFile = async (path: string, content: string): Promise<void> => {
+    await using file = await this.#open(path, O_WRONLY | O_CREAT | O_TRUNC);
+    await regular(file, path);
+    await file.writeFile(content);
+  };
+
+  async #open(path: string, flags: number): Promise<FileHandle> {
+    const steps = relative(this.#tree, path).split(sep);
+    const name = steps.pop() ?? "";
+    if (steps[0] === ".." || name === ".." || name === "" || name === ".") throw outside(path);
+    // What git keeps for itself is not a file of the workspace.
+    if ([...steps, name].some((step) => step.toLowerCase() === ".git")) throw outside(path);
+    const isWriting = (flags & O_CREAT) !== 0;
+    try {
+      let folder = await open(this.#tree, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+      try {
+        for (const step of steps) {
+          const next = await this.#enter(folder, step, isWriting);
+          await folder.close();
+          folder = next;
+        }
+        const file = await open(`${at(folder)}/${name}`, flags | O_NOFOLLOW | O_NONBLOCK, 0o644);
+        if (isWriting) await this.#give(file);
+        return file;
+      } finally {
+        await folder.close();
+      }
+    } catch (error) {
+      throw explain(error, path);
+    }
+  }
+
+  async #enter(folder: FileHandle, step: string, mayMake: boolean): Promise<FileHandle> {
+    const path = `${at(folder)}/${step}`;
+    const flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
+    try {
+      return await open(path, flags);
+    } catch (error) {
+      if (!mayMake || (error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    }
+    await mkdir(path, { mode: 0o755 });
+    const made = await open(path, flags);
+    await this.#give(made);
+    return made;
+  }
+
+  async #give(file: FileHandle): Promise<void> {
+    if (this.#owner !== undefined) await file.chown(this.#owner.uid, this.#owner.gid);
+  }
+}
+
+/** A name for what is open, whatever has become of its path. */
+function at(folder: FileHandle): string {
+  return `/proc/self/fd/${folder.fd}`;
+}
+
+async function regular(file: FileHandle, path: string): Promise<Stats> {
+  const status = await file.stat();
+  if (status.isFile()) return status;
+  throw new SessionError("permission-denied", `'${path}' is not a regular file`, { path });
+}
+
+function outside(path: string): SessionError {
+  const why = `'${path}' is not a file of the workspace`;
+  return new SessionError("permission-denied", why, { path });
+}
+
+function explain(error: unknown, path: string): unknown {
+  const { code, message } = error as NodeJS.ErrnoException;
+  const options = { cause: error };
+  if (code === "ENOENT" || code === "ENOTDIR" || code === "EISDIR") {
+    return new SessionError("file-not-found", `There is no file '${path}'`, { path }, options);
+  }
+  if (code === "ELOOP") {
+    const why = `'${path}' leads through a link, which is not followed`;
+    return new SessionError("permission-denied", why, { path }, options);
+  }
+  if (code === "EACCES" || code === "EPERM" || code === "EROFS" || code === "ENXIO") {
+    return new SessionError("permission-denied", message, { path }, options);
+  }
+  return error;
+}
