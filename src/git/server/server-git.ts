@@ -84,8 +84,7 @@ export class ServerGit {
       args: [...settings, `--git-dir=${gitDir}`, ...where, ...args],
       cwd: workTree ?? gitDir,
       env: {
-        PATH: env.PATH,
-        TMPDIR: env.TMPDIR,
+        ...passed(env),
         LC_ALL: "C",
         HOME: "/nonexistent",
         GIT_CONFIG_NOSYSTEM: "1",
@@ -123,6 +122,14 @@ export class ServerGit {
     const { workTree: _, ...options } = this.#options;
     return new ServerGit(workTree === undefined ? options : { ...options, workTree });
   }
+}
+
+/** Of our own environment, what says where programs, certificates and proxies are. */
+const PASSED =
+  /^(?:PATH|TMPDIR|SSH_AUTH_SOCK|SSL_CERT_(?:FILE|DIR)|GIT_SSL_CAINFO|(?:https?|no|all)_proxy)$/i;
+
+function passed(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => PASSED.test(name)));
 }
 
 /** What a remote answers to somebody whom it does not know, or does not let in. */
