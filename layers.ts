@@ -27,7 +27,10 @@ export const LAYERS: Readonly<Record<string, readonly string[]>> = {
   upstream: [...CAPABILITY, "wire", "rpc", "protocol/mcp"],
   plugin: [...CAPABILITY, "wire", "rpc", "protocol/bus"],
   run: CAPABILITY,
-  gateway: ["base", "wire", "rpc", ...WAISTS, ...DIALECTS, "git", "store", ...CAPABILITIES],
+  gateway: [
+    ...["base", "wire", "rpc", ...WAISTS, ...DIALECTS],
+    ...["git", "store", "sandbox", ...CAPABILITIES],
+  ],
   cli: ["base", "gateway"],
   web: ["base", "gateway"],
 };

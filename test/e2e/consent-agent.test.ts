@@ -19,7 +19,7 @@ const call = (name: string, args: object = {}): Scripted => ({
 const permissions = (editor: AgentEditor): Json[] =>
   editor.asked
     .filter(({ method }) => method === "session/request_permission")
-    .map(({ params }) => params as Json);
+    .map(({ params }) => params);
 
 describe("what the built-in agent asks for", { timeout: 120_000 }, () => {
   it("is the whole command, with nothing in it hidden, and labels that say what always is", async () => {
@@ -53,11 +53,11 @@ describe("what the built-in agent asks for", { timeout: 120_000 }, () => {
     assert.deepEqual(calls, ["edit Write large: completed", "edit Write huge: failed"]);
     const asked = permissions(editor);
     assert.equal(asked.length, 1);
-    const [diff] = asked[0]?.toolCall.content;
+    const [diff] = asked[0]?.toolCall.content ?? [];
     assert.equal(diff.newText, large.replaceAll("\u202e", "\\u202e"));
     assert.equal(editor.read("large"), large);
     assert.equal(existsSync(join(editor.cwd, "huge")), false);
-    const failed = updates.find(({ status }) => status === "failed") as Json;
+    const failed = updates.find(({ status }) => status === "failed");
     const [{ content: says }] = failed.content;
     assert.match(says.text, /Cannot ask for permission: .*can be shown.*smaller steps/);
   });

@@ -54,25 +54,6 @@ export interface ConfigFile {
   };
 }
 
-/** Review comments and how agents get them. */
-export interface ReviewSettings {
-  /**
-   * Comments in one answer of `check_lazygit_messages` and `lazygit://messages`; the others follow
-   * in the next.
-   */
-  readonly batch?: number;
-  /** Which comments come first where there are more than that. */
-  readonly first?: "newest" | "oldest";
-  /** Seconds that an agent keeps a thread it has claimed without a sign of life. */
-  readonly lease?: number;
-  /**
-   * Whether comments are taken in that lazygit-mcp-bridge and others leave in
-   * `jesseduffield/lazygit/mcp-messages.json` of the configuration folder, or in `review-inbox` of
-   * the data folder.
-   */
-  readonly dropFiles?: boolean;
-}
-
 /** Bounds that keep one peer from taking everything. */
 export interface LimitSettings {
   /** Bytes of one incoming message. */
@@ -402,6 +383,25 @@ export interface RemoteSettings {
     /** Files that may change in a turn. */
     readonly maxFiles?: number;
   };
+}
+
+/** Review comments and how agents get them. */
+export interface ReviewSettings {
+  /**
+   * Comments in one answer of `check_lazygit_messages` and `lazygit://messages`; the others follow
+   * in the next.
+   */
+  readonly batch?: number;
+  /** Which comments come first where there are more than that. */
+  readonly first?: "newest" | "oldest";
+  /** Seconds that an agent keeps a thread it has claimed without a sign of life. */
+  readonly lease?: number;
+  /**
+   * Whether comments are taken in that lazygit-mcp-bridge and others leave in
+   * `jesseduffield/lazygit/mcp-messages.json` of the configuration folder, or in `review-inbox` of
+   * the data folder.
+   */
+  readonly dropFiles?: boolean;
 }
 
 /** Who may call which tool. */

@@ -3,6 +3,7 @@ import { IDENTITY_SCHEMAS } from "./identity-schemas.ts";
 import { MODEL_SCHEMAS } from "./model-schemas.ts";
 import { PROGRAM } from "./program-schema.ts";
 import { REMOTE_SCHEMAS } from "./remote-schemas.ts";
+import { REVIEW_SCHEMAS } from "./review-schemas.ts";
 import { SERVE_SCHEMAS } from "./serve-schemas.ts";
 
 /**
@@ -107,43 +108,6 @@ export const schemas = {
         type: "object",
         additionalProperties: false,
         properties: { tools: { $ref: "#ToolPolicy" } },
-      },
-    },
-  },
-
-  ReviewSettings: {
-    description: "Review comments and how agents get them.",
-    type: "object",
-    additionalProperties: false,
-    properties: {
-      batch: {
-        type: "integer",
-        minimum: 1,
-        maximum: 1_000,
-        default: 10,
-        description:
-          "Comments in one answer of `check_lazygit_messages` and `lazygit://messages`; the others " +
-          "follow in the next.",
-      },
-      first: {
-        enum: ["newest", "oldest"],
-        default: "newest",
-        description: "Which comments come first where there are more than that.",
-      },
-      lease: {
-        type: "integer",
-        minimum: 1,
-        maximum: 86_400,
-        default: 900,
-        description: "Seconds that an agent keeps a thread it has claimed without a sign of life.",
-      },
-      dropFiles: {
-        type: "boolean",
-        default: true,
-        description:
-          "Whether comments are taken in that lazygit-mcp-bridge and others leave in " +
-          "`jesseduffield/lazygit/mcp-messages.json` of the configuration folder, or in " +
-          "`review-inbox` of the data folder.",
       },
     },
   },
@@ -330,6 +294,7 @@ export const schemas = {
   ...IDENTITY_SCHEMAS,
   ...SERVE_SCHEMAS,
   ...REMOTE_SCHEMAS,
+  ...REVIEW_SCHEMAS,
 
   ToolPolicy: {
     description: "Who may call which tool.",
