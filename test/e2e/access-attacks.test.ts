@@ -196,9 +196,15 @@ describe("trunkline serve --no-auth", { timeout: 60_000 }, () => {
         /tools\.example\.com' with --no-auth/,
       ],
     ] as const) {
-      const { code, err } = await home.run(...base, ...args);
-      assert.equal(code, 2);
-      assert.match(err, says);
+      await using program = home.start(...base, ...args);
+      const started = program
+        .until(({ lines }) => lines.length > 0)
+        .then(
+          () => "started",
+          () => "ended",
+        );
+      assert.equal(await Promise.race([program.exit, started]), 2);
+      assert.match(program.stderr, says);
     }
   });
 

@@ -103,6 +103,9 @@ describe("a token that is revoked", { timeout: 60_000 }, () => {
     const revoked = performance.now();
     await untilGone(pids, revoked);
     await closed;
+    // The first is not asked: it is given no time in which it could do anything.
+    const asked = existsSync(`${file}.asked`) ? readFileSync(`${file}.asked`, "utf8") : "";
+    assert.doesNotMatch(asked, /SIGTERM/);
   });
 
   it("does so when it expires", async () => {
