@@ -253,8 +253,9 @@ describe("another agent, driven", { timeout: 30_000 }, () => {
     await using driven = await Driven.open();
     const end = driven.client.prompt(driven.sessionId, "permission");
     const { id } = await driven.client.request("session/request_permission");
+    const failed = assert.rejects(end, { message: /Agent 'other' ended/ });
     await driven.agent[Symbol.asyncDispose]();
-    await assert.rejects(end, { message: /Agent 'other' ended/ });
+    await failed;
     const { params } = await driven.client.request("$/cancel_request");
     assert.equal(params.requestId, id);
   });
