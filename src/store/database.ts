@@ -149,6 +149,8 @@ export class Database implements Disposable {
 }
 
 function transact<T>(database: DatabaseSync, work: Work<T>, isHasty: boolean): T {
+  // One that could not be rolled back would be in the way of all that follow.
+  if (database.isTransaction) database.exec("ROLLBACK");
   if (isHasty) database.exec("PRAGMA synchronous = NORMAL");
   try {
     // Immediate: of two that had both read, one could only fail.

@@ -2,6 +2,8 @@ import { createHash } from "node:crypto";
 import { mkdir, open, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 
+import { diskProblem } from "../../store/disk-problem.ts";
+
 /** What one turn has done to one file. */
 export interface Change {
   readonly path: string;
@@ -53,11 +55,13 @@ export class Journal {
     return new TurnJournal(async () => {
       const turns = await this.#turns();
       for (const old of turns.slice(0, Math.max(0, turns.length - MOST_TURNS + 1))) {
-        await rm(join(this.#folder, old), { recursive: true, force: true });
+        await remove(join(this.#folder, old));
       }
       const next = Number(turns.at(-1) ?? 0) + 1;
       const folder = join(this.#folder, String(next).padStart(8, "0"));
-      await mkdir(folder, { recursive: true, mode: 0o700 });
+      await mkdir(folder, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
+        throw diskProblem("make", folder, error);
+      });
       return folder;
     });
   }
@@ -72,12 +76,12 @@ export class Journal {
   }
 
   async forget(turn: RecordedTurn): Promise<void> {
-    await rm(turn.folder, { recursive: true, force: true });
+    await remove(turn.folder);
   }
 
   /** For a session that is deleted. */
   async remove(): Promise<void> {
-    await rm(this.#folder, { recursive: true, force: true });
+    await remove(this.#folder);
   }
 
   async #turns(): Promise<string[]> {
@@ -92,6 +96,8 @@ export class TurnJournal {
   readonly #known = new Map<string, readonly string[]>();
   #folder: Promise<string> | undefined;
   #blobs = 0;
+  /** The last line may be there in part. */
+  #isTorn = false;
 
   constructor(make: () => Promise<string>) {
     this.#make = make;
@@ -109,11 +115,11 @@ export class TurnJournal {
       if (!left.includes(digestOf(content))) await this.shared(path);
       return;
     }
-    this.#known.set(path, []);
     const blob = content === undefined ? null : `${this.#blobs++}.before`;
-    const folder = await (this.#folder ??= this.#make());
-    if (blob !== null) await put(join(folder, blob), content ?? "", "wx");
+    if (blob !== null) await put(join(await this.#made(), blob), content ?? "", "wx");
     await this.#append({ path, blob, ...(mode === undefined ? {} : { mode }) });
+    // Not before it is kept: a change that is refused for that may be tried again.
+    this.#known.set(path, []);
   }
 
   /** What the turn left in a file, in the forms that it may be found in. */
@@ -133,8 +139,18 @@ export class TurnJournal {
   }
 
   async #append(line: Line): Promise<void> {
-    const folder = await (this.#folder ??= this.#make());
-    await put(join(folder, FILE), `${JSON.stringify(line)}\n`, "a");
+    const path = join(await this.#made(), FILE);
+    const text = `${this.#isTorn ? "\n" : ""}${JSON.stringify(line)}\n`;
+    this.#isTorn = true;
+    await put(path, text, "a");
+    this.#isTorn = false;
+  }
+
+  #made(): Promise<string> {
+    this.#folder ??= this.#make();
+    // Clear the cached failure so that the next change retries.
+    this.#folder.catch(() => (this.#folder = undefined));
+    return this.#folder;
   }
 }
 
@@ -146,9 +162,21 @@ export function digestOf(content: Content): string {
 }
 
 async function put(path: string, content: string | Buffer, flags: "a" | "wx"): Promise<void> {
-  await using file = await open(path, flags, 0o600);
-  await file.writeFile(content);
-  await file.sync();
+  try {
+    await using file = await open(path, flags, 0o600);
+    await file.writeFile(content);
+    await file.sync();
+  } catch (error) {
+    throw diskProblem("write", path, error);
+  }
+}
+
+async function remove(path: string): Promise<void> {
+  try {
+    await rm(path, { recursive: true, force: true });
+  } catch (error) {
+    throw diskProblem("remove", path, error);
+  }
 }
 
 async function readTurn(folder: string): Promise<RecordedTurn> {

@@ -1,0 +1,214 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+
+import { HttpServer } from "../../../src/gateway/http-server.ts";
+import { LateTools } from "../../../src/gateway/late-tools.ts";
+import { LateSessions } from "../../../src/gateway/sessions-late.ts";
+import { AcpDoor } from "../../../src/protocol/acp/door.ts";
+import { AcpConversation } from "../../../src/protocol/acp/serve.ts";
+import type { SessionEvent } from "../../../src/session/event.ts";
+import { OwnerToken } from "../../../src/store/owner-token.ts";
+import { SessionLog } from "../../../src/store/session-log.ts";
+import { memoryPair } from "../../../src/wire/channel/memory.ts";
+import type { FaultRig, Step } from "../store-fault-contract.ts";
+import { faultHouse, type FaultHouse } from "./fault-house.ts";
+
+const AGENT = join(import.meta.dirname, "../../support/acp-agent.mjs");
+
+type Json = Record<string, never>;
+
+/** An editor on the raw wire. */
+class Editor {
+  readonly #send: (text: string) => void;
+  readonly #pending = new Map<number, (message: Json) => void>();
+  #lastId = 0;
+
+  constructor(send: (text: string) => void) {
+    this.#send = send;
+  }
+
+  received(text: string): void {
+    const message = JSON.parse(text) as Json & { id?: number; method?: string };
+    if (message.method === undefined) this.#pending.get(message.id ?? -1)?.(message);
+    else if (message.method === "session/request_permission") {
+      const result = { outcome: { outcome: "selected", optionId: "once" } };
+      this.#send(JSON.stringify({ jsonrpc: "2.0", id: message.id, result }));
+    }
+  }
+
+  async ask(method: string, params: object): Promise<Json> {
+    const id = ++this.#lastId;
+    const answered = new Promise<Json>((resolve) => this.#pending.set(id, resolve));
+    this.#send(JSON.stringify({ jsonrpc: "2.0", id, method, params }));
+    const { result, error } = (await answered) as { result?: Json; error?: { message: string } };
+    this.#pending.delete(id);
+    if (error === undefined) return result as Json;
+    throw new Error(error.message);
+  }
+
+  hello(): Promise<Json> {
+    return this.ask("initialize", { protocolVersion: 1, clientCapabilities: {} });
+  }
+}
+
+/** Sessions with somebody else's agent, whose words nobody waits for. */
+class AcpRig implements FaultRig {
+  readonly folder: string;
+  readonly steps: readonly Step[];
+  readonly #home: FaultHouse["home"];
+  readonly #editor: Editor;
+  readonly #place: object;
+  readonly #open: AsyncDisposable;
+  #old = "";
+  #count = 0;
+  /** What the agent said of which the prompt was answered. */
+  readonly #said: { readonly session: string; readonly text: string }[] = [];
+
+  constructor(home: FaultHouse["home"], editor: Editor, open: AsyncDisposable) {
+    this.#home = home;
+    this.folder = home.data;
+    this.#editor = editor;
+    this.#open = open;
+    this.#place = { cwd: home.project, mcpServers: [] };
+    this.steps = this.#steps();
+  }
+
+  /** A session that is used in many rounds, until it is long. */
+  async prepare(): Promise<void> {
+    if (this.#old !== "" && this.#count % 50 !== 0) return;
+    const { sessionId } = await this.#editor.ask("session/new", this.#place);
+    this.#old = String(sessionId);
+  }
+
+  async verify(): Promise<void> {
+    await this.#open[Symbol.asyncDispose]();
+    await using log = await SessionLog.open(this.folder);
+    for (const [session, said] of Map.groupBy(this.#said, (one) => one.session)) {
+      const entries = await Array.fromAsync(log.read(session));
+      assert.deepEqual(
+        entries.map(({ seq }) => seq),
+        Array.from(entries, (_, at) => at + 1),
+      );
+      const events = entries.map(({ message }) => message as SessionEvent);
+      const texts = events.map(textOf);
+      for (const { text } of said) {
+        assert.equal(texts.filter((one) => one === text).length, 1, `'${text}' is there once`);
+      }
+      const count = (kind: string): number => events.filter((one) => one.kind === kind).length;
+      assert.equal(count("end"), count("prompt"), "each turn has its end");
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#open[Symbol.asyncDispose]();
+    await this.#home[Symbol.asyncDispose]();
+  }
+
+  #steps(): Step[] {
+    const editor = this.#editor;
+    const place = this.#place;
+    let fresh = "";
+    let forked = "";
+    const prompt = (sessionId: string, text: string) =>
+      editor.ask("session/prompt", { sessionId, prompt: [{ type: "text", text }] });
+    return [
+      {
+        name: "prompt in the old session",
+        run: async () => {
+          const text = `word${++this.#count}`;
+          await prompt(this.#old, `say ${text}`);
+          this.#said.push({ session: this.#old, text });
+        },
+      },
+      { name: "permission", run: () => prompt(this.#old, "permission") },
+      {
+        name: "set mode",
+        run: () => editor.ask("session/set_mode", { sessionId: this.#old, modeId: "ask" }),
+      },
+      {
+        name: "load",
+        run: () => editor.ask("session/load", { sessionId: this.#old, ...place }),
+      },
+      {
+        name: "new",
+        run: async () => {
+          fresh = "";
+          fresh = String((await editor.ask("session/new", place)).sessionId);
+        },
+      },
+      {
+        name: "fork",
+        run: async () => {
+          forked = "";
+          const params = { sessionId: this.#old, ...place };
+          forked = String((await editor.ask("session/fork", params)).sessionId);
+        },
+      },
+      { name: "list", run: () => editor.ask("session/list", {}) },
+      {
+        name: "close and load",
+        run: async () => {
+          if (fresh === "") return;
+          await prompt(fresh, "stream 40");
+          await editor.ask("session/close", { sessionId: fresh });
+          await editor.ask("session/load", { sessionId: fresh, ...place });
+        },
+      },
+      {
+        name: "delete",
+        run: async () => {
+          for (const sessionId of [fresh, forked]) {
+            if (sessionId !== "") await editor.ask("session/delete", { sessionId });
+          }
+        },
+      },
+    ];
+  }
+}
+
+function textOf(event: SessionEvent): string | undefined {
+  if (event.kind !== "update") return undefined;
+  return (event.update as { content?: { text?: string } }).content?.text;
+}
+
+async function open(): Promise<FaultHouse> {
+  // Rates are for people, who do not prompt a hundred times in a minute.
+  const rate = { limit: 1_000_000, windowMs: 1 };
+  return faultHouse({
+    agent: "other",
+    agents: { other: { command: process.execPath, args: [AGENT, "--loads"] } },
+    limits: { messages: { "session/*": { rate } } },
+  });
+}
+
+export async function acpOnStdio(): Promise<FaultRig> {
+  const { home, house } = await open();
+  const opened = new AsyncDisposableStack();
+  const tools = opened.use(new LateTools(house));
+  const sessions = opened.use(new LateSessions(house, tools));
+  const door = new AcpDoor({ sessions: sessions.open, limits: house.config.limits.messages });
+  const [near, far] = memoryPair();
+  const conversation = new AcpConversation(door, near, { peer: house.furnish(door.peerOptions) });
+  opened.defer(() => conversation.close(0));
+  const editor = new Editor((text) => void far.send(text));
+  far.receive({ message: (text) => editor.received(text), fault: () => {}, end: () => {} });
+  await editor.hello();
+  return new AcpRig(home, editor, opened);
+}
+
+export async function acpOnWebSocket(): Promise<FaultRig> {
+  const { home, house } = await open();
+  const opened = new AsyncDisposableStack();
+  const server = await HttpServer.open(house);
+  opened.defer(() => server.close(0));
+  const headers = { authorization: `Bearer ${new OwnerToken(home.data).read()}` };
+  // Node's own takes headers, which its types do not know.
+  const url = `${server.origin.replace("http", "ws")}/acp`;
+  const socket = new WebSocket(url, { headers } as never);
+  opened.defer(() => socket.close());
+  const editor = new Editor((text) => socket.send(text));
+  socket.addEventListener("message", ({ data }) => editor.received(String(data)));
+  await new Promise((resolve) => socket.addEventListener("open", resolve));
+  await editor.hello();
+  return new AcpRig(home, editor, opened);
+}

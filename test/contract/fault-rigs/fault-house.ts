@@ -1,0 +1,25 @@
+import { existsSync, mkdirSync } from "node:fs";
+
+import { Log } from "../../../src/base/log.ts";
+import { SampleHome } from "../../../src/gateway/config/sample-home.ts";
+import { House } from "../../../src/gateway/house.ts";
+
+/** Files that are kept in memory: what a disk takes for a sync is not what is looked at. */
+const MEMORY = "/dev/shm";
+
+export interface FaultHouse {
+  readonly home: SampleHome;
+  readonly house: House;
+}
+
+/** A house with a home of its own, whose log nobody reads. */
+export async function faultHouse(config: object = {}): Promise<FaultHouse> {
+  if (existsSync(MEMORY)) process.env.TMPDIR = MEMORY;
+  const home = await SampleHome.create();
+  await home.write(home.userFile, JSON.stringify(config));
+  mkdirSync(home.data, { recursive: true });
+  const loaded = await home.load({ flags: { port: 0 } });
+  const house = new House(loaded.config);
+  Object.assign(house, { log: new Log("error", () => {}) });
+  return { home, house };
+}

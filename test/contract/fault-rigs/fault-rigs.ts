@@ -1,0 +1,8 @@
+import type { FaultRig } from "../store-fault-contract.ts";
+import { acpOnStdio, acpOnWebSocket } from "./acp-rig.ts";
+
+/** Each door, with all that stands behind it. */
+export const FAULT_RIGS: Readonly<Record<string, () => Promise<FaultRig>>> = {
+  "ACP on standard streams": acpOnStdio,
+  "ACP on a WebSocket": acpOnWebSocket,
+};

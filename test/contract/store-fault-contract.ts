@@ -1,0 +1,122 @@
+import assert from "node:assert/strict";
+import { setTimeout as delay } from "node:timers/promises";
+
+import { type DiskCall, DiskFaults, type Fault } from "../support/disk-faults.ts";
+
+/** One thing that a client of a door does. It throws, with the words that it was answered with. */
+export interface Step {
+  readonly name: string;
+  readonly run: () => Promise<unknown>;
+}
+
+/** A door with all that stands behind it, in this process, and what its clients do. */
+export interface FaultRig extends AsyncDisposable {
+  /** Where its stores are. */
+  readonly folder: string;
+  /** What is needed for a round, made while the disk is well. */
+  prepare?(): Promise<void>;
+  /** One of everything that touches the disk. Each step stands for itself. */
+  readonly steps: readonly Step[];
+  /** What must be true at the end: all that was acknowledged is there. */
+  verify?(): Promise<void>;
+}
+
+export interface ContractOptions {
+  /** 1: every call to the disk fails once. n: each nth does. */
+  readonly stride?: number;
+  readonly report: (line: string) => void;
+}
+
+interface Outcome {
+  readonly step: string;
+  readonly error: string | undefined;
+}
+
+/** Whether it lasts, as a full disk and a lock do, or strikes once. */
+const FAULTS: readonly { readonly fault: Fault; readonly lasts: boolean }[] = [
+  { fault: "ENOSPC", lasts: true },
+  { fault: "EIO", lasts: false },
+  { fault: "SQLITE_BUSY", lasts: true },
+  { fault: "torn", lasts: false },
+];
+/** Milliseconds that any step may take before it counts as not answered. */
+const PATIENCE = 20_000;
+
+/**
+ * What every door promises of its stores: whichever call to the disk fails, and however, each request
+ * is answered, a failure in words; and once the disk is well all works again, in the same process.
+ */
+export async function storeFaultContract(
+  rig: FaultRig,
+  { stride = 1, report }: ContractOptions,
+): Promise<void> {
+  using disk = new DiskFaults(rig.folder);
+  // The first round opens what is opened once.
+  for (let round = 0; round < 2; round++) allWell(await oneRound(rig), "before any fault");
+  for (const [number, { fault, lasts }] of FAULTS.entries()) {
+    // Where not all are taken, each fault strikes at other calls.
+    let at = stride === 1 ? 0 : (number * 3 + 1) % stride;
+    for (; ; at += stride) {
+      let hit: DiskCall | undefined;
+      await rig.prepare?.();
+      disk.calls = [];
+      disk.decide = (call, index) => {
+        if (lasts ? index < at : index !== at) return undefined;
+        hit ??= call;
+        return fault;
+      };
+      const outcomes = await play(rig);
+      disk.decide = () => undefined;
+      if (hit === undefined) break;
+      const where = `${fault} at call ${at}: ${hit.operation} of ${hit.path}`;
+      inWords(outcomes, where);
+      allWell(await oneRound(rig), `after ${where}`);
+    }
+    report(`${fault}: every ${stride}th of ${at} calls`);
+    assert.ok(at > stride, "nothing touched the disk");
+  }
+  await rig.verify?.();
+}
+
+async function oneRound(rig: FaultRig): Promise<Outcome[]> {
+  await rig.prepare?.();
+  return play(rig);
+}
+
+async function play({ steps }: FaultRig): Promise<Outcome[]> {
+  const outcomes: Outcome[] = [];
+  for (const { name, run } of steps) {
+    outcomes.push({ step: name, error: await outcomeOf(name, run) });
+  }
+  return outcomes;
+}
+
+async function outcomeOf(name: string, run: () => Promise<unknown>): Promise<string | undefined> {
+  const late = new AbortController();
+  const timer = delay(PATIENCE, undefined, { signal: late.signal }).then(
+    () => assert.fail(`'${name}' was not answered`),
+    () => {},
+  );
+  try {
+    await Promise.race([run(), timer]);
+    return undefined;
+  } catch (error) {
+    if (error instanceof assert.AssertionError) throw error;
+    return (error as Error).message;
+  } finally {
+    late.abort();
+  }
+}
+
+function allWell(outcomes: readonly Outcome[], when: string): void {
+  const failed = outcomes.filter(({ error }) => error !== undefined);
+  assert.deepEqual(failed, [], when);
+}
+
+/** What a fault of the program is answered with says nothing that anybody could act on. */
+function inWords(outcomes: readonly Outcome[], when: string): void {
+  const bare = outcomes.filter(
+    ({ error }) => error === "" || /^internal error$|fault in it/i.test(error ?? "words"),
+  );
+  assert.deepEqual(bare, [], when);
+}
