@@ -41,6 +41,21 @@ describe("what a principal may call", () => {
     );
   });
 
+  it("is no tool of another program where it is limited to places, unless that is named", () => {
+    const foreign = { ...sampleTool("write_file", () => textResult("done")) };
+    const { box } = toolbox([
+      plain,
+      { ...foreign, source: { server: "files", name: "write_file" } },
+    ]);
+    const names = (limits: object) =>
+      box.list(token({ limits })).map(({ definition }) => definition.name);
+    assert.deepEqual(names({ folders: ["/srv"] }), ["plain"]);
+    assert.deepEqual(names({ repositories: ["https://git.example.com/*"] }), ["plain"]);
+    assert.deepEqual(names({ folders: ["/srv"], tools: ["write_*"] }), ["write_file"]);
+    assert.deepEqual(names({ agents: ["a"] }), ["plain", "write_file"]);
+    assert.equal(mayHave(token({ limits: { folders: ["/srv"] } })), false);
+  });
+
   it("is everything in a toolbox that was brought by whoever calls", async () => {
     const box = new Toolbox({ isPrivate: true });
     box.add(plain);

@@ -11,20 +11,40 @@ import type { Tool } from "./tool.ts";
 /** Why a principal may not call a tool, and what to do about it; undefined where it may. */
 export function toolRefusal(
   principal: Principal,
-  { definition: { name }, scope = "tools" }: Pick<Tool, "definition" | "scope">,
+  tool: Pick<Tool, "definition" | "scope" | "source" | "bringer">,
 ): string | undefined {
+  const { definition, scope = "tools" } = tool;
+  const { name } = definition;
   // The owner, who calls most.
   if (principal.scopes === undefined && principal.limits === undefined) return undefined;
   const refusal = scopeRefusal(principal, scope, `The tool '${name}'`);
   if (refusal !== undefined) return refusal;
-  if (mayUseTool(principal, name)) return undefined;
-  return limitRefusal(principal, `the tool '${name}'`, `--tool ${name}`);
+  const option = `--tool ${name}`;
+  if (!mayUseTool(principal, name)) return limitRefusal(principal, `the tool '${name}'`, option);
+  const { limits } = principal;
+  // Whoever names such a tool for a token has said that it may work wherever it does.
+  if (limits?.tools !== undefined || !isPlaced(principal) || isOurs(tool)) return undefined;
+  const why = `the tool '${name}' of another program, which may work in any folder`;
+  return limitRefusal(principal, why, option);
 }
 
 /**
  * Whether a principal may have what is offered beside tools: resources, prompts and notices. One
- * that is limited to certain tools may not, since nothing says which of these belong to them.
+ * that is limited to certain tools or places may not, since nothing says which of these belong to
+ * them.
  */
 export function mayHave(principal: Principal, scope: Scope = "tools"): boolean {
-  return hasScope(principal, scope) && principal.limits?.tools === undefined;
+  return (
+    hasScope(principal, scope) && principal.limits?.tools === undefined && !isPlaced(principal)
+  );
+}
+
+/** Whether it is limited to places. */
+function isPlaced({ limits }: Principal): boolean {
+  return limits?.folders !== undefined || limits?.repositories !== undefined;
+}
+
+/** Our own tools say which project they work on; of those that others bring, nobody can tell. */
+function isOurs({ source, bringer }: Pick<Tool, "source" | "bringer">): boolean {
+  return source === undefined && bringer === undefined;
 }
