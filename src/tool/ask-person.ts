@@ -31,7 +31,7 @@ export async function askPerson(
   }
   try {
     const answer = (await context.ask({
-      // Nobody can answer who has not been asked: the key is part of the question.
+      // Nobody can answer this who was not asked: the key is known only from the question.
       key: `consent-${crypto.randomUUID()}`,
       method: "elicitation/create",
       params: { mode: "form", message, requestedSchema: { type: "object", properties: {} } },

@@ -43,15 +43,14 @@ export class InputRequired {
 
   serve(asking: Asking): JsonObject | Promise<JsonObject> {
     const { params, context, work } = asking;
-    // Without the state of a question, answers belong to none.
+    const given = (params.inputResponses as JsonObject | undefined) ?? {};
     if (typeof params.requestState === "string") {
-      const given = (params.inputResponses as JsonObject | undefined) ?? {};
       return this.#resume(asking, params.requestState, given);
     }
     const rounds = new Rounds((ask: (question: Question) => Promise<unknown>) => {
       context.askThrough(ask);
       return work(context);
-    });
+    }, given);
     return rounds.atOnce?.result ?? this.#next(asking, rounds, context, undefined);
   }
 

@@ -13,11 +13,14 @@ interface Open {
 }
 
 /**
- * Work that may stop to ask and goes on when it is answered, however many requests that takes. Only
- * a question that is open can be answered: what comes before it is asked, nobody was asked.
+ * Work that may stop to ask and goes on when it is answered, however many requests that takes. A
+ * question that its tool has named may be answered before it is asked (MCP 2026-07-28, "Multi Round-
+ * Trip Requests": a client may have lost the request that it was asked in). One that has no name of
+ * its own, or one that nobody can know, is answered only by who was asked.
  */
 export class Rounds<T> {
   readonly #open = new Map<string, Open>();
+  readonly #given = new Map<string, unknown>();
   readonly #work: Promise<T>;
   readonly #begun = Promise.withResolvers<void>();
   /** What the work came to, where it did not have to wait for anything. */
@@ -25,7 +28,11 @@ export class Rounds<T> {
   #lastKey = 0;
   #asked: (() => void) | undefined;
 
-  constructor(work: (ask: (question: Question) => Promise<unknown>) => T | Promise<T>) {
+  constructor(
+    work: (ask: (question: Question) => Promise<unknown>) => T | Promise<T>,
+    given: JsonObject = {},
+  ) {
+    this.give(given);
     const result = work((question) => this.#ask(question));
     this.atOnce = result instanceof Promise ? undefined : { result };
     this.#work = Promise.resolve(result);
@@ -43,13 +50,17 @@ export class Rounds<T> {
     return new Map(Array.from(this.#open, ([key, { question }]) => [key, question]));
   }
 
-  /** Answers open questions by their keys. Only objects are answers. */
+  /** Answers questions by their keys. Only objects are answers. */
   give(answers: JsonObject): void {
     for (const [key, answer] of Object.entries(answers)) {
       if (!isObject(answer)) continue;
       const open = this.#open.get(key);
-      this.#open.delete(key);
-      open?.answer(answer);
+      if (open === undefined) {
+        this.#given.set(key, answer);
+      } else {
+        this.#open.delete(key);
+        open.answer(answer);
+      }
     }
   }
 
@@ -75,6 +86,11 @@ export class Rounds<T> {
   #ask(question: Question): Promise<unknown> {
     const key = question.key ?? `input-${++this.#lastKey}`;
     this.#begun.resolve();
+    if (question.key !== undefined && this.#given.has(key)) {
+      const answer = this.#given.get(key);
+      this.#given.delete(key);
+      return Promise.resolve(answer);
+    }
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     this.#open.set(key, { question, answer: resolve, reject });
     this.#asked?.();
