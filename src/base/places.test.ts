@@ -9,7 +9,10 @@ describe("Places", () => {
     const places = new Places(2);
     assert.deepEqual([places.take(), places.take()], [undefined, undefined]);
     const order: number[] = [];
-    const waiting = [1, 2, 3].map((number) => places.take()?.then(() => order.push(number)));
+    const waiting = [1, 2, 3].map(async (number) => {
+      await places.take();
+      order.push(number);
+    });
     assert.deepEqual([places.taken, places.waiting], [2, 3]);
     for (let count = 0; count < 3; count++) places.leave();
     await Promise.all(waiting);
@@ -22,7 +25,7 @@ describe("Places", () => {
 
   it("keeps no place for whoever no longer waits", async () => {
     const places = new Places(1);
-    places.take();
+    await places.take();
     const stop = new Stopper();
     const given = places.take(stop);
     const next = places.take();
@@ -35,7 +38,7 @@ describe("Places", () => {
 
   it("does not take a place away from one who has it", async () => {
     const places = new Places(1);
-    places.take();
+    await places.take();
     const stop = new Stopper();
     const given = places.take(stop);
     places.leave();
