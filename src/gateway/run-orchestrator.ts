@@ -34,7 +34,7 @@ export async function runOrchestrator(
   const plan = await planOf(config, options);
   if (plan.clientCertificate === "request") {
     options.warn(
-      "programs without a certificate are let in, and can call every tool: " +
+      "programs without a certificate are let in, plugins too, and can call every tool: " +
         "bus.clientCertificate is 'request'",
     );
   }

@@ -14,7 +14,8 @@ export function boundedReport(report: Report, now?: () => number): Report {
   const leftOut = new Map<string, number>();
   return (event, fields) => {
     // What one does is no reason to be silent about another.
-    const key = `${event} ${String(fields.peer ?? fields.owner ?? "")}`;
+    const who = fields.peer ?? fields.owner;
+    const key = typeof who === "string" ? `${event} ${who}` : event;
     const before = leftOut.get(key) ?? 0;
     if (passes.take(key) > 0) {
       leftOut.set(key, before + 1);

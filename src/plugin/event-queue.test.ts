@@ -11,7 +11,7 @@ function event(source: string, n: number, bytes = 10): BusEvent {
 function all(queue: EventQueue): string[] {
   const found: string[] = [];
   for (let next = queue.next(); next !== undefined; next = queue.next()) {
-    found.push(`${next.source}${String(next.payload.n)}`);
+    found.push(`${next.source}${JSON.stringify(next.payload.n)}`);
   }
   return found;
 }

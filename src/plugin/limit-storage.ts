@@ -1,4 +1,4 @@
-import { Places } from "../base/places.ts";
+import { Slots } from "../base/slots.ts";
 import type { BusCall, BusHandlers } from "../protocol/bus/serve.ts";
 import { nameOf } from "./guests.ts";
 
@@ -12,10 +12,10 @@ type Handler = (value: never, call: BusCall) => unknown;
  * what is waited for comes to its end.
  */
 export function limitStorage(handlers: BusHandlers): BusHandlers {
-  const places = new Map<string, Places>();
+  const slots = new Map<string, Slots>();
   const limited = Object.entries(handlers as Record<string, Handler>).map(([kind, handle]) => {
     const inTurn = async (value: never, call: BusCall): Promise<unknown> => {
-      const own = places.getOrInsertComputed(nameOf(call.connection), () => new Places(AT_ONCE));
+      const own = slots.getOrInsertComputed(nameOf(call.connection), () => new Slots(AT_ONCE));
       const entering = own.take(call.stop);
       if (entering !== undefined) await entering;
       try {

@@ -6,6 +6,7 @@ import { describe, it } from "node:test";
 
 import { Log } from "../base/log.ts";
 import { answerOf } from "../protocol/bus/answer.ts";
+import { PLUGIN_UNIT } from "../protocol/bus/certificates/certificates.ts";
 import { BusClient } from "../protocol/bus/connect.ts";
 import { Offer } from "../tool/offer.ts";
 import { Policy, type PolicyRule } from "../tool/policy.ts";
@@ -59,14 +60,14 @@ class Bus implements AsyncDisposable {
     return bus;
   }
 
-  /** Somebody with a certificate of that name. */
-  guest(name: string): BusClient {
+  /** Somebody with a certificate of that name, of a plugin if it says so. */
+  guest(name: string, unit?: string): BusClient {
     return this.#stack.use(
       new BusClient({
         name: "The bus",
         dial: async () =>
           connect(this.#orchestrator?.address ?? "", {
-            credentials: await this.#certificates.of(name),
+            credentials: await this.#certificates.of(name, { unit }),
           }),
       }),
     );
@@ -113,6 +114,45 @@ describe("Orchestrator", { timeout: 60_000 }, () => {
     assert.equal(success, false);
     assert.match(errorMessage, /policy does not let transport.stdio call 'secret'/);
     assert.equal((await call(guest, "nothing")).errorCode, "tool_not_found");
+  });
+
+  it("lets a plugin that has not registered call nothing", async () => {
+    await using bus = await Bus.open();
+    const plugin = bus.guest("notes-client", PLUGIN_UNIT);
+    assert.deepEqual(await toolsOf(plugin), []);
+    const { errorCode, errorMessage } = await call(plugin, "clock");
+    assert.equal(errorCode, "untrusted");
+    assert.match(errorMessage, /needs_tools/);
+    // Nor can it make more of itself by the name of a bridge.
+    const posing = bus.guest("transport.notes-client", PLUGIN_UNIT);
+    assert.equal((await call(posing, "clock")).errorCode, "untrusted");
+  });
+
+  it("lets whoever is neither plugin nor bridge call no tool of the house", async () => {
+    await using bus = await Bus.open();
+    const stranger = bus.guest("stranger-client");
+    assert.deepEqual(await toolsOf(stranger), []);
+    const { errorCode, errorMessage } = await call(stranger, "clock");
+    assert.equal(errorCode, "untrusted");
+    assert.match(errorMessage, /not that of a bridge.*'transport\.NAME-client'/);
+  });
+
+  it("refuses a manifest and subscriptions without end", async () => {
+    await using bus = await Bus.open();
+    const guest = bus.guest("notes-client");
+    const needs = Array.from({ length: 10_001 }, (_, number) => `tool${number}`);
+    const { accepted, rejectReason } = await register(guest, "notes", needs);
+    assert.deepEqual([accepted, rejectReason.includes("at most 10000 entries")], [false, true]);
+    const subscriptions = Array.from({ length: 257 }, (_, number) =>
+      guest.askForMany({
+        case: "subscribe",
+        value: { subscriptionId: `s${number}`, topic: "notes" },
+      }),
+    );
+    const kinds: unknown[] = [];
+    for (const events of subscriptions) kinds.push((await events.next()).value?.response.case);
+    assert.deepEqual([kinds.indexOf("toolCall"), kinds.at(-2)], [256, "eventDelivery"]);
+    await Promise.all(subscriptions.map((events) => events.return()));
   });
 
   it("lets nobody register under the name of another", async () => {

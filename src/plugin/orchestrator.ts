@@ -145,7 +145,9 @@ export class Orchestrator implements AsyncDisposable {
   configure(settings: readonly PluginSettings[]): Promise<void> {
     const ordered = startOrder(settings).flat();
     for (const { id } of ordered) checkId(id);
-    this.#configuring = this.#configuring.then(() => this.#apply(ordered));
+    // A failure is only that of the one who asked.
+    const before = this.#configuring.catch(() => {});
+    this.#configuring = before.then(() => this.#apply(ordered));
     return this.#configuring;
   }
 
@@ -165,7 +167,7 @@ export class Orchestrator implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#configuring;
+    await this.#configuring.catch(() => {});
     const plugins = this.#plugins.toReversed();
     this.#plugins = [];
     // What others need ends after them.

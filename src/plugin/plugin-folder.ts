@@ -1,4 +1,4 @@
-import { rmSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { rename, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
@@ -6,6 +6,7 @@ import { makeFolder } from "../base/make-folder.ts";
 import { PLUGIN_UNIT } from "../protocol/bus/certificates/certificates.ts";
 import type { Credentials } from "../wire/quic/connection.ts";
 import type { BusCertificates } from "./bus-certificates.ts";
+import { removeFolder } from "./remove-folder.ts";
 
 const AUTHORITY_KEY = "ca.key";
 /** What is older than this is not taken for half written by whoever reads it. */
@@ -60,7 +61,7 @@ export class PluginFolder implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const stop of this.#stops) stop();
-    rmSync(this.path, { recursive: true, force: true });
+    removeFolder(this.path);
   }
 
   async #follow(name: string): Promise<void> {

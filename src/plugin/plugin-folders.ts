@@ -1,10 +1,11 @@
-import { readdirSync, rmSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 
 import { makeFolder } from "../base/make-folder.ts";
 import { FileLock } from "../store/file-lock.ts";
 import type { BusCertificates } from "./bus-certificates.ts";
 import { PluginFolder } from "./plugin-folder.ts";
+import { removeFolder } from "./remove-folder.ts";
 
 /** Its holder's folders are in use for as long as it is held. */
 const LOCK = "lock";
@@ -38,7 +39,7 @@ export class PluginFolders implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     const run = await this.#run?.catch(() => undefined);
     if (run === undefined) return;
-    rmSync(run.path, { recursive: true, force: true });
+    removeFolder(run.path);
     run.lock[Symbol.dispose]();
   }
 }
@@ -58,7 +59,7 @@ async function begin(parent: string): Promise<{ path: string; lock: FileLock }> 
 async function removeAbandoned(path: string): Promise<void> {
   try {
     using _ = await FileLock.take(join(path, LOCK), 0);
-    rmSync(path, { recursive: true, force: true });
+    removeFolder(path);
   } catch {
     // It is in use, or somebody else's.
   }

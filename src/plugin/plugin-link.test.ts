@@ -80,7 +80,7 @@ describe("PluginLink", { timeout: 60_000 }, () => {
     await Promise.all(calls);
   });
 
-  it("has calls of clients wait for places, in order, and those of plugins never", async () => {
+  it("has calls of clients wait for slots, in order, and those of plugins never", async () => {
     await using plugin = await SamplePlugin.open({ calls: 2 });
     const first = Array.from({ length: 3 }, () => plugin.link.ask(CALL, OF_CLIENT));
     await plugin.reached(2);
@@ -117,7 +117,7 @@ describe("PluginLink", { timeout: 60_000 }, () => {
     await first;
   });
 
-  it("does not wait for a place for ever, nor for one who no longer wants it", async () => {
+  it("does not wait for a slot for ever, nor for one who no longer wants it", async () => {
     await using plugin = await SamplePlugin.open({ calls: 1, call: 300 });
     const held = plugin.link.ask(CALL, OF_CLIENT);
     held.catch(() => {});

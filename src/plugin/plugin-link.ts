@@ -1,5 +1,5 @@
 import { TrunklineError } from "../base/errors.ts";
-import { Places } from "../base/places.ts";
+import { Slots } from "../base/slots.ts";
 import { type Stop, Stopper } from "../base/stop.ts";
 import {
   type Asked,
@@ -36,15 +36,15 @@ const CANCELLING = 2_000;
  * number of calls can hold it up.
  *
  * Calls cannot wait for each other in a circle. A call of a client waits for one of a number of
- * places. A call that a plugin makes never waits for a place: it is made at once or, over a high
- * limit, refused. So whoever has a place waits for nobody who has none yet, and a call that leads to
+ * slots. A call that a plugin makes never waits for a slot: it is made at once or, over a high
+ * limit, refused. So whoever has a slot waits for nobody who has none yet, and a call that leads to
  * further calls, to its own plugin or in a circle, comes to its end.
  */
 export class PluginLink implements AsyncDisposable {
   readonly control: BusClient;
   readonly #name: string;
   readonly #calls: BusClient;
-  readonly #places: Places;
+  readonly #slots: Slots;
   readonly #limits: PluginLimits;
   readonly #draining = new Stopper();
   #nested = 0;
@@ -54,7 +54,7 @@ export class PluginLink implements AsyncDisposable {
     const name = `Plugin '${id}'`;
     this.#name = name;
     this.#limits = limits;
-    this.#places = new Places(limits.calls);
+    this.#slots = new Slots(limits.calls);
     this.control = new BusClient({ name, dial, ...(lost === undefined ? {} : { lost }) });
     this.#calls = new BusClient({
       ...{ name, dial, patience: limits.call, mostConnections: MOST_CONNECTIONS },
@@ -63,12 +63,12 @@ export class PluginLink implements AsyncDisposable {
 
   /** Calls that it answers now. */
   get running(): number {
-    return this.#places.taken + this.#nested;
+    return this.#slots.taken + this.#nested;
   }
 
   /** Calls that wait for one of those to end. */
   get waiting(): number {
-    return this.#places.waiting;
+    return this.#slots.waiting;
   }
 
   async ask(request: Asked, options: AskOptions & OnBehalf): Promise<PluginResponse> {
@@ -120,7 +120,7 @@ export class PluginLink implements AsyncDisposable {
 
   #enter({ isNested, stop }: OnBehalf & { readonly stop?: Stop }): Promise<void> | undefined {
     if (!isNested) {
-      return this.#places.taken < this.#places.most ? this.#places.take() : this.#queue(stop);
+      return this.#slots.taken < this.#slots.most ? this.#slots.take() : this.#queue(stop);
     }
     const { nestedCalls } = this.#limits;
     if (this.#nested >= nestedCalls) {
@@ -134,11 +134,11 @@ export class PluginLink implements AsyncDisposable {
 
   #leave({ isNested }: OnBehalf): void {
     if (isNested) this.#nested--;
-    else this.#places.leave();
+    else this.#slots.leave();
     if (this.running === 0) this.#idle?.resolve();
   }
 
-  /** Waits no longer for a place than for an answer. */
+  /** Waits no longer for a slot than for an answer. */
   async #queue(stop: Stop | undefined): Promise<void> {
     const { call, calls } = this.#limits;
     const stopper = new Stopper();
@@ -149,7 +149,7 @@ export class PluginLink implements AsyncDisposable {
     }, call);
     for (const each of [stop, this.#draining]) each?.add(passOn);
     try {
-      await this.#places.take(stopper);
+      await this.#slots.take(stopper);
     } finally {
       clearTimeout(late);
       for (const each of [stop, this.#draining]) each?.remove(passOn);

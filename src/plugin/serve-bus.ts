@@ -158,7 +158,6 @@ function serveEvents({ events, guests, deliverTo }: Bus): BusHandlers {
       }
       // Whoever cannot be dialled hears of events on the stream that it asked on.
       const over = Promise.withResolvers<void>();
-      const confirming = call.send(confirmed);
       const end = events.subscribe(name, {
         ...{ id, topic, filters, ended: over.resolve },
         deliver: ({ type, payload, source, time }) =>
@@ -172,7 +171,8 @@ function serveEvents({ events, guests, deliverTo }: Bus): BusHandlers {
       });
       call.stop.add({ stopped: () => over.resolve() });
       try {
-        await confirming;
+        // Sent in this turn of the event loop, and so ahead of any event.
+        await call.send(confirmed);
         await over.promise;
       } finally {
         end();

@@ -117,10 +117,11 @@ const FLOODS: Readonly<Record<string, readonly [number, (client: BusClient) => P
     ],
   };
 
-let isFlooding = false;
+let flooding = new AbortController();
 let refusals = 0;
 
 async function flood(kind: string): Promise<void> {
+  const { signal } = flooding;
   const [atOnce, act] = FLOODS[kind] ?? [0, async () => {}];
   const client = new BusClient({
     name: "It",
@@ -131,7 +132,7 @@ async function flood(kind: string): Promise<void> {
     },
   });
   const one = async (): Promise<void> => {
-    while (isFlooding) {
+    while (!signal.aborted) {
       await act(client).catch(async () => {
         refusals++;
         await new Promise((resolve) => setTimeout(resolve, 20));
@@ -163,12 +164,12 @@ const acts: Readonly<Record<string, (order: Order) => unknown>> = {
   },
   nothing: () => ({}),
   flood: ({ kind = "" }) => {
-    isFlooding = true;
+    flooding = new AbortController();
     void flood(kind);
     return { kind };
   },
   stop: () => {
-    isFlooding = false;
+    flooding.abort();
     return { refusals };
   },
   /** What it is told that it may call. */
@@ -225,7 +226,7 @@ async function misbehave(stream: BidiStream): Promise<void> {
     requestId,
     response: { case: "toolCall", value: { success: true, result: { text: "x".repeat(1_000) } } },
   });
-  switch (act) {
+  switch (typeof act === "string" ? act : "") {
     case "wrong-id": {
       const value = { success: true, result: { text: "for somebody else" } };
       await stream.end(

@@ -28,7 +28,8 @@ export const BUS_SCHEMAS = {
         default: "require",
         description:
           "Whether whoever connects must have a certificate. `request` lets in programs without " +
-          "one, as Orchestra does: anybody who reaches the address can then call every tool.",
+          "one, as Orchestra does: anybody who reaches the address, a plugin too, can then call " +
+          "every tool.",
       },
       callTimeout: {
         type: "integer",

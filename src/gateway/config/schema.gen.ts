@@ -159,7 +159,7 @@ export interface BusSettings {
   readonly certsDir?: string;
   /**
    * Whether whoever connects must have a certificate. `request` lets in programs without one, as
-   * Orchestra does: anybody who reaches the address can then call every tool.
+   * Orchestra does: anybody who reaches the address, a plugin too, can then call every tool.
    */
   readonly clientCertificate?: "require" | "request";
   /**

@@ -1,4 +1,4 @@
-import { Places } from "../../base/places.ts";
+import { Slots } from "../../base/slots.ts";
 import type { Asked, AskOptions, BusClient } from "../../protocol/bus/connect.ts";
 import type { PluginResponse } from "../../protocol/bus/plugin.gen.ts";
 
@@ -11,19 +11,19 @@ const AT_ONCE = 8;
  */
 export class OwnRequests implements Pick<BusClient, "ask"> {
   readonly #client: BusClient;
-  readonly #places = new Places(AT_ONCE);
+  readonly #slots = new Slots(AT_ONCE);
 
   constructor(client: BusClient) {
     this.#client = client;
   }
 
   async ask(request: Asked, options: AskOptions = {}): Promise<PluginResponse> {
-    const entering = this.#places.take(options.stop);
+    const entering = this.#slots.take(options.stop);
     if (entering !== undefined) await entering;
     try {
       return await this.#client.ask(request, options);
     } finally {
-      this.#places.leave();
+      this.#slots.leave();
     }
   }
 }

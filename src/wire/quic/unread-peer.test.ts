@@ -22,13 +22,14 @@ describe("a peer that takes nothing of what it is sent", { timeout: 60_000 }, ()
   test("is held back, and costs bounded memory", async () => {
     let begun = 0;
     let passedOn = 0;
+    const allBegun = Promise.withResolvers<void>();
     const goOn = Promise.withResolvers<void>();
     await using pair = await TestPair.open({
       listen: { limits: { maxStreams: 1_000, keepAlive: 60_000 } },
       handle: async (stream) => {
         const request = await stream.readAll(LIMIT);
         if (request.length === HELLO.length + 4) return stream.end(request);
-        begun++;
+        if (++begun === EXCHANGES) allBegun.resolve();
         await goOn.promise;
         await stream.end(Buffer.alloc(MiB));
         passedOn++;
@@ -48,7 +49,7 @@ describe("a peer that takes nothing of what it is sent", { timeout: 60_000 }, ()
         .end(encodeFrame(Buffer.alloc(10)))
         .catch(() => {});
     }
-    while (begun < EXCHANGES) await new Promise((resolve) => setTimeout(resolve, 10));
+    await allBegun.promise;
     const before = residentSize(await sharedEngine.pid());
     process.kill(pid, "SIGSTOP");
     try {

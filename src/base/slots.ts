@@ -1,7 +1,7 @@
 import type { Stop } from "./stop.ts";
 
-/** A number of places. Whoever comes when all are taken waits, in the order of coming. */
-export class Places {
+/** A number of slots. Whoever comes when all are taken waits, in the order of coming. */
+export class Slots {
   readonly most: number;
   readonly #waiting = new Set<() => void>();
   #taken = 0;
@@ -19,8 +19,8 @@ export class Places {
   }
 
   /**
-   * Takes a place, to be given back with `leave`. Undefined where there is one at once; rejects with
-   * the reason of the stop when that comes first, and then no place was taken.
+   * Takes a slot, to be given back with `leave`. Undefined where there is one at once; rejects with
+   * the reason of the stop when that comes first, and then no slot was taken.
    */
   take(stop?: Stop): Promise<void> | undefined {
     if (this.#taken < this.most) {
@@ -49,7 +49,7 @@ export class Places {
       this.#taken--;
       return;
     }
-    // The place changes hands: nobody who comes now can get between.
+    // The slot changes hands: nobody who comes now can get between.
     this.#waiting.delete(next);
     next();
   }
