@@ -205,17 +205,21 @@ describe("Orchestrator", { timeout: 60_000 }, () => {
 
   it("holds calls to rules for the project that they say they are about", async () => {
     await using bus = await Bus.open();
-    const guest = bus.guest("a-client");
+    const guest = bus.guest("transport.stdio-client");
     const projects = ["/srv/locked", "/srv/locked/deep", "/srv/other", "srv/locked", ""];
     const called = projects.map(async (project) => {
       const answer = await guest.ask({ case: "toolCall", value: { toolName: "files", project } });
       return answerOf("It", answer, "toolCall").success;
     });
     assert.deepEqual(await Promise.all(called), [false, false, true, true, true]);
-    const value = { streamId: "one", toolName: "files", project: "/srv/locked" };
-    for await (const { response } of guest.askForMany({ case: "streamStart", value })) {
-      assert.equal(response.case, "streamEnd");
-      assert.equal((response.value as { success: boolean }).success, false);
+    for (const [project, isAllowed] of [
+      ["/srv/locked", false],
+      ["/srv/other", true],
+    ] as const) {
+      const value = { streamId: project, toolName: "files", project };
+      for await (const { response } of guest.askForMany({ case: "streamStart", value })) {
+        if (response.case === "streamEnd") assert.equal(response.value.success, isAllowed);
+      }
     }
   });
 
