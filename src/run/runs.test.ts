@@ -12,7 +12,7 @@ import { Stopper } from "../base/stop.ts";
 import type { Agent, AgentOpenOptions, SessionUpdate, Turn } from "../session/agent.ts";
 import { RunAgent } from "./run-agent.ts";
 import { Runs } from "./runs.ts";
-import { DEFAULT_SCAN_LIMITS } from "./scan.ts";
+import { DENIED_NAMES } from "./scan.ts";
 import { CopyDriver } from "./workspace/copy.ts";
 
 const ADA = { name: "Ada", email: "ada@example.com" };
@@ -45,7 +45,7 @@ class Rig implements AsyncDisposable {
       folder: join(folder, "run"),
       driver: new CopyDriver("copy"),
       policy: { allowHosts: [], allowPrivate: true, protocols: ["file"] },
-      scan: DEFAULT_SCAN_LIMITS,
+      scan: { maxFile: 1 << 20, maxTotal: 1 << 22, maxFiles: 100, denied: DENIED_NAMES },
       mostBases: 2,
       identify: async () => ({ credentials: { scope: "" }, author: ADA }),
       coAuthor: { name: "Bob", email: "bob@example.com" },

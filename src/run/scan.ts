@@ -14,12 +14,11 @@ export interface ScanLimits {
   readonly denied: readonly string[];
 }
 
-export const DEFAULT_SCAN_LIMITS: ScanLimits = {
-  maxFile: 10 * 1024 * 1024,
-  maxTotal: 100 * 1024 * 1024,
-  maxFiles: 5_000,
-  denied: [".env", ".env.*", "*.pem", "*.key", "*.p12", "*.pfx", "id_rsa", "id_ed25519", ".netrc"],
-};
+/** Names that often hold secrets. */
+export const DENIED_NAMES = [
+  ...[".env", ".env.*", ".netrc"],
+  ...["*.pem", "*.key", "*.p12", "*.pfx", "id_rsa", "id_ed25519"],
+];
 
 /** Why a change may not be committed, with the file that is the reason. */
 export interface ScanProblem {

@@ -27,7 +27,7 @@ export interface Config {
   readonly remote: Required<Omit<RemoteSettings, "coAuthor" | "egress" | "scan">> & {
     readonly coAuthor?: NonNullable<RemoteSettings["coAuthor"]>;
     readonly egress: { readonly allowHosts: readonly string[] };
-    readonly scan: NonNullable<RemoteSettings["scan"]>;
+    readonly scan: Required<NonNullable<RemoteSettings["scan"]>>;
   };
   /** Absolute. */
   readonly data: string;

@@ -18,7 +18,7 @@ export function defaultConfig(data: string): Config {
       sandbox: "on",
       egress: { allowHosts: [] },
       bases: 4,
-      scan: {},
+      scan: { maxFile: 10_485_760, maxTotal: 104_857_600, maxFiles: 5_000 },
     },
     data,
     log: { level: "info", verbose: false },

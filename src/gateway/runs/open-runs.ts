@@ -6,7 +6,7 @@ import { limitRefusal, type Principal } from "../../base/principal.ts";
 import { mayUseRepository } from "../../base/principal-limits.ts";
 import { RunAgent } from "../../run/run-agent.ts";
 import { Runs } from "../../run/runs.ts";
-import { DEFAULT_SCAN_LIMITS } from "../../run/scan.ts";
+import { DENIED_NAMES } from "../../run/scan.ts";
 import { canReflink, CopyDriver } from "../../run/workspace/copy.ts";
 import type { WorkspaceDriver } from "../../run/workspace/driver.ts";
 import { canOverlay, OverlayDriver } from "../../run/workspace/overlay.ts";
@@ -41,7 +41,7 @@ export async function openRuns(house: House): Promise<OpenedRuns> {
     folder,
     driver,
     policy: remote,
-    scan: { ...DEFAULT_SCAN_LIMITS, ...remote.scan },
+    scan: { ...remote.scan, denied: DENIED_NAMES },
     mostBases: remote.bases,
     identify: identifyFor(house),
     coAuthor: remote.coAuthor,
