@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { globSync, readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 
 import { paint, painted } from "./paint.ts";
@@ -11,5 +12,14 @@ describe("painted()", () => {
 
   it("leaves styles out where there are none", () => {
     assert.equal(painted(paint("bold", "a", false)), "a");
+  });
+
+  it("is the only way to a style: an escape that is written otherwise would be shown", () => {
+    const folder = import.meta.dirname;
+    const files = globSync("**/*.ts", { cwd: folder }).filter((file) => !file.endsWith(".test.ts"));
+    const writing = files.filter((file) => {
+      return /\\x1b|\\u001b/i.test(readFileSync(`${folder}/${file}`, "utf8"));
+    });
+    assert.deepEqual(writing, ["paint.ts"]);
   });
 });

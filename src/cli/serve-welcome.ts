@@ -1,4 +1,5 @@
 import { VERSION } from "../base/version.ts";
+import { paint } from "./paint.ts";
 import { shellWord } from "./shell-word.ts";
 
 export interface WelcomeOptions {
@@ -25,13 +26,12 @@ export const NO_AUTH_WARNING =
  */
 export function serveWelcome(options: WelcomeOptions): string {
   const { url, publicUrl = url, tokenFile, login, noAuth = false, color } = options;
-  const bold = (text: string): string => (color ? `\x1b[1m${text}\x1b[22m` : text);
   const mcp = `${publicUrl}/mcp`;
   const acp = `${publicUrl.replace("http", "ws")}/acp`;
   const header = `"Authorization: Bearer $(cat ${shellWord(tokenFile)})"`;
   const command = `claude mcp add --transport http trunkline ${url}/mcp`;
   const lines = [
-    bold(`Trunkline ${VERSION} is running.`),
+    paint("bold", `Trunkline ${VERSION} is running.`, color),
     "",
     `  MCP      ${mcp}   for assistants`,
     `  ACP      ${acp}     for editors`,

@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 
 import { TrunklineError } from "../base/errors.ts";
 import type { Stop } from "../base/stop.ts";
+import { visible } from "../base/visible.ts";
 import type {
   ClientFiles,
   TerminalExit,
@@ -40,13 +41,15 @@ export function clientServices(options: ServicesOptions): TurnClient {
     ...(forms === undefined && pages === undefined
       ? {}
       : {
-          elicit: async ({ ...params }) => {
+          elicit: async ({ message, ...params }) => {
             const asker = params.mode === "url" ? pages : forms;
             // Nobody sees it: that is as good as closing it.
             if (asker === undefined) return { action: "cancel" };
             return ask(options, asker, "elicitation/create", {
               mode: "form",
               ...params,
+              // Whoever asks it, a person reads it.
+              ...(message === undefined ? {} : { message: visible(String(message)) }),
               sessionId,
             });
           },

@@ -114,7 +114,7 @@ describe("the clients of a session", { timeout: 30_000 }, () => {
         const terminal = await client.terminal?.create({ command: "ls", args: ["-l"] });
         seen.push(await terminal?.waitForExit(), await terminal?.output());
         await terminal?.release();
-        seen.push(await client.elicit?.({ mode: "form", message: "?", requestedSchema: {} }));
+        seen.push(await client.elicit?.({ mode: "form", message: "?\u202e", requestedSchema: {} }));
       },
     });
     const { client, sessionId } = await house.client();
@@ -152,6 +152,7 @@ describe("the clients of a session", { timeout: 30_000 }, () => {
       Object.keys(results),
     );
     assert.deepEqual(asked[0]?.params, { sessionId, path: "/a", line: 1, limit: 1000 });
+    assert.equal(asked.at(-1)?.params.message, String.raw`?\u202e`);
     const toOther = client.messages.filter(({ method }) => String(method).startsWith("fs/"));
     assert.deepEqual(toOther, []);
   });

@@ -1,3 +1,4 @@
+import { visible } from "../../base/visible.ts";
 import type { Question } from "../../tool/tool.ts";
 import { type Client, isObject, type JsonObject } from "./client.ts";
 
@@ -25,10 +26,17 @@ export function canBeAsked(client: Client, question: Question): boolean {
   });
 }
 
-/** The question in the client's revision: forms had no `mode` before 2025-11-25. */
+/**
+ * The question in the client's revision: forms had no `mode` before 2025-11-25. Its words may be
+ * another server's, and a person reads them.
+ */
 export function shapeQuestion(client: Client, question: Question): JsonObject {
   const { params = {} } = question;
-  if (question.method !== "elicitation/create" || client.revision >= "2025-11-25") return params;
-  const { mode: _, ...rest } = params;
-  return rest;
+  if (question.method !== "elicitation/create") return params;
+  const { mode, message, ...rest } = params;
+  return {
+    ...(mode === undefined || client.revision < "2025-11-25" ? {} : { mode }),
+    ...(message === undefined ? {} : { message: visible(String(message)) }),
+    ...rest,
+  };
 }

@@ -1,0 +1,26 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import type { Client } from "./client.ts";
+import { shapeQuestion } from "./question.ts";
+
+const client = (revision: string): Client => ({ revision, capabilities: {} }) as unknown as Client;
+
+describe("shapeQuestion()", () => {
+  const params = { mode: "form", message: "Delete\u202e a?\x1b[8m", requestedSchema: {} };
+  const question = { method: "elicitation/create", params };
+
+  it("shows a person what the words of another server would hide", () => {
+    const message = String.raw`Delete\u202e a?\u001b[8m`;
+    assert.deepEqual(shapeQuestion(client("2025-11-25"), question), { ...params, message });
+    assert.deepEqual(shapeQuestion(client("2025-06-18"), question), {
+      message,
+      requestedSchema: {},
+    });
+  });
+
+  it("leaves alone what no person reads", () => {
+    const asked = { method: "sampling/createMessage", params };
+    assert.deepEqual(shapeQuestion(client("2025-06-18"), asked), params);
+  });
+});
