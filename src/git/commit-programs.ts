@@ -69,7 +69,10 @@ function foldersOf(repository: Repository, config: GitConfig, env: NodeJS.Proces
 async function contentOf(file: string): Promise<Buffer | string | undefined> {
   try {
     await access(file, constants.X_OK);
-    const { size, mtimeMs } = await stat(file);
+    const status = await stat(file);
+    // Reading a pipe may never end, and git cannot run one.
+    if (!status.isFile()) return undefined;
+    const { size, mtimeMs } = status;
     return size > LARGEST_HOOK ? `${size} ${mtimeMs}` : await readFile(file);
   } catch {
     return undefined;

@@ -6,7 +6,7 @@ import type { Stop } from "../base/stop.ts";
 import { isInBareRepository } from "./bare-repository.ts";
 import { type GitMode, gitCommand } from "./git-commands.ts";
 import { gitEnvironment } from "./git-environment.ts";
-import { guardedCall } from "./guarded-call.ts";
+import { hardenedCall } from "./hardened-call.ts";
 import { type ProgramEnd, runProgram } from "./run-program.ts";
 
 export interface GitOptions {
@@ -89,17 +89,17 @@ export class Git {
   async run(args: readonly string[], call: GitCall = {}): Promise<GitAnswer> {
     const { timeout = TIMEOUT, maxOutput = MAX_OUTPUT, gitDir } = this.#options;
     const { mode = "read", protocols = [] } = call;
-    const guarded = await guardedCall(this, gitCommand(args, mode), mode);
+    const hardened = await hardenedCall(this, gitCommand(args, mode), mode);
     const where = gitDir === undefined ? {} : { GIT_DIR: gitDir, GIT_WORK_TREE: this.folder };
     let end: ProgramEnd;
     try {
       end = await runProgram({
         command: "git",
-        args: guarded.args,
+        args: hardened.args,
         cwd: this.folder,
         env: {
           ...this.#env,
-          ...guarded.env,
+          ...hardened.env,
           GIT_ALLOW_PROTOCOL: protocols.join(":"),
           ...where,
           ...call.env,

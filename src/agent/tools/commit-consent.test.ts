@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
@@ -92,6 +93,13 @@ describe("the permission for a commit", { timeout: 60_000 }, () => {
     const title = String(toolCall.title);
     assert.match(title, /hook commit-msg, hook lint \(pre-commit\), filter shout, signing program/);
     assert.doesNotMatch(title, /pre-push/);
+  });
+
+  it("does not wait for a hook that is no file", async () => {
+    await using at = await Committing.open();
+    execFileSync("mkfifo", ["-m", "755", join(at.rig.cwd, ".git/hooks/commit-msg")]);
+    const { subject } = await at.commit(() => REJECT);
+    assert.equal(subject, "git commit");
   });
 
   it("stands for other programs than another one, so that 'always' does not", async () => {

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { mkdtempDisposableSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { checkGit } from "./git.ts";
@@ -10,6 +12,21 @@ describe("checkGit()", () => {
     assert.equal(state, "ok");
     assert.match(says, /^\d+\.\d+/);
   });
+
+  for (const [version, state] of [
+    ["2.37.9", "warn"],
+    ["1.99.1", "warn"],
+    ["2.38.0", "ok"],
+    ["3.0.0.rc1", "ok"],
+  ] as const) {
+    it(`takes git ${version} for ${state === "ok" ? "new enough" : "too old"}`, async () => {
+      using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-doctor-"));
+      const script = `#!/bin/sh\necho git version ${version}\n`;
+      writeFileSync(join(folder.path, "git"), script, { mode: 0o755 });
+      const found = await checkGit(tmpdir(), { PATH: `${folder.path}:/usr/bin:/bin` });
+      assert.equal(found.state, state);
+    });
+  }
 
   it("fails, with what to do, where there is none", async () => {
     assert.deepEqual(await checkGit(tmpdir(), { ...process.env, PATH: "/nowhere" }), {

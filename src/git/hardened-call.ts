@@ -9,7 +9,7 @@ import type { GitMode, GivenCommand } from "./git-commands.ts";
 import { worktreeAt } from "./worktree-at.ts";
 
 /** Arguments and variables of one run of git. */
-export interface GuardedCall {
+export interface HardenedCall {
   readonly args: readonly string[];
   readonly env: NodeJS.ProcessEnv;
 }
@@ -28,11 +28,11 @@ const EMPTY = "TRUNKLINE_EMPTY";
  * looked up and made empty, those of the person too, since a repository's attributes choose among
  * them.
  */
-export async function guardedCall(
+export async function hardenedCall(
   git: Git,
   command: GivenCommand,
   mode: GitMode,
-): Promise<GuardedCall> {
+): Promise<HardenedCall> {
   const isReading = mode === "read";
   const env = {
     // Objects that a partial clone lacks would be fetched, by a program that its remote names.
