@@ -52,6 +52,14 @@ export class Ledger {
     }
   }
 
+  /** One message that is about to be sent, where each is apart from the others. */
+  message(bytes: Buffer, isBinary: boolean): void {
+    // It is answered or, where it may have been an answer itself, is not.
+    if (isBinary) this.unclear++;
+    else if (bytes.length === 0) this.nameless.due++;
+    else this.#line(bytes);
+  }
+
   /** Takes a message that came. Returns it where it is no answer, but asks or tells us something. */
   came(text: string): Record<string, unknown> | undefined {
     const message = JSON.parse(text) as Record<string, unknown> | Record<string, unknown>[];

@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 import { fuzzCount, seeded } from "./fuzz-run.ts";
 import { StdioFuzzer } from "./fuzz-stdio.ts";
 import { measuredProgram } from "./measured-program.ts";
-import { acpVocabulary } from "./vocabulary-acp.ts";
+import { acpVocabulary, FUZZ_CONFIG } from "./vocabulary-acp.ts";
 import { mcpVocabulary } from "./vocabulary-mcp.ts";
 
 /** The program under so many lines on each of its standard streams. */
@@ -31,9 +31,7 @@ export function fuzzStdio(usual: number): void {
     it(`ACP: ${count} lines, each request answered, no stall, no growth`, async (t) => {
       const random = seeded(t, 2);
       const program = measuredProgram(["acp", "--config", "config.jsonc"]);
-      const rate = { limit: 1_000_000, windowMs: 1000 };
-      const config = { limits: { messages: { error: { rate } } }, models: { local: false } };
-      writeFileSync(join(program.home, "config.jsonc"), JSON.stringify(config));
+      writeFileSync(join(program.home, "config.jsonc"), JSON.stringify(FUZZ_CONFIG));
       const begin = { cwd: program.home, mcpServers: [] };
       program.write(
         { jsonrpc: "2.0", id: 0, method: "initialize", params: { protocolVersion: 1 } },

@@ -1,5 +1,11 @@
 import type { Vocabulary } from "./hostile-lines.ts";
 
+/** Errors are answered as fast as they come, and no model is looked for. */
+export const FUZZ_CONFIG = {
+  limits: { messages: { error: { rate: { limit: 1_000_000, windowMs: 1_000 } } } },
+  models: { local: false },
+};
+
 export interface AcpVocabularyOptions {
   /** A folder for sessions. */
   readonly cwd: string;

@@ -43,8 +43,9 @@ const DEAR: readonly (readonly [string, object])[] = [
   ["tools/call", { name: "juggler_config_show", arguments: {} }],
   ["tools/call", { name: "review_list", arguments: {} }],
   ["tools/call", { name: "check_lazygit_messages", arguments: {} }],
-  ["subscriptions/listen", { notifications: { toolsListChanged: true } }],
 ];
+
+const LASTING = ["subscriptions/listen", { notifications: { toolsListChanged: true } }] as const;
 
 const NOTIFICATIONS = [
   "initialized",
@@ -64,19 +65,22 @@ const MODERN = {
 export interface McpVocabularyOptions {
   /** Once in so many requests, one that is dear. */
   readonly dearEvery?: number;
+  /** Whether some are answered at the end only. */
+  readonly hasLasting?: boolean;
   /** Whether all requests speak for themselves, none does, or some do. */
   readonly modern?: boolean;
 }
 
 export function mcpVocabulary(options: McpVocabularyOptions = {}): Vocabulary {
-  const { dearEvery = 2000, modern } = options;
+  const { dearEvery = 2000, hasLasting = true, modern } = options;
+  const dear = hasLasting ? [...DEAR, LASTING] : DEAR;
   const methods = Object.keys(PARAMS);
   return {
     methods,
     message: (random, id) => {
       if (random.once(12)) return notification(random);
       const [method, params] = random.once(dearEvery)
-        ? random.pick(DEAR)
+        ? random.pick(dear)
         : anyRequest(random, methods);
       const isModern = modern ?? random.once(3);
       const sent = isModern ? { ...params, _meta: MODERN } : params;
