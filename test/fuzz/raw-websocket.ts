@@ -50,7 +50,7 @@ export class RawWebSocket implements Disposable {
   private constructor(socket: Socket, listener: WsListener) {
     this.#socket = socket;
     this.#listener = listener;
-    this.closed = once(socket, "close");
+    this.closed = new Promise((resolve) => socket.on("close", resolve));
     socket.on("error", () => {});
     socket.on("close", () => (this.isClosed = true));
   }

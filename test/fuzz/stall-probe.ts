@@ -15,8 +15,10 @@ const EVERY = 5;
 const WORTH = 20;
 
 const SAMPLE = Buffer.alloc(512 * 1024, `{"some":["text",1.5,null]}`);
-/** So many that they take some 10 ms: Linux brings a thread's time up to date every few. */
-const ROUNDS = 12;
+const ROUNDS = 8;
+/** Milliseconds after which it is measured again how fast the machine can be. */
+const AGAIN = 1_000;
+const NEVER = new Int32Array(new SharedArrayBuffer(4));
 
 const file = join(process.env["HOME"] ?? "", "probe.jsonl");
 
@@ -30,26 +32,34 @@ function worked(): number {
   return (user + system) / 1000;
 }
 
+/** The same, exactly: Linux brings it up to date when a thread sleeps, and else every few ms. */
+function workedExactly(): number {
+  Atomics.wait(NEVER, 0, 0, 0.1);
+  return worked();
+}
+
 /** Milliseconds that some fixed work takes now, of the kind that reading messages is. */
 function sample(): number {
-  const began = worked();
+  const began = workedExactly();
   for (let round = 0; round < ROUNDS; round++) {
     const text = SAMPLE.toString();
     for (let at = 0; at >= 0; at = text.indexOf("null", at + 1));
   }
-  return worked() - began;
+  return workedExactly() - began;
 }
 
 if (isMainThread) {
   let fastest = Math.min(...Array.from({ length: 8 }, sample));
   let last = worked();
+  let sampledAt = performance.now();
   setInterval(() => {
     const cpu = worked() - last;
-    if (cpu >= WORTH) {
-      const now = Math.min(sample(), sample());
+    if (cpu >= WORTH || performance.now() > sampledAt + AGAIN) {
+      const now = sample();
       fastest = Math.min(fastest, now);
+      sampledAt = performance.now();
       // Who shares a core with others takes longer for the same work.
-      write({ cpu: (cpu * fastest) / now, raw: cpu, at: Date.now() });
+      if (cpu >= WORTH) write({ cpu: (cpu * fastest) / now, raw: cpu, now, fastest, at: Date.now() });
     }
     last = worked();
   }, EVERY).unref();
