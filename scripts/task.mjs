@@ -13,6 +13,8 @@ const FORMAT = ["node_modules/oxfmt/bin/oxfmt"];
 const LINT = ["node_modules/oxlint/bin/oxlint"];
 const TYPES = ["node_modules/typescript/bin/tsc", "--project", "."];
 const GENERATE = ["scripts/generate.ts"];
+/** Fails each test file that leaves anything behind. */
+const NOTHING_LEFT = "--import=./test/support/nothing-left.ts";
 
 const TASKS = {
   start: async (args) => {
@@ -90,7 +92,7 @@ async function test(args, { tests, needed }) {
   await build();
   // Node leaves one processor free; these tests mostly wait for programs that they have started.
   const concurrency = `--test-concurrency=${Math.max(2, availableParallelism())}`;
-  return node(["--test", "--test-reporter=spec", concurrency, ...options, ...files]);
+  return node(["--test", NOTHING_LEFT, "--test-reporter=spec", concurrency, ...options, ...files]);
 }
 
 /** Runs every step, also after one that failed, so that one run shows all there is to do. */

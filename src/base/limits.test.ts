@@ -18,6 +18,7 @@ describe("limitsFor", () => {
       "fs/write_text_file": { maxSize: 10_485_760, rate: minute(50), timeout: 60_000, retry: true },
       "fs/anything": { maxSize: 10_485_760 },
       "fs/a/b": { maxSize: 10_485_760 },
+      error: { rate: { limit: 100, windowMs: 1_000 } },
       "session/load": {},
       "session/cancel": {},
       fs: {},

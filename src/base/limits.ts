@@ -33,6 +33,8 @@ export const MESSAGE_LIMITS: LimitTable = {
   "fs/*": { maxSize: 10 * MB },
   "fs/read_text_file": { rate: perMinute(100), timeout: 30 * second, retry: true },
   "fs/write_text_file": { rate: perMinute(50), timeout: 60 * second, retry: true },
+  // Same document, "Error Handling": error responses are limited in their rate. No method has this name.
+  error: { rate: { limit: 100, windowMs: second } },
 };
 
 /**

@@ -133,9 +133,11 @@ describe("Git", { timeout: 60_000 }, () => {
 
   it("does not wait for what git leaves running", async () => {
     using sample = new SampleRepository();
-    sample.hook("post-commit", "sleep 60 &");
+    const pid = join(sample.home, "left-running");
+    sample.hook("post-commit", `sleep 60 & echo $! > '${pid}'`);
     const began = performance.now();
     await sample.git.run(COMMIT, WRITING);
     assert.ok(performance.now() - began < 30_000);
+    process.kill(Number(readFileSync(pid, "utf8")), "SIGKILL");
   });
 });

@@ -39,7 +39,7 @@ export interface LostMessage {
 const HEAD = 4096;
 const TAIL = 256;
 
-const ID = String.raw`-?(?:0|[1-9]\d*)|"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[\dA-Fa-f]{4})){0,${LONGEST_ID}}"`;
+const ID = String.raw`-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[\dA-Fa-f]{4})){0,${LONGEST_ID}}"`;
 const WHOLE_ID = new RegExp(`^(?:${ID})$`);
 /** An object whose last member is its id: one brace follows, so the id is at the first level. */
 const ID_AT_END = new RegExp(String.raw`,\s*"id"\s*:\s*(${ID})\s*\}\s*$`);

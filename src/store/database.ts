@@ -3,6 +3,7 @@ import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
 import { TrunklineError } from "../base/errors.ts";
+import { TurnBudget } from "./turn-budget.ts";
 
 /**
  * Milliseconds that SQLite may wait for another process by itself. Everything stands still while it
@@ -10,6 +11,9 @@ import { TrunklineError } from "../base/errors.ts";
  */
 const SHORT_WAIT = 20;
 const LONGEST_WAIT = 10_000;
+
+/** Milliseconds that all databases of this process may hold its thread in one turn. */
+const turn = new TurnBudget(4);
 
 /** SQLite's codes, the low byte of which says what kind. */
 const BUSY = 5;
@@ -139,7 +143,7 @@ export class Database implements Disposable {
   async #patiently<T>(work: Work<T>, giveUpAt = Date.now() + LONGEST_WAIT): Promise<T> {
     for (;;) {
       try {
-        return work(this.#database);
+        return await turn.run(() => work(this.#database));
       } catch (error) {
         if (!isBusy(error) || Date.now() > giveUpAt) throw error;
       }

@@ -75,17 +75,6 @@ writeFileSync(
   }),
 );
 writeFileSync(join(project, "plugins.yaml"), "plugins: []\n");
-let orchestrator: ChildProcess | undefined;
-before(async () => {
-  orchestrator = spawn(program, ["orchestrator", "--json"], { env: ENV, cwd: project });
-  if (orchestrator.stdout !== null) await once(orchestrator.stdout, "data");
-});
-after(async () => {
-  orchestrator?.kill();
-  if (orchestrator !== undefined) await once(orchestrator, "exit");
-  rmSync(home, { recursive: true });
-});
-
 /** What needs more than a document can bring: an account, a secret, a person, a thread that is there. */
 const SHOWN_ELSEWHERE = [
   // test/e2e/identity-{validate,signing,tools,guard}.test.ts
@@ -105,6 +94,17 @@ const AFTER: Readonly<Record<string, string>> = {
 };
 
 describe("every command in the documents", { timeout: 60_000 }, () => {
+  let orchestrator: ChildProcess | undefined;
+  before(async () => {
+    orchestrator = spawn(program, ["orchestrator", "--json"], { env: ENV, cwd: project });
+    if (orchestrator.stdout !== null) await once(orchestrator.stdout, "data");
+  });
+  after(async () => {
+    orchestrator?.kill();
+    if (orchestrator !== undefined) await once(orchestrator, "exit");
+    rmSync(home, { recursive: true });
+  });
+
   const commands = [...new Set([...mentioned(), ...examples()])]
     .filter(isComplete)
     .filter((command) => !SHOWN_ELSEWHERE.some((shown) => shown.test(command)));

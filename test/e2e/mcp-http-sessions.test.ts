@@ -94,6 +94,9 @@ describe("sessions on /mcp", { timeout: 30_000 }, () => {
     assert.equal(status, 200);
     const ids = (body as unknown as { id: unknown }[]).map(({ id }) => id);
     assert.deepEqual(new Set(ids), new Set(["ping", "b", null]));
+    // The second is a number that JavaScript cannot hold.
+    const large = `[${JSON.stringify(PING)},{"jsonrpc":"2.0","id":1e400,"method":"ping"}]`;
+    assert.match(JSON.stringify((await session.post(large)).body), /"id":"ping"/);
     assert.equal((await session.post([note, note])).status, 202);
     assert.equal((await session.post([])).status, 400);
     assert.equal((await session.post([initialize(), PING])).status, 400);

@@ -1,7 +1,8 @@
 /** As large as a message may be. */
 export const LARGEST = 10 * 1024 * 1024;
 
-const START = `{"jsonrpc":"2.0","id":"dense","method":"later","params":`;
+/** Any method will do: it is not about what is done with a message, but that it can be read. */
+const START = `{"jsonrpc":"2.0","id":"dense","method":"ping","params":`;
 
 /** Parameters that are as much work as their bytes can be, by what is the matter with them. */
 const PARAMS: Record<string, (room: number) => string> = {

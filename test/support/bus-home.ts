@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
-import { Program } from "./program.ts";
+import { Program, type ProgramOptions } from "./program.ts";
 
 /** A plugin as `plugins.yaml` has it. */
 export interface PluginEntry {
@@ -81,10 +81,11 @@ export class BusHome implements AsyncDisposable {
   async orchestrator(
     plugins: readonly PluginEntry[],
     listen = "localhost:0",
+    options: ProgramOptions = {},
   ): Promise<OrchestratorProgram> {
     const config = this.write(...plugins);
     const args = ["--config", config, "--listen", listen, "--certs-dir", this.certs];
-    const program = new Program(["orchestrator", "--json", "--data", this.data, ...args]);
+    const program = new Program(["orchestrator", "--json", "--data", this.data, ...args], options);
     const orchestrator = new OrchestratorProgram(this, program);
     this.#open.use(orchestrator);
     await program.until(({ lines }) => lines.length > 0);

@@ -15,6 +15,8 @@ export interface ProgramOptions {
   readonly built?: string;
   /** A command that runs it in some surroundings, and whose process becomes it. */
   readonly within?: readonly string[];
+  /** Options of Node itself. */
+  readonly nodeArgs?: readonly string[];
 }
 
 /**
@@ -35,8 +37,9 @@ export class Program implements AsyncDisposable {
   constructor(args: readonly string[], options: ProgramOptions = {}) {
     const { PATH = "" } = process.env;
     const env = { PATH, HOME: this.home, ...options.env };
-    const { built = BUILT, cwd = this.home, within = [] } = options;
-    const [command = "", ...rest] = [...within, process.execPath, built, ...args];
+    const { built = BUILT, cwd = this.home, within = [], nodeArgs = [] } = options;
+    const words = [...within, process.execPath, ...nodeArgs, built, ...args];
+    const [command = "", ...rest] = words;
     this.child = spawn(command, rest, { env, cwd });
     let unfinished = "";
     this.child.stdout.setEncoding("utf8").on("data", (text: string) => {

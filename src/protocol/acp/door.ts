@@ -1,6 +1,6 @@
 import { type LimitTable, limitsFor } from "../../base/limits.ts";
-import { type Rate, RateLimiter } from "../../base/rate-limiter.ts";
 import type { Principal } from "../../base/principal.ts";
+import { RateLimiter } from "../../base/rate-limiter.ts";
 import { VERSION } from "../../base/version.ts";
 import type { Call } from "../../rpc/call.ts";
 import { STANDARD } from "../../rpc/codes.ts";
@@ -46,9 +46,6 @@ interface ServeOptions {
 
 export type Handle<P> = (params: P, call: Call<AcpConnection>) => unknown;
 
-/** ACP message specification, "Error Handling": error responses are limited in their rate. */
-const ERROR_RATE: Rate = { limit: 100, windowMs: 1_000 };
-
 /** The agent's side of ACP, for all connections. */
 export class AcpDoor {
   readonly options: AcpDoorOptions;
@@ -70,7 +67,12 @@ export class AcpDoor {
 
   /** What a peer needs to speak for this door. */
   get peerOptions(): PeerOptions<AcpConnection> {
-    return { dialect: acpDialect, routes: this.#routes, errorRate: ERROR_RATE };
+    const { rate } = limitsFor("error", this.options.limits);
+    return {
+      dialect: acpDialect,
+      routes: this.#routes,
+      ...(rate === undefined ? {} : { errorRate: rate }),
+    };
   }
 
   sessions(): Promise<Sessions> {

@@ -5,10 +5,10 @@ import type { WireShape } from "./wire-shape.ts";
 /** Levels of nesting in JSON that the bus carries, as many as in other messages. */
 export const MAX_DEPTH = 256;
 /**
- * Objects and list items of one message. A byte or two can stand for an object that takes a hundred
- * times as much once it is read.
+ * Objects, keys and list items of one message. A byte or two can stand for an object that takes a
+ * hundred times as much once it is read, and reading it must not hold up everybody else.
  */
-export const MAX_PARTS = 500_000;
+export const MAX_PARTS = 100_000;
 
 /** Why bytes are not a message. */
 export class WireProblem extends Error {
@@ -56,14 +56,14 @@ class WireCheck {
       const wire: WireType = tag & 7;
       const field = shape.fields[number];
       if (field === undefined) {
-        this.#charge();
+        this.#charge(1);
         this.#skipValue(shape, number, wire, end);
         continue;
       }
       if (wire !== field.wire) throw malformed(`${name(shape, number)} has wire type ${wire}`);
       if ((seen & field.once) !== 0) throw malformed(`${name(shape, number)} is there twice`);
       seen |= field.once;
-      if (field.isCharged) this.#charge();
+      if (field.parts > 0) this.#charge(field.parts);
       if (field.shape === undefined) {
         this.#skipValue(shape, number, wire, end);
         if (field.isNumber && !this.#isFinite()) {
@@ -108,8 +108,8 @@ class WireCheck {
     return (high & 0x7f) !== 0x7f || (low & 0xf0) !== 0xf0;
   }
 
-  #charge(): void {
-    this.#parts--;
+  #charge(parts: number): void {
+    this.#parts -= parts;
     if (this.#parts < 0) throw tooMuch(`it is made of more than ${MAX_PARTS} parts`);
   }
 

@@ -16,11 +16,14 @@ export interface WireField {
   readonly shape?: WireShape;
   /** Not 0 for what may be there once; a bit of its own. */
   readonly once: number;
-  /** Each costs an object, or a place in a list. */
-  readonly isCharged: boolean;
+  /** How many parts of a message each counts as: an object, or a place in a list, is one. */
+  readonly parts: number;
   /** A number of JSON, which has no NaN and no infinity. */
   readonly isNumber: boolean;
 }
+
+/** A key costs as much as several values: it is a text, and is looked up among all others. */
+const KEY = 3;
 
 const NESTING = ["google.protobuf.Struct", "google.protobuf.ListValue"];
 const shapes = new Map<string, WireShape>();
@@ -43,7 +46,7 @@ export function shapeOf(message: DescMessage): WireShape {
 }
 
 function wireField(field: DescField, once: number): WireField {
-  const plain = { once, isCharged: false, isNumber: false };
+  const plain = { once, parts: 0, isNumber: false };
   switch (field.fieldKind) {
     case "scalar":
       return { ...plain, wire: wireOf(field.scalar), isNumber: isDouble(field.scalar) };
@@ -52,13 +55,7 @@ function wireField(field: DescField, once: number): WireField {
     case "message":
       return { ...plain, ...delimited, shape: shapeOf(field.message) };
     case "map":
-      // An entry whose value is a message costs no more than that.
-      return {
-        ...plain,
-        ...delimited,
-        isCharged: field.mapKind !== "message",
-        shape: entryOf(field),
-      };
+      return { ...plain, ...delimited, parts: KEY, shape: entryOf(field) };
     case "list":
       if (field.listKind === "message") {
         return { ...plain, ...delimited, shape: shapeOf(field.message) };
@@ -68,11 +65,11 @@ function wireField(field: DescField, once: number): WireField {
   }
 }
 
-const delimited = { wire: WireType.LengthDelimited, isCharged: true } as const;
+const delimited = { wire: WireType.LengthDelimited, parts: 1 } as const;
 
 /** A member of a map is a message of a key and a value. */
 function entryOf(field: DescField & { fieldKind: "map" }): WireShape {
-  const plain = { once: 0, isCharged: false, isNumber: false };
+  const plain = { once: 0, parts: 0, isNumber: false };
   const value: WireField =
     field.mapKind === "message"
       ? { ...plain, ...delimited, once: 1, shape: shapeOf(field.message) }

@@ -38,8 +38,9 @@ export async function shakeHands(peer: Peer, options: HandshakeOptions): Promise
   if (options.era === "modern") return modern;
   const patience = Promise.withResolvers<undefined>();
   const timer = setTimeout(patience.resolve, options.probe, undefined);
-  const met = await Promise.race([modern.catch(unlessFatal), patience.promise]);
-  clearTimeout(timer);
+  const met = await Promise.race([modern.catch(unlessFatal), patience.promise]).finally(() => {
+    clearTimeout(timer);
+  });
   if (met !== undefined) return met;
   try {
     return await meetLegacy(peer, options);

@@ -23,6 +23,7 @@ async function exchange() {
       return answer.on("error", () => {});
     },
     async [Symbol.asyncDispose]() {
+      request.destroy();
       server.closeAllConnections();
       server.close();
       await once(server, "close");

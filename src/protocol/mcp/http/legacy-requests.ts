@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { STANDARD } from "../../../rpc/codes.ts";
+import { readElements } from "../../../rpc/envelope.ts";
 import { classify, type Message } from "../../../rpc/message.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import { mcpDialect } from "../dialect.ts";
@@ -39,9 +40,9 @@ export class LegacyRequests {
       const why = `Accept must list ${JSON_TYPE} and ${EVENTS_TYPE}`;
       return refuse(response, 406, transportError(why));
     }
-    const messages = (Array.isArray(value) ? value : [value]).map((one) =>
-      classify(one, text, mcpDialect),
-    );
+    const messages = Array.isArray(value)
+      ? classifyBatch(value, text)
+      : [classify(value, text, mcpDialect)];
     const [first] = messages;
     if (!Array.isArray(value) && first?.kind === "invalid") {
       return refuse(response, 400, invalid(first.why), { id: String(first.id) });
@@ -172,6 +173,12 @@ export class LegacyRequests {
     if (session === undefined) refuseUnknown(response);
     return session;
   }
+}
+
+/** Each by its own text, as the peer does it: an id is held as it was written. */
+function classifyBatch(values: readonly unknown[], text: string): Message[] {
+  const texts = readElements(text);
+  return values.map((one, index) => classify(one, texts[index] ?? "", mcpDialect));
 }
 
 function isInitialize(message: Message): boolean {

@@ -1,0 +1,3 @@
+import { fuzzBus } from "./bus-suite.ts";
+
+fuzzBus(8_000);

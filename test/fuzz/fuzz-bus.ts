@@ -1,0 +1,125 @@
+import assert from "node:assert/strict";
+
+import { decodeResponse } from "../../src/protocol/bus/codec.ts";
+import { LengthPrefixedDecoder, MAX_FRAME } from "../../src/wire/framing/length-prefixed.ts";
+import { connect } from "../../src/wire/quic/connect.ts";
+import type { BidiStream, Connection, Credentials } from "../../src/wire/quic/connection.ts";
+import type { SeededRandom } from "../support/seeded-random.ts";
+import { type HostileExchange, HostileFrames } from "./hostile-frames.ts";
+import { patiently } from "./patiently.ts";
+
+/** Exchanges at once. */
+const AT_ONCE = 32;
+const MiB = 1024 * 1024;
+
+interface Slot {
+  connection: Promise<Connection> | undefined;
+}
+
+/** Speaks with an orchestrator on streams, and knows what must come back. */
+export class BusFuzzer implements AsyncDisposable {
+  readonly #random: SeededRandom;
+  readonly #frames: HostileFrames;
+  readonly #dial: () => Promise<Connection>;
+  /** Over TLS, what is sent beyond a frame is taken for the next request. */
+  readonly #isShared: boolean;
+  readonly #good: Slot = { connection: undefined };
+  /** For what may cost the connection. */
+  readonly #bad: Slot = { connection: undefined };
+  readonly outcomes = { answered: 0, refused: 0, broken: 0 };
+
+  constructor(random: SeededRandom, address: string, credentials: Credentials) {
+    this.#random = random;
+    this.#frames = new HostileFrames(random);
+    this.#isShared = address.startsWith("tls:");
+    this.#dial = () => connect(address, { credentials });
+  }
+
+  /** So many exchanges, some at a time. */
+  async send(count: number): Promise<void> {
+    let left = count;
+    const work = async (): Promise<void> => {
+      while (left-- > 0) await this.#exchange(this.#frames.next());
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, work));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const { connection } of [this.#good, this.#bad]) await (await connection)?.close();
+  }
+
+  async #exchange(exchange: HostileExchange): Promise<void> {
+    const connection = await this.#open(exchange.isMisframed === true ? this.#bad : this.#good);
+    const { bytes, requestId } = exchange;
+    // Over TLS a side has no end of its own that could be left out.
+    const then = exchange.then === "leave" && this.#isShared ? "end" : exchange.then;
+    const stream = connection.openStream();
+    if (then === "reset" || (exchange.isMisframed === true && this.#isShared)) {
+      stream.write(bytes).catch(() => {});
+      if (this.#random.once(2)) await new Promise((resolve) => setImmediate(resolve));
+      stream.reset(this.#random.below(4));
+      this.outcomes.broken++;
+      return;
+    }
+    const sent = then === "end" ? stream.end(bytes) : stream.write(bytes);
+    sent.catch(() => {});
+    const about = (): string => `an answer to ${bytes.toString("hex").slice(0, 400)} (${then})`;
+    const body = await patiently(about, then === "leave" ? firstFrame(stream) : lastFrame(stream));
+    if (then === "leave") stream.reset();
+    if (body === undefined) {
+      assert.equal(requestId, undefined, `There was not ${about()}`);
+      this.outcomes.broken++;
+      return;
+    }
+    const response = decodeResponse(body);
+    if (requestId === undefined) {
+      this.outcomes.refused++;
+    } else {
+      assert.equal(response.requestId, requestId, about());
+      this.outcomes.answered++;
+    }
+  }
+
+  /** A connection; another one where the last was broken off. */
+  async #open(slot: Slot): Promise<Connection> {
+    const open = await slot.connection;
+    if (open?.isClosed === false) return open;
+    slot.connection = this.#dial();
+    return slot.connection;
+  }
+}
+
+/** The last frame of an answer; nothing where it was broken off. */
+async function lastFrame(stream: BidiStream): Promise<Buffer | undefined> {
+  try {
+    return framesOf(await stream.readAll(MiB)).at(-1);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The first frame of an answer, whose end may not come. */
+async function firstFrame(stream: BidiStream): Promise<Buffer | undefined> {
+  let bytes = Buffer.alloc(0);
+  try {
+    for await (const chunk of stream.chunks()) {
+      bytes = Buffer.concat([bytes, chunk]);
+      const [first] = framesOf(bytes);
+      if (first !== undefined) return first;
+    }
+  } catch {
+    // It was broken off.
+  }
+  return undefined;
+}
+
+function framesOf(bytes: Buffer): Buffer[] {
+  const frames: Buffer[] = [];
+  const decoder = new LengthPrefixedDecoder(MAX_FRAME, {
+    frame: (body) => frames.push(body),
+    fault: () => {},
+    truncated: () => {},
+  });
+  decoder.push(bytes);
+  return frames;
+}

@@ -1,0 +1,3 @@
+import { fuzzHttp } from "./http-suite.ts";
+
+fuzzHttp(15_000);

@@ -1,0 +1,3 @@
+import { fuzzStdio } from "./stdio-suite.ts";
+
+fuzzStdio(20_000);

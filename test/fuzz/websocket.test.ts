@@ -1,0 +1,3 @@
+import { fuzzWebSocket } from "./websocket-suite.ts";
+
+fuzzWebSocket(15_000);
