@@ -1,5 +1,6 @@
 import type { FaultRig } from "../store-fault-contract.ts";
 import { acpOnStdio, acpOnWebSocket } from "./acp-rig.ts";
+import { bus } from "./bus-rig.ts";
 import { juggler, mcpOnHttp, mcpOnStdio } from "./tools-rig.ts";
 
 /** Each door, with all that stands behind it. */
@@ -9,4 +10,5 @@ export const FAULT_RIGS: Readonly<Record<string, () => Promise<FaultRig>>> = {
   "MCP on standard streams": mcpOnStdio,
   "MCP over HTTP": mcpOnHttp,
   "RemoteJuggler's dialect": juggler,
+  "the plugin bus": bus,
 };
