@@ -1,6 +1,7 @@
 import { join } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
+import { Lazy } from "../base/lazy.ts";
 import { makeFolder } from "../base/make-folder.ts";
 import { MarkdownStorage } from "../plugin/markdown-storage.ts";
 import { serveStorage } from "../plugin/serve-storage.ts";
@@ -20,17 +21,18 @@ export class BusStorage implements AsyncDisposable {
   readonly handlers: BusHandlers;
   readonly #options: BusStorageOptions;
   readonly #markdown: MarkdownStorage;
-  #sqlite: Promise<SqliteStorage> | undefined;
+  readonly #sqlite: Lazy<SqliteStorage>;
 
   constructor(options: BusStorageOptions) {
     this.#options = options;
     this.#markdown = new MarkdownStorage(options.workspace);
+    this.#sqlite = new Lazy(() => SqliteStorage.open(join(options.data, "documents.sqlite")));
     const { report } = options;
     this.handlers = serveStorage({ storageFor: (type) => this.#storageFor(type), report });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    (await this.#sqlite?.catch(() => undefined))?.[Symbol.dispose]();
+    (await this.#sqlite.opened())?.[Symbol.dispose]();
   }
 
   /** The folder is made when something is first stored in it, or looked for. */
@@ -39,22 +41,12 @@ export class BusStorage implements AsyncDisposable {
     return this.#markdown;
   }
 
-  async #openSqlite(): Promise<SqliteStorage> {
-    try {
-      return await SqliteStorage.open(join(this.#options.data, "documents.sqlite"));
-    } catch (error) {
-      // Whoever asks next tries again: the cause may be gone.
-      this.#sqlite = undefined;
-      throw error;
-    }
-  }
-
   #storageFor(type: string): Storage | Promise<Storage> {
     switch (type) {
       case "markdown":
         return this.#workspace();
       case "sqlite":
-        return (this.#sqlite ??= this.#openSqlite());
+        return this.#sqlite.get();
       default: {
         const kinds = "'markdown' and 'sqlite' are built in; others come from plugins";
         throw new TrunklineError(

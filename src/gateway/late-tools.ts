@@ -1,33 +1,22 @@
+import { Lazy } from "../base/lazy.ts";
 import type { Offer } from "../tool/offer.ts";
 import type { House } from "./house.ts";
 import type { OpenedTools } from "./open-tools.ts";
 
 /** Every tool there is, opened when the first is wanted. */
 export class LateTools implements AsyncDisposable {
-  readonly #house: House;
-  #tools: Promise<OpenedTools> | undefined;
+  readonly #tools: Lazy<OpenedTools>;
 
   constructor(house: House) {
-    this.#house = house;
+    this.#tools = new Lazy(async () => {
+      const { openTools } = await import("./open-tools.ts");
+      return openTools(house, { isLasting: true, mayRemember: true });
+    });
   }
 
-  readonly offer = async (): Promise<Offer> => {
-    this.#tools ??= this.#open();
-    return (await this.#tools).offer;
-  };
+  readonly offer = async (): Promise<Offer> => (await this.#tools.get()).offer;
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await (await this.#tools?.catch(() => undefined))?.[Symbol.asyncDispose]();
-  }
-
-  async #open(): Promise<OpenedTools> {
-    try {
-      const { openTools } = await import("./open-tools.ts");
-      return await openTools(this.#house, { isLasting: true, mayRemember: true });
-    } catch (error) {
-      // The next one may fare better.
-      this.#tools = undefined;
-      throw error;
-    }
+    await (await this.#tools.opened())?.[Symbol.asyncDispose]();
   }
 }

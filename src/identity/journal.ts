@@ -167,24 +167,31 @@ export class Journal {
   }
 
   async #append(line: BeginLine | EndLine, mustSync: boolean): Promise<void> {
+    await this.#dropTorn();
     await using file = await open(this.path, "a", 0o600);
     await file.writeFile(`${JSON.stringify(line)}\n`);
     if (mustSync) await file.datasync();
   }
 
-  /** Drops a last line that was broken off, and old ones. Returns whether the file is new. */
+  /** Forgets old lines where there are too many. Returns whether the file is new. */
   async #tidy(): Promise<boolean> {
     const { size } = await stat(this.path).catch(() => ({ size: -1 }));
     if (size < 0) return true;
-    if (size <= MAX_SIZE && !(await this.#isTorn(size))) return false;
-    const bytes = await readFile(this.path);
-    const whole = bytes.lastIndexOf("\n") + 1;
-    await truncate(this.path, whole);
-    if (size > MAX_SIZE) await this.#forget();
+    if (size <= MAX_SIZE) return false;
+    await this.#dropTorn();
+    await this.#forget();
     return false;
   }
 
-  async #isTorn(size: number): Promise<boolean> {
+  /** Whoever wrote half a line failed, or died of it: what comes next must not be part of it. */
+  async #dropTorn(): Promise<void> {
+    if (!(await this.#isTorn())) return;
+    const bytes = await readFile(this.path);
+    await truncate(this.path, bytes.lastIndexOf("\n") + 1);
+  }
+
+  async #isTorn(): Promise<boolean> {
+    const { size } = await stat(this.path).catch(() => ({ size: 0 }));
     if (size === 0) return false;
     await using file = await open(this.path, "r");
     const last = Buffer.alloc(1);

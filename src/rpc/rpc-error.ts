@@ -1,4 +1,5 @@
 import { hasBrand } from "../base/brand.ts";
+import { diskWords } from "../base/disk-words.ts";
 import { type ErrorCode, TrunklineError } from "../base/errors.ts";
 import { visible } from "../base/visible.ts";
 import { ACP, type Code, STANDARD, TRUNKLINE } from "./codes.ts";
@@ -59,8 +60,8 @@ const CODE_OF: Record<ErrorCode, Code> = {
 };
 
 /**
- * The only way from a local failure to the wire. A failure of ours keeps its words. Anything else
- * is a fault in the program: the caller learns nothing but an id, `report` gets the cause under it.
+ * The only way from a local failure to the wire. A failure of ours keeps its words, and so does one
+ * of the disk. Anything else is a fault in the program: the caller learns nothing but an id, `report` gets the cause under it.
  */
 export function toRpcError(
   error: unknown,
@@ -68,6 +69,8 @@ export function toRpcError(
 ): RpcError {
   if (error instanceof RpcError) return error;
   if (error instanceof TrunklineError) return RpcError.of(CODE_OF[error.code], error.message);
+  const words = diskWords(error);
+  if (words !== undefined) return RpcError.of(STANDARD.internal, words);
   const correlationId = crypto.randomUUID();
   report(correlationId, error);
   return RpcError.of(STANDARD.internal, undefined, { correlationId });

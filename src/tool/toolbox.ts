@@ -1,4 +1,5 @@
 import { Deadlines } from "../base/deadlines.ts";
+import { diskWords } from "../base/disk-words.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { mask, maskText } from "../base/mask.ts";
 import { OWNER, type Principal } from "../base/principal.ts";
@@ -338,9 +339,9 @@ export class Toolbox {
       this.#record(passage, "cancelled", reason);
       return errorResult(reason);
     }
-    const isOurs = error instanceof TrunklineError;
-    const reason = isOurs ? error.message : `'${name}' failed because of a fault in it`;
-    if (!isOurs) this.#report("tool.fault", { tool: name, error });
+    const words = error instanceof TrunklineError ? error.message : diskWords(error);
+    const reason = words ?? `'${name}' failed because of a fault in it`;
+    if (words === undefined) this.#report("tool.fault", { tool: name, error });
     this.#record(passage, "error", reason);
     return errorResult(reason);
   }

@@ -78,6 +78,21 @@ export async function storeFaultContract(
   await rig.verify?.();
 }
 
+/** The same while stores are being opened, for which a house is opened each time. */
+export async function coldFaultContract(open: () => Promise<FaultRig>): Promise<void> {
+  for (const at of [0, 3, 8, 15]) {
+    await using rig = await open();
+    using disk = new DiskFaults(rig.folder);
+    await rig.prepare?.();
+    disk.calls = [];
+    disk.decide = (_, index) => (index < at ? undefined : "ENOSPC");
+    const when = `ENOSPC from call ${at} on, in a house that has opened nothing yet`;
+    inWords(await play(rig), when);
+    disk.decide = () => undefined;
+    allWell(await oneRound(rig), `after ${when}`);
+  }
+}
+
 async function oneRound(rig: FaultRig): Promise<Outcome[]> {
   await rig.prepare?.();
   return play(rig);

@@ -1,7 +1,7 @@
 import { describe, it } from "node:test";
 
 import { FAULT_RIGS } from "./fault-rigs/fault-rigs.ts";
-import { storeFaultContract } from "./store-fault-contract.ts";
+import { coldFaultContract, storeFaultContract } from "./store-fault-contract.ts";
 
 /** Each call to the disk in turn takes minutes; `npm run test:interop` has the time for it. */
 const STRIDE = 9;
@@ -12,5 +12,7 @@ describe("every door, when any call of its stores fails", { timeout: 600_000 }, 
       await using rig = await open();
       await storeFaultContract(rig, { stride: STRIDE, report: (line) => test.diagnostic(line) });
     });
+
+    it(`also where it is only being opened: ${name}`, () => coldFaultContract(open));
   }
 });

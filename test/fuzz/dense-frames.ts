@@ -12,12 +12,24 @@ export function* denseFrames(): Generator<[name: string, body: Buffer]> {
   yield ["one long text", call(field(3, Buffer.alloc(15 * MiB, "x")))];
   yield ["one long text of three-byte characters", call(field(3, Buffer.alloc(15 * MiB, "日")))];
   yield ["one long text that is none", call(field(3, Buffer.alloc(15 * MiB, 0xff)))];
-  yield ["unknown fields", Buffer.concat([field(1, Buffer.from("dense")), repeated(field(1000, none), many)])];
+  yield [
+    "unknown fields",
+    Buffer.concat([field(1, Buffer.from("dense")), repeated(field(1000, none), many)]),
+  ];
   yield ["bytes that mean nothing", Buffer.alloc(15 * MiB, 0xff)];
   yield ["nothing but zeros", Buffer.alloc(15 * MiB)];
   yield ["groups that never end", Buffer.alloc(15 * MiB, 0x0b)];
-  yield ["a document of 15 MiB", Buffer.concat([field(1, Buffer.from("dense")), field(31, field(2, Buffer.alloc(15 * MiB)))])];
-  yield ["names that a plugin needs", Buffer.concat([field(1, Buffer.from("dense")), field(10, repeated(field(12, Buffer.from("a")), many))])];
+  yield [
+    "a document of 15 MiB",
+    Buffer.concat([field(1, Buffer.from("dense")), field(31, field(2, Buffer.alloc(15 * MiB)))]),
+  ];
+  yield [
+    "names that a plugin needs",
+    Buffer.concat([
+      field(1, Buffer.from("dense")),
+      field(10, repeated(field(12, Buffer.from("a")), many)),
+    ]),
+  ];
 }
 
 const none = Buffer.alloc(0);

@@ -117,7 +117,7 @@ function framesOf(bytes: Buffer): Buffer[] {
   const frames: Buffer[] = [];
   const decoder = new LengthPrefixedDecoder(MAX_FRAME, {
     frame: (body) => frames.push(body),
-    fault: () => {},
+    oversize: () => {},
     truncated: () => {},
   });
   decoder.push(bytes);

@@ -176,7 +176,7 @@ function traps(random: SeededRandom): Buffer {
 
 /** The arguments of a tool call, so many lists deep. */
 function nested(depth: number): Buffer {
-  let value = Buffer.from([0x08, 0x00]);
+  let value: Buffer = Buffer.from([0x08, 0x00]);
   for (let level = 0; level < depth; level++) value = field(6, field(1, value));
   const entry = Buffer.concat([field(1, Buffer.from("a")), field(2, value)]);
   return Buffer.concat([field(1, Buffer.from("deep")), field(20, field(2, field(1, entry)))]);

@@ -59,7 +59,8 @@ if (isMainThread) {
       fastest = Math.min(fastest, now);
       sampledAt = performance.now();
       // Who shares a core with others takes longer for the same work.
-      if (cpu >= WORTH) write({ cpu: (cpu * fastest) / now, raw: cpu, now, fastest, at: Date.now() });
+      if (cpu >= WORTH)
+        write({ cpu: (cpu * fastest) / now, raw: cpu, now, fastest, at: Date.now() });
     }
     last = worked();
   }, EVERY).unref();

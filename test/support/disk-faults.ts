@@ -196,8 +196,8 @@ export class DiskFaults implements Disposable {
   #sqlite(operation: string, database: DatabaseSync): void {
     const fault = this.#pass(operation, database.location());
     if (fault === undefined) return;
-    // SQLite itself rolls back what it cannot commit.
-    if (operation === "COMMIT" && fault !== "SQLITE_BUSY") {
+    // SQLite itself rolls back what it cannot commit, and ends what it is told to roll back.
+    if (operation === "ROLLBACK" || (operation === "COMMIT" && fault !== "SQLITE_BUSY")) {
       EXEC.call(database, "ROLLBACK");
     }
     if (fault === "SQLITE_BUSY") this.#late += 11_000;

@@ -190,7 +190,7 @@ describe("git tools", () => {
             "completed",
           ]);
           const top = rig.git("rev-parse", "--show-toplevel").trim();
-          assert.ok(answers[2]?.startsWith(`Repository: ${top}\n`), answers[2]);
+          assert.ok(answers[2]?.startsWith(`Repository: ${top}\n`), String(answers[2]));
           assert.match(answers[3] ?? "", /T: --amend\n.*T: start/);
           assert.match(answers[4] ?? "", /## main\n M b/);
           assert.equal(turn.asked.length, 1);

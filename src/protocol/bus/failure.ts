@@ -1,5 +1,6 @@
 import type { JsonObject, MessageInitShape } from "@bufbuild/protobuf";
 
+import { diskWords } from "../../base/disk-words.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { CannotAsk, ToolFault } from "../../tool/tool.ts";
 import { toStruct } from "./json-struct.ts";
@@ -48,6 +49,8 @@ export function failureOf(
     const isMissing = error.code === "not-found";
     return failure(isMissing ? FAILURE.toolNotFound : error.code, error.message);
   }
+  const words = diskWords(error);
+  if (words !== undefined) return failure(FAILURE.handler, words);
   const correlationId = crypto.randomUUID();
   report(correlationId, error);
   return failure(FAILURE.handler, `Internal error ${correlationId}`);

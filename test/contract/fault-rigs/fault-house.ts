@@ -16,6 +16,10 @@ export interface FaultHouse {
 export async function faultHouse(config: object = {}): Promise<FaultHouse> {
   if (existsSync(MEMORY)) process.env.TMPDIR = MEMORY;
   const home = await SampleHome.create();
+  // Some parts of the house look here.
+  process.env.HOME = home.path;
+  delete process.env.XDG_CONFIG_HOME;
+  delete process.env.XDG_STATE_HOME;
   await home.write(home.userFile, JSON.stringify(config));
   mkdirSync(home.data, { recursive: true });
   const loaded = await home.load({ flags: { port: 0 } });

@@ -1,8 +1,14 @@
 import type { FaultRig } from "../store-fault-contract.ts";
 import { acpOnStdio, acpOnWebSocket } from "./acp-rig.ts";
+import { bus } from "./bus-rig.ts";
+import { juggler, mcpOnHttp, mcpOnStdio } from "./tools-rig.ts";
 
 /** Each door, with all that stands behind it. */
 export const FAULT_RIGS: Readonly<Record<string, () => Promise<FaultRig>>> = {
   "ACP on standard streams": acpOnStdio,
   "ACP on a WebSocket": acpOnWebSocket,
+  "MCP on standard streams": mcpOnStdio,
+  "MCP over HTTP": mcpOnHttp,
+  "RemoteJuggler's dialect": juggler,
+  "the plugin bus": bus,
 };

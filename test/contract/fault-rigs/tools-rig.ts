@@ -1,0 +1,259 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import type { House } from "../../../src/gateway/house.ts";
+import { HttpServer } from "../../../src/gateway/http-server.ts";
+import { LazyTaskStore } from "../../../src/gateway/lazy-task-store.ts";
+import { type OpenedTools, openTools } from "../../../src/gateway/open-tools.ts";
+import { Connection } from "../../../src/protocol/mcp/connection.ts";
+import { McpDoor } from "../../../src/protocol/mcp/door.ts";
+import { jugglerServer } from "../../../src/protocol/juggler/serve.ts";
+import { Peer } from "../../../src/rpc/peer.ts";
+import type { PeerOptions } from "../../../src/rpc/peer-options.ts";
+import { OwnerToken } from "../../../src/store/owner-token.ts";
+import { Reviews } from "../../../src/store/reviews.ts";
+import { textResult } from "../../../src/tool/tool.ts";
+import { memoryPair } from "../../../src/wire/channel/memory.ts";
+import type { FaultRig, Step } from "../store-fault-contract.ts";
+import { type FaultHouse, faultHouse } from "./fault-house.ts";
+
+interface Answer {
+  readonly id?: unknown;
+  // oxlint-disable-next-line typescript/no-explicit-any
+  readonly result?: any;
+  readonly error?: { readonly message: string };
+}
+
+/** Sends one request of a dialect, and gives its answer. */
+type Ask = (method: string, params: object) => Promise<Answer>;
+/** Calls a tool, and throws the words that it failed with. */
+type CallTool = (name: string, args: object) => Promise<unknown>;
+
+const IDENTITIES = {
+  work: { provider: "github", user: "ada", email: "ada@work.example" },
+  home: { provider: "github", user: "ada-l", email: "ada@home.example" },
+};
+
+/** Tools that write: comments, identities, tasks, and those of others that are to be approved. */
+class ToolsRig implements FaultRig {
+  readonly folder: string;
+  readonly steps: readonly Step[];
+  readonly #home: FaultHouse["home"];
+  readonly #open: AsyncDisposable;
+  readonly #tools: OpenedTools;
+  readonly #call: CallTool;
+  #count = 0;
+  #thread = "";
+  readonly #answered: { readonly thread: string; readonly text: string }[] = [];
+
+  constructor(
+    { home }: FaultHouse,
+    tools: OpenedTools,
+    open: AsyncDisposable,
+    call: CallTool,
+    more: readonly Step[] = [],
+  ) {
+    this.#home = home;
+    this.folder = home.data;
+    this.#tools = tools;
+    this.#open = open;
+    this.#call = call;
+    this.steps = [...this.#steps(), ...more];
+  }
+
+  /** A person leaves a comment. */
+  async prepare(): Promise<void> {
+    const { project, data } = this.#home;
+    using reviews = await Reviews.open(data);
+    const { id } = await reviews.add({
+      repository: { gitDir: join(project, ".git"), root: project },
+      anchor: { path: "a.txt", side: "new", line: 1, end: 1 },
+      comment: `comment ${++this.#count}`,
+      severity: "should",
+      by: "ada",
+      source: "test",
+    });
+    this.#thread = id;
+  }
+
+  /** All that an agent was told is said is there, and said once. */
+  async verify(): Promise<void> {
+    using reviews = await Reviews.open(this.folder);
+    for (const { thread, text } of this.#answered) {
+      const said = (await reviews.history(thread)).filter((event) => event.text === text);
+      assert.equal(said.length, 1, `'${text}' is there once`);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#open[Symbol.asyncDispose]();
+    await this.#home[Symbol.asyncDispose]();
+  }
+
+  #steps(): Step[] {
+    const call = this.#call;
+    const repository = this.#home.project;
+    const identity = (): string => (this.#count % 2 === 0 ? "work" : "home");
+    return [
+      { name: "messages", run: () => call("check_lazygit_messages", {}) },
+      { name: "list", run: () => call("review_list", { repository }) },
+      { name: "claim", run: () => call("review_claim", { id: this.#thread, repository }) },
+      {
+        name: "reply",
+        run: async () => {
+          const text = `answer ${this.#count}`;
+          await call("review_reply", { id: this.#thread, text });
+          this.#answered.push({ thread: this.#thread, text });
+        },
+      },
+      {
+        name: "switch identity",
+        run: () =>
+          call("juggler_switch", {
+            identity: identity(),
+            repoPath: repository,
+            setRemote: false,
+            configureGPG: false,
+          }),
+      },
+      { name: "status", run: () => call("juggler_status", { repoPath: repository }) },
+      {
+        name: "another server's tool that has changed",
+        run: async () => {
+          const { offer, approvals } = this.#tools;
+          const description = `since ${this.#count}`;
+          const remove = offer.tools.add({
+            definition: { name: "theirs", description, inputSchema: { type: "object" } },
+            source: { server: "theirs", name: "theirs" },
+            call: () => textResult("x"),
+          });
+          await approvals?.flush();
+          remove();
+        },
+      },
+    ];
+  }
+}
+
+async function open(): Promise<FaultHouse & { tools: OpenedTools }> {
+  const opened = await faultHouse({ identities: IDENTITIES, review: { dropFiles: false } });
+  const { home, house } = opened;
+  const git = (...args: string[]): unknown => execFileSync("git", args, { cwd: home.project });
+  git("init", "--quiet");
+  writeFileSync(join(home.project, "a.txt"), "one\n");
+  const tools = await openTools(house, { needsApprovals: true, isShared: true });
+  tools.offer.tools.add({
+    definition: { name: "long", inputSchema: { type: "object" } },
+    task: "optional",
+    call: async () => textResult("done"),
+  });
+  return { ...opened, tools };
+}
+
+/** One conversation on standard streams. */
+function converse<S>(
+  house: House,
+  state: S,
+  door: PeerOptions<S>,
+  opened: AsyncDisposableStack,
+): Ask {
+  const [near, far] = memoryPair();
+  const peer = new Peer(near, state, house.furnish(door));
+  opened.defer(() => peer.close());
+  const pending = new Map<unknown, (answer: Answer) => void>();
+  far.receive({
+    message: (text) => {
+      const answer = JSON.parse(text) as Answer;
+      pending.get(answer.id)?.(answer);
+    },
+    fault: () => {},
+    end: () => {},
+  });
+  let lastId = 0;
+  return async (method, params) => {
+    const id = ++lastId;
+    const answered = new Promise<Answer>((resolve) => pending.set(id, resolve));
+    void far.send(JSON.stringify({ jsonrpc: "2.0", id, method, params }));
+    return await answered;
+  };
+}
+
+function need({ result, error }: Answer): Answer["result"] {
+  if (error !== undefined) throw new Error(error.message);
+  if (result?.isError === true) throw new Error(String(result.content[0].text));
+  return result;
+}
+
+const HELLO = { capabilities: {}, clientInfo: { name: "test", version: "1" } };
+
+function mcpSteps(ask: Ask): Step[] {
+  return [
+    {
+      name: "task",
+      run: async () => {
+        const params = { name: "long", arguments: {}, task: {} };
+        const { task } = need(await ask("tools/call", params));
+        const { taskId } = task as { taskId: string };
+        need(await ask("tasks/result", { taskId }));
+        need(await ask("tasks/get", { taskId }));
+      },
+    },
+    { name: "list tools", run: async () => need(await ask("tools/list", {})) },
+  ];
+}
+
+export async function mcpOnStdio(): Promise<FaultRig> {
+  const house = await open();
+  const opened = new AsyncDisposableStack();
+  opened.use(house.tools);
+  const tasks = opened.use(new LazyTaskStore(house.house));
+  const door = new McpDoor({ offer: house.tools.offer, tasks: tasks.options });
+  const connection = opened.use(new Connection());
+  const ask = converse(house.house, connection, door.optionsFor(connection), opened);
+  need(await ask("initialize", { protocolVersion: "2025-11-25", ...HELLO }));
+  const call: CallTool = async (name, args) =>
+    need(await ask("tools/call", { name, arguments: args }));
+  return new ToolsRig(house, house.tools, opened, call, mcpSteps(ask));
+}
+
+export async function mcpOnHttp(): Promise<FaultRig> {
+  const house = await open();
+  const opened = new AsyncDisposableStack();
+  opened.use(house.tools);
+  const server = await HttpServer.open(house.house, { offer: house.tools.offer });
+  opened.defer(() => server.close(0));
+  const headers: Record<string, string> = {
+    authorization: `Bearer ${new OwnerToken(house.home.data).read()}`,
+    "content-type": "application/json",
+    accept: "application/json, text/event-stream",
+  };
+  let lastId = 0;
+  const ask: Ask = async (method, params) => {
+    const body = JSON.stringify({ jsonrpc: "2.0", id: ++lastId, method, params });
+    const response = await fetch(`${server.origin}/mcp`, { method: "POST", headers, body });
+    headers["mcp-session-id"] ??= response.headers.get("mcp-session-id") ?? "";
+    const text = await response.text();
+    return JSON.parse(/^data: (\{.*"(?:result|error)".*)$/m.exec(text)?.[1] ?? text) as Answer;
+  };
+  need(await ask("initialize", { protocolVersion: "2025-11-25", ...HELLO }));
+  const call: CallTool = async (name, args) =>
+    need(await ask("tools/call", { name, arguments: args }));
+  return new ToolsRig(house, house.tools, opened, call, mcpSteps(ask));
+}
+
+export async function juggler(): Promise<FaultRig> {
+  const house = await open();
+  const opened = new AsyncDisposableStack();
+  opened.use(house.tools);
+  const options = { offer: async () => house.tools.offer, folder: house.home.project };
+  const ask = converse(house.house, undefined, jugglerServer(options), opened);
+  need(await ask("acp/initialize", HELLO));
+  const call: CallTool = async (tool, args) => {
+    const params = { tool, arguments: args };
+    const { success, output } = need(await ask("acp/executeAction", params));
+    if (success !== true) throw new Error(String(output));
+  };
+  return new ToolsRig(house, house.tools, opened, call);
+}
