@@ -2,6 +2,7 @@
 // it is what brings the dependencies and the Node that everything else runs with.
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
+import { isBuilt, noteBuild } from "./build-stamp.mjs";
 import { dependenciesInstalled, installDependencies, NODE, ROOT } from "./dependencies.mjs";
 import { Failure } from "./failure.mjs";
 import { withLock } from "./lock.mjs";
@@ -67,10 +68,12 @@ async function setUp({ programs }) {
 }
 
 async function build() {
+  if (isBuilt(ROOT)) return 0;
   say("Building …");
   const { code, output } = await capture(NODE, ["scripts/build.ts"]);
   process.stderr.write(output);
   if (code !== 0) throw new Failure("Cannot build, see above.");
+  noteBuild(ROOT);
   return code;
 }
 
