@@ -49,7 +49,7 @@ export function clientServices(options: ServicesOptions): TurnClient {
               mode: "form",
               ...params,
               // Whoever asks it, a person reads it.
-              ...(message === undefined ? {} : { message: visible(String(message)) }),
+              ...(typeof message === "string" ? { message: visible(message) } : {}),
               sessionId,
             });
           },

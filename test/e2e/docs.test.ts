@@ -64,6 +64,9 @@ mkdirSync(join(home, ".config/trunkline"), { recursive: true });
 writeFileSync(
   join(home, ".config/trunkline/config.jsonc"),
   JSON.stringify({
+    mcpServers: {
+      notes: { command: process.execPath, args: [join(ROOT, "test/support/notes-server.mjs")] },
+    },
     identities: {
       work: { ...identityOf("ada"), organizations: ["acme"] },
       old: identityOf("lovelace"),

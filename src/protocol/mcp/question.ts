@@ -36,7 +36,7 @@ export function shapeQuestion(client: Client, question: Question): JsonObject {
   const { mode, message, ...rest } = params;
   return {
     ...(mode === undefined || client.revision < "2025-11-25" ? {} : { mode }),
-    ...(message === undefined ? {} : { message: visible(String(message)) }),
+    ...(typeof message === "string" ? { message: visible(message) } : {}),
     ...rest,
   };
 }
