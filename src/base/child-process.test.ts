@@ -42,15 +42,23 @@ class Owner implements AsyncDisposable {
   readonly #process: ChildProcessWithoutNullStreams;
   readonly #errors: Promise<string>;
 
-  constructor(child: { readonly args: readonly string[] }, last: string) {
-    const module = join(import.meta.dirname, "child-process.ts");
-    const options = JSON.stringify({ command: process.execPath, args: child.args });
-    const script = `
-      const { OwnedChild } = await import(${JSON.stringify(module)});
-      const child = await OwnedChild.start({ ...${options}, env: process.env });
-      ${last}`;
+  private constructor(script: string) {
     this.#process = spawn(process.execPath, ["--input-type=module", "-e", script]);
     this.#errors = text(this.#process.stderr);
+  }
+
+  static of(script: string): Owner {
+    return new Owner(script);
+  }
+
+  /** Of one child, after whose start it does something. */
+  static ofChild(child: { readonly args: readonly string[] }, last: string): Owner {
+    const module = join(import.meta.dirname, "child-process.ts");
+    const options = JSON.stringify({ command: process.execPath, args: child.args });
+    return new Owner(`
+      const { OwnedChild } = await import(${JSON.stringify(module)});
+      const child = await OwnedChild.start({ ...${options}, env: process.env });
+      ${last}`);
   }
 
   /** The number that it says. */
@@ -207,7 +215,7 @@ describe("OwnedChild", { timeout: 60_000 }, () => {
   for (const signal of ["SIGKILL", "SIGTERM"] as const) {
     it(`does not outlive its owner, when that is ended by ${signal}`, async () => {
       const stays = node(`process.on("SIGTERM", () => {}); ${STAYS}`);
-      await using owner = new Owner(
+      await using owner = Owner.ofChild(
         stays,
         "child.stdout.once('data', () => console.log(child.pid));",
       );
@@ -221,7 +229,7 @@ describe("OwnedChild", { timeout: 60_000 }, () => {
       const stays = leaving({ env: "{}", last: STAYS });
       for (const how of NO_MARKS ? [stays] : [stays, leaving(), leaving({ isOrphan: true })]) {
         const says = "child.stdout.once('data', (pid) => console.log(parseInt(pid)));";
-        await using owner = new Owner(how, says);
+        await using owner = Owner.ofChild(how, says);
         const left = await owner.said();
         assert.ok(isAlive(left));
         await owner.end(signal);
@@ -233,9 +241,29 @@ describe("OwnedChild", { timeout: 60_000 }, () => {
   it("takes along what has left its group, when its owner ends without ending it", async () => {
     const says =
       "child.stdout.once('data', (pid) => { console.log(parseInt(pid)); process.exit(); });";
-    await using owner = new Owner(leaving({ env: "{}" }), says);
+    await using owner = Owner.ofChild(leaving({ env: "{}" }), says);
     await gone(await owner.said());
   });
+
+  it(
+    "ends with an owner that is killed before it could tell of it",
+    { skip: NO_MARKS },
+    async () => {
+      const modules = import.meta.dirname;
+      const script = `
+      const { startWatchdog } = await import(${JSON.stringify(join(modules, "watchdog.ts"))});
+      const { ownerMark } = await import(${JSON.stringify(join(modules, "process-tree.ts"))});
+      const { spawn } = await import("node:child_process");
+      startWatchdog();
+      const { env } = ownerMark();
+      const child = spawn("sleep", ["1000"], { env: { ...process.env, ...env }, detached: true });
+      console.log(child.pid);`;
+      await using owner = Owner.of(script);
+      const child = await owner.said();
+      await owner.end("SIGKILL");
+      await gone(child);
+    },
+  );
 
   it("does not keep its owner from ending", async () => {
     const module = join(import.meta.dirname, "child-process.ts");

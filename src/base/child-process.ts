@@ -4,7 +4,7 @@ import type { Readable, Writable } from "node:stream";
 import { TrunklineError } from "./errors.ts";
 import { FULL_READ, nextTurn } from "./full-read.ts";
 import { ownerMark, ProcessTree } from "./process-tree.ts";
-import { killGroup, watchGroup } from "./watchdog.ts";
+import { killGroup, startWatchdog, watchGroup } from "./watchdog.ts";
 
 export interface ChildOptions {
   readonly command: string;
@@ -83,6 +83,7 @@ export class OwnedChild implements AsyncDisposable {
     const { command, args = [], env, cwd, takes } = options;
     // Loaded with the first child: a start that needs none does not wait for it.
     const { spawn } = process.getBuiltinModule("node:child_process");
+    startWatchdog();
     const { mark, env: marked } = ownerMark();
     const child = spawn(command, [...args], {
       stdio: takes === undefined ? "pipe" : ["pipe", "pipe", "pipe", "ipc"],

@@ -18,7 +18,6 @@ while read -r sign group; do
   live=$rest
   [ "$sign" = + ] && live="$live $group"
 done
-[ -z "$live" ] && exit 0
 
 # Numbers of processes, each followed by that of its parent.
 pairs() {
@@ -44,16 +43,28 @@ tree() {
   done
   echo "$found"
 }
-# Before they are asked to end: whose parent is gone is only known by its mark.
-members=$(tree $live)
-for each in $live; do kill -s TERM -- "-$each"; done
-sleep 1
-for each in $live; do kill -s KILL -- "-$each"; done
-for each in $members $(tree $(marked)); do kill -s KILL "$each"; done
+if [ -n "$live" ]; then
+  # Before they are asked to end: whose parent is gone is only known by its mark.
+  members=$(tree $live)
+  for each in $live; do kill -s TERM -- "-$each"; done
+  sleep 1
+  for each in $live; do kill -s KILL -- "-$each"; done
+  for each in $members; do kill -s KILL "$each"; done
+fi
+# We may have been killed before a line could tell of a child.
+for each in $(tree $(marked)); do kill -s KILL "$each"; done
 `;
 
 let running: ChildProcess | undefined;
 const groups = new Set<number>();
+
+/**
+ * Starts to watch, if that is not done yet. A child that is started afterwards ends with us even if
+ * we are killed before we can tell of it.
+ */
+export function startWatchdog(): void {
+  running ??= start();
+}
 
 /**
  * Has a process group ended when this process ends, in whatever way, with what it started. One small
@@ -68,12 +79,8 @@ export function watchGroup(group: number): () => void {
 }
 
 function tell(line: string): void {
-  if (running === undefined) {
-    running = start();
-    // One that was ended by somebody has left its groups unwatched.
-    for (const group of groups) running.stdin?.write(`+ ${group}\n`);
-  }
-  running.stdin?.write(line);
+  startWatchdog();
+  running?.stdin?.write(line);
 }
 
 function start(): ChildProcess {
@@ -88,6 +95,8 @@ function start(): ChildProcess {
   shell.on("error", forget);
   shell.on("exit", forget);
   shell.stdin.on("error", () => {});
+  // One that was ended by somebody has left its groups unwatched.
+  for (const group of groups) shell.stdin.write(`+ ${group}\n`);
   shell.unref();
   // A socket, as every pipe of Node's to a child.
   (shell.stdin as unknown as { unref(): void }).unref();
