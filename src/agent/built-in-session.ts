@@ -1,4 +1,5 @@
 import { TrunklineError } from "../base/errors.ts";
+import { Lazy } from "../base/lazy.ts";
 import type { Log } from "../base/log.ts";
 import type {
   AgentOpenOptions,
@@ -47,7 +48,7 @@ export class BuiltInSession implements AgentSession {
   readonly #log: Log;
   readonly #tools: SessionTools;
   readonly #stopListening: () => void;
-  #conversation: Promise<Conversation> | undefined;
+  readonly #conversation = new Lazy(() => this.#recall());
   #mode: Mode;
   #model: ModelEntry;
   /** Nobody has chosen a model or spoken to one: the first that there is will do. */
@@ -201,7 +202,7 @@ export class BuiltInSession implements AgentSession {
     const run = new TurnRun({
       turn,
       model,
-      conversation: await this.#conversing(),
+      conversation: await this.#conversation.get(),
       instructions: () => `${instructionsFor(this.#places, this.#mode)}${own}`,
       speaker,
       runner,
@@ -223,14 +224,9 @@ export class BuiltInSession implements AgentSession {
     const found = models.list().flatMap(({ id, isFound }) => (isFound === true ? [id] : []));
     await obey(command, { ...context, model: this.#model, failures: models.failures, found });
     // Whoever answers next knows what was done.
-    const conversation = await this.#conversing();
+    const conversation = await this.#conversation.get();
     conversation.add({ role: "user", content: promptText(turn.prompt) || "(Nothing.)" });
     conversation.add({ role: "assistant", content: speaker.said || "(Done.)" });
-  }
-
-  #conversing(): Promise<Conversation> {
-    this.#conversation ??= this.#recall();
-    return this.#conversation;
   }
 
   async #recall(): Promise<Conversation> {

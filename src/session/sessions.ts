@@ -2,7 +2,14 @@ import { TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { limitRefusal, OWNER, type Principal } from "../base/principal.ts";
 import { mayUseAgent } from "../base/principal-limits.ts";
-import type { Agent, AgentOpenOptions, AgentSession, McpServer, Meta } from "./agent.ts";
+import type {
+  Agent,
+  AgentOpenOptions,
+  AgentSession,
+  HistoryEntry,
+  McpServer,
+  Meta,
+} from "./agent.ts";
 import type { SessionClient } from "./client.ts";
 import type { SessionLimits } from "./limits.ts";
 import { recoverTurn } from "./recover.ts";
@@ -313,7 +320,7 @@ export class Sessions implements AsyncDisposable {
       revoked: session.revoked,
       additionalDirectories,
       mcpServers,
-      history: isOld ? historyOf(store.read(session.id), session.last) : undefined,
+      history: isOld ? pastOf(store, session) : undefined,
       chosen: notes.chosen ?? {},
       memory: notes.memory,
       remember: (memory) => session.remember(memory),
@@ -352,6 +359,11 @@ export class Sessions implements AsyncDisposable {
       });
     }
   }
+}
+
+/** All that was said so far. It can be read again, where reading it fails. */
+function pastOf(store: SessionStore, { id, last }: Session): AsyncIterable<HistoryEntry> {
+  return { [Symbol.asyncIterator]: () => historyOf(store.read(id), last) };
 }
 
 /** A place in the list, not a count: what is used meanwhile moves to the front. */

@@ -51,7 +51,25 @@ class Editor {
   }
 }
 
-/** Sessions with somebody else's agent, whose words nobody waits for. */
+/** What an agent is prompted with. */
+interface Prompts {
+  /** Has it say a word, where it says what it is told to. */
+  readonly say: (word: string) => string;
+  readonly saysIt: boolean;
+  readonly others: readonly string[];
+}
+
+/** Somebody else's agent, whose words nobody waits for. */
+const EXTERNAL: Prompts = {
+  say: (word) => `say ${word}`,
+  saysIt: true,
+  others: ["permission", "stream 40"],
+};
+
+/** Our own, without a model: it knows its commands, and recalls what was said before. */
+const BUILT_IN: Prompts = { say: () => "/help", saysIt: false, others: ["/search nothing"] };
+
+/** Sessions, and all that can be done with them. */
 class AcpRig implements FaultRig {
   readonly folder: string;
   readonly steps: readonly Step[];
@@ -64,13 +82,18 @@ class AcpRig implements FaultRig {
   /** What the agent said of which the prompt was answered. */
   readonly #said: { readonly session: string; readonly text: string }[] = [];
 
-  constructor(home: FaultHouse["home"], editor: Editor, open: AsyncDisposable) {
+  constructor(
+    home: FaultHouse["home"],
+    editor: Editor,
+    open: AsyncDisposable,
+    prompts: Prompts = EXTERNAL,
+  ) {
     this.#home = home;
     this.folder = home.data;
     this.#editor = editor;
     this.#open = open;
     this.#place = { cwd: home.project, mcpServers: [] };
-    this.steps = this.#steps();
+    this.steps = this.#steps(prompts);
   }
 
   /** A session that is used in many rounds, until it is long. */
@@ -104,7 +127,7 @@ class AcpRig implements FaultRig {
     await this.#home[Symbol.asyncDispose]();
   }
 
-  #steps(): Step[] {
+  #steps({ say, saysIt, others }: Prompts): Step[] {
     const editor = this.#editor;
     const place = this.#place;
     let fresh = "";
@@ -116,11 +139,11 @@ class AcpRig implements FaultRig {
         name: "prompt in the old session",
         run: async () => {
           const text = `word${++this.#count}`;
-          await prompt(this.#old, `say ${text}`);
-          this.#said.push({ session: this.#old, text });
+          await prompt(this.#old, say(text));
+          if (saysIt) this.#said.push({ session: this.#old, text });
         },
       },
-      { name: "permission", run: () => prompt(this.#old, "permission") },
+      ...others.map((text) => ({ name: text, run: () => prompt(this.#old, text) })),
       {
         name: "set mode",
         run: () => editor.ask("session/set_mode", { sessionId: this.#old, modeId: "ask" }),
@@ -149,9 +172,10 @@ class AcpRig implements FaultRig {
         name: "close and load",
         run: async () => {
           if (fresh === "") return;
-          await prompt(fresh, "stream 40");
+          await prompt(fresh, say("once"));
           await editor.ask("session/close", { sessionId: fresh });
           await editor.ask("session/load", { sessionId: fresh, ...place });
+          await prompt(fresh, say("twice"));
         },
       },
       {
@@ -171,18 +195,26 @@ function textOf(event: SessionEvent): string | undefined {
   return (event.update as { content?: { text?: string } }).content?.text;
 }
 
-async function open(): Promise<FaultHouse> {
+async function open(agent = "other"): Promise<FaultHouse> {
   // Rates are for people, who do not prompt a hundred times in a minute.
   const rate = { limit: 1_000_000, windowMs: 1 };
   return faultHouse({
-    agent: "other",
+    agent,
     agents: { other: { command: process.execPath, args: [AGENT, "--loads"] } },
     limits: { messages: { "session/*": { rate } } },
   });
 }
 
-export async function acpOnStdio(): Promise<FaultRig> {
-  const { home, house } = await open();
+export function acpOnStdio(): Promise<FaultRig> {
+  return onStdio("other", EXTERNAL);
+}
+
+export function acpWithBuiltIn(): Promise<FaultRig> {
+  return onStdio("trunkline", BUILT_IN);
+}
+
+async function onStdio(agent: string, prompts: Prompts): Promise<FaultRig> {
+  const { home, house } = await open(agent);
   const opened = new AsyncDisposableStack();
   const tools = opened.use(new LateTools(house));
   const sessions = opened.use(new LateSessions(house, tools));
@@ -193,7 +225,7 @@ export async function acpOnStdio(): Promise<FaultRig> {
   const editor = new Editor((text) => void far.send(text));
   far.receive({ message: (text) => editor.received(text), fault: () => {}, end: () => {} });
   await editor.hello();
-  return new AcpRig(home, editor, opened);
+  return new AcpRig(home, editor, opened, prompts);
 }
 
 export async function acpOnWebSocket(): Promise<FaultRig> {

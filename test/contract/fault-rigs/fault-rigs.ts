@@ -1,11 +1,12 @@
 import type { FaultRig } from "../store-fault-contract.ts";
-import { acpOnStdio, acpOnWebSocket } from "./acp-rig.ts";
+import { acpOnStdio, acpOnWebSocket, acpWithBuiltIn } from "./acp-rig.ts";
 import { bus } from "./bus-rig.ts";
 import { juggler, mcpOnHttp, mcpOnStdio } from "./tools-rig.ts";
 
 /** Each door, with all that stands behind it. */
 export const FAULT_RIGS: Readonly<Record<string, () => Promise<FaultRig>>> = {
   "ACP on standard streams": acpOnStdio,
+  "ACP with the built-in agent": acpWithBuiltIn,
   "ACP on a WebSocket": acpOnWebSocket,
   "MCP on standard streams": mcpOnStdio,
   "MCP over HTTP": mcpOnHttp,
