@@ -57,7 +57,7 @@ export class PluginLink implements AsyncDisposable {
     this.#slots = new Slots(limits.calls);
     this.control = new BusClient({ name, dial, ...(lost === undefined ? {} : { lost }) });
     this.#calls = new BusClient({
-      ...{ name, dial, patience: limits.call, mostConnections: MOST_CONNECTIONS },
+      ...{ name, dial, patience: limits.call, mostConnections: MOST_CONNECTIONS, isKnown: true },
     });
   }
 

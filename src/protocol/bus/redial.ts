@@ -13,6 +13,8 @@ export interface RedialOptions {
   readonly mostExchanges?: number;
   /** Connections at once; when all are busy, what is asked waits for what was asked before. */
   readonly mostConnections?: number;
+  /** It was reached before, over another connection: it is news if it cannot be. */
+  readonly isKnown?: boolean;
 }
 
 const MOST_EXCHANGES = 5_000;
@@ -48,6 +50,7 @@ export class Redial implements AsyncDisposable {
   constructor(options: RedialOptions) {
     this.#options = options;
     this.#mostExchanges = options.mostExchanges ?? MOST_EXCHANGES;
+    this.#wasUp = options.isKnown ?? false;
     this.#further = new FurtherConnections({
       dial: () => options.dial(this.#stopping.signal),
       most: (options.mostConnections ?? MOST_CONNECTIONS) - 1,
