@@ -5,7 +5,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { isBuilt, noteBuild } from "./build-stamp.mjs";
+interface Stamps {
+  isBuilt(root: string): boolean;
+  noteBuild(root: string): void;
+}
+
+// Plain JavaScript, which has no types.
+const { isBuilt, noteBuild } = (await import(
+  new URL("build-stamp.mjs", import.meta.url).href
+)) as Stamps;
 
 /** A project that has just been built. */
 async function built() {
