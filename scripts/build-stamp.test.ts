@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 interface Stamps {
-  isBuilt(root: string): boolean;
-  noteBuild(root: string): void;
+  readonly isBuilt: (root: string) => boolean;
+  readonly noteBuild: (root: string) => void;
 }
 
 // Plain JavaScript, which has no types.
