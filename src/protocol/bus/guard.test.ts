@@ -80,6 +80,17 @@ describe("a guarded service", { timeout: 30_000 }, () => {
     assert.equal((await ask(first, HEALTH)).case, "health");
   });
 
+  it("gives up the oldest of too many requests that do not come to their end", async () => {
+    await using guarded = await Guarded.open({ exchanges: 3 });
+    const connection = await guarded.connect();
+    const unfinished = Array.from({ length: 5 }, () => connection.openStream());
+    for (const stream of unfinished) await stream.write(Buffer.alloc(2));
+    const [first, second, third] = unfinished;
+    for (const stream of [first, second]) await assert.rejects(stream?.readAll(10) ?? "never");
+    assert.equal((await ask(connection, HEALTH)).case, "health");
+    third?.reset();
+  });
+
   it("does not collect requests that are too much together", async () => {
     await using guarded = await Guarded.open({ bytes: 200_000 });
     const connection = await guarded.connect();

@@ -2,10 +2,15 @@ import { hasBrand } from "../../base/brand.ts";
 import { TrunklineError } from "../../base/errors.ts";
 
 export interface LedgerLimits {
-  /** Exchanges that run at once. */
+  /** Requests that run at once; as many more may have begun to come. */
   readonly exchanges: number;
   /** Bytes of their requests, and of answers that were not taken yet. */
   readonly bytes: number;
+}
+
+/** An exchange whose request is still to come. */
+export interface Begun {
+  giveUp(): void;
 }
 
 /**
@@ -14,6 +19,8 @@ export interface LedgerLimits {
  */
 export class Ledger {
   readonly #limits: LedgerLimits;
+  /** Those of which the request is not there yet, the oldest first. */
+  readonly #begun = new Set<Begun>();
   #exchanges = 0;
   #bytes = 0;
 
@@ -31,11 +38,27 @@ export class Ledger {
 
   /** Whether nothing is under way. */
   get isIdle(): boolean {
-    return this.#exchanges === 0 && this.#bytes === 0;
+    return this.#begun.size === 0 && this.#exchanges === 0 && this.#bytes === 0;
   }
 
-  /** Begins an exchange. Throws "limit" when there are too many; then none has begun. */
-  begin(): void {
+  /** A request begins to come. When there are too many, the one that has taken longest is given up. */
+  begin(exchange: Begun): void {
+    this.#begun.add(exchange);
+    if (this.#begun.size <= this.#limits.exchanges) return;
+    const [oldest] = this.#begun;
+    if (oldest === undefined) return;
+    this.#begun.delete(oldest);
+    oldest.giveUp();
+  }
+
+  /** It will come no more. */
+  end(exchange: Begun): void {
+    this.#begun.delete(exchange);
+  }
+
+  /** A request is there, and runs. Throws "limit" when too many do; then it does not. */
+  run(exchange: Begun): void {
+    this.#begun.delete(exchange);
     const { exchanges } = this.#limits;
     if (this.#exchanges >= exchanges) {
       throw new OverLimit(`you have ${exchanges} requests running, the most at once`);
@@ -43,7 +66,7 @@ export class Ledger {
     this.#exchanges++;
   }
 
-  end(): void {
+  done(): void {
     this.#exchanges--;
   }
 

@@ -13,7 +13,10 @@ export interface RedialOptions {
   readonly mostExchanges?: number;
   /** Connections at once; when all are busy, what is asked waits for what was asked before. */
   readonly mostConnections?: number;
-  /** It was reached before, over another connection: it is news if it cannot be. */
+  /**
+   * Another connection leads to it, too, and says whether it can be reached. This one is dialled
+   * again only when it is used again.
+   */
   readonly isKnown?: boolean;
 }
 
@@ -167,6 +170,7 @@ export class Redial implements AsyncDisposable {
       if (this.#current !== connection || this.#stopping.signal.aborted) return;
       this.#current = undefined;
       this.#options.lost?.(reason);
+      if (this.#options.isKnown === true) return;
       if (Date.now() - since < GOOD) this.#failed(reason);
       else this.#dial().catch(() => {});
     });

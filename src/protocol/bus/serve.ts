@@ -4,7 +4,7 @@ import type { BidiStream, Connection } from "../../wire/quic/connection.ts";
 import { ConnectionError } from "../../wire/quic/connection-error.ts";
 import { decodeRequest, encodeResponse, type ResponseInit } from "./codec.ts";
 import { FAILURE, failure, failureOf } from "./failure.ts";
-import { type Ledger, OverLimit } from "./ledger.ts";
+import { type Begun, type Ledger, OverLimit } from "./ledger.ts";
 import type { PluginRequest } from "./plugin.gen.ts";
 import { type FrameTaker, readFrames } from "./request-stream.ts";
 
@@ -59,8 +59,8 @@ export async function serveExchange(
   service: BusService,
 ): Promise<void> {
   const exchange = new Exchange(stream, connection, service);
+  exchange.begin();
   try {
-    exchange.begin();
     await readFrames(stream, exchange);
   } catch (error) {
     // Whoever has asked may go as it likes: its answer learns of it. One that goes before has
@@ -75,7 +75,7 @@ export async function serveExchange(
 }
 
 /** One request and its answer. */
-class Exchange implements FrameTaker, BusCall, StopListener {
+class Exchange implements FrameTaker, BusCall, StopListener, Begun {
   readonly connection: Connection;
   readonly #stream: BidiStream;
   readonly #service: BusService;
@@ -108,16 +108,18 @@ class Exchange implements FrameTaker, BusCall, StopListener {
     return this.#bytes;
   }
 
-  /** Throws where its guest has too many running. */
   begin(): void {
-    const ledger = this.#service.guard?.ledgerOf(this.connection);
-    ledger?.begin();
-    this.#ledger = ledger;
+    this.#ledger = this.#service.guard?.ledgerOf(this.connection);
+    this.#ledger?.begin(this);
   }
 
   end(): void {
     this.#ledger?.give(this.#bytes);
-    this.#ledger?.end();
+    this.#ledger?.end(this);
+  }
+
+  giveUp(): void {
+    this.#stream.reset(UNREADABLE);
   }
 
   received(bytes: number): void {
@@ -175,6 +177,19 @@ class Exchange implements FrameTaker, BusCall, StopListener {
   }
 
   async #take(body: Buffer): Promise<void> {
+    try {
+      this.#ledger?.run(this);
+    } catch (error) {
+      return this.unread(error as Error);
+    }
+    try {
+      await this.#read(body);
+    } finally {
+      this.#ledger?.done();
+    }
+  }
+
+  async #read(body: Buffer): Promise<void> {
     let request: PluginRequest;
     try {
       request = decodeRequest(body, (parts) => this.received(parts * PART));
