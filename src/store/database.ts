@@ -38,7 +38,7 @@ export interface ChangeOptions {
 export class Database implements Disposable {
   readonly path: string;
   readonly #database: DatabaseSync;
-  /** The last of the changes that wait for another process. */
+  /** The last of the changes that wait, for another process or for another turn. */
   #waiting: Promise<unknown> | undefined;
 
   private constructor(path: string, database: DatabaseSync) {
@@ -83,8 +83,9 @@ export class Database implements Disposable {
   }
 
   /**
-   * Changes something, whole or not at all, while no other process does. `work` is done at once, and
-   * may be done again: nothing else must come of it. What it throws undoes it.
+   * Changes something, whole or not at all, while no other process does. `work` is done at once, or
+   * in a later turn of the event loop where this one was long enough, and may be done again: nothing
+   * else must come of it. What it throws undoes it.
    *
    * Changes are made in the order they are asked for, also when another process holds them up: what
    * was asked for later is never overwritten by what was asked for before.
@@ -93,9 +94,9 @@ export class Database implements Disposable {
     const giveUpAt = Date.now() + LONGEST_WAIT;
     const once: Work<T> = (database) => transact(database, work, isHasty);
     try {
-      if (this.#waiting === undefined) {
+      if (this.#waiting === undefined && turn.hasRoom) {
         try {
-          return once(this.#database);
+          return turn.spend(() => once(this.#database));
         } catch (error) {
           if (!isBusy(error)) throw error;
         }

@@ -20,15 +20,21 @@ export class TurnBudget {
     this.#most = most;
   }
 
-  /** Does the work at once where the turn has room for it and nobody waits. */
+  /** Whether this turn has room for more, and nobody waits for it. */
+  get hasRoom(): boolean {
+    return this.#waiting.length === 0 && this.#spent < this.#most;
+  }
+
+  /** Does the work where there is room for it: at once, or in a later turn. */
   async run<T>(work: () => T): Promise<T> {
-    if (this.#waiting.length === 0 && this.#spent < this.#most) return this.#do(work);
+    if (this.hasRoom) return this.spend(work);
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     this.#waiting.push({ work, resolve, reject });
     return promise as Promise<T>;
   }
 
-  #do<T>(work: () => T): T {
+  /** Does the work at once. */
+  spend<T>(work: () => T): T {
     const began = performance.now();
     try {
       return work();
@@ -51,7 +57,7 @@ export class TurnBudget {
       const next = this.#waiting.shift();
       if (next === undefined) return;
       try {
-        next.resolve(this.#do(next.work));
+        next.resolve(this.spend(next.work));
       } catch (error) {
         next.reject(error);
       }

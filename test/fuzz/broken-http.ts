@@ -4,7 +4,7 @@ import type { SeededRandom } from "../support/seeded-random.ts";
 export interface BrokenRequest {
   readonly bytes: Buffer;
   /** Whether the sender ends or hangs up; otherwise it waits for the other side. */
-  readonly then: "end" | "hang up" | "wait";
+  readonly leaving: "end" | "hang up" | "wait";
 }
 
 const BODY = `{"jsonrpc":"2.0","id":1,"method":"ping"}`;
@@ -38,8 +38,8 @@ export function brokenRequest(random: SeededRandom, host: string): BrokenRequest
     `\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03`,
   ];
   const chance = random.below(10);
-  if (chance < 5) return { bytes: Buffer.from(random.pick(wrong), "latin1"), then: "end" };
-  if (chance < 6) return { bytes: random.bytes(1 + random.below(300)), then: "end" };
+  if (chance < 5) return { bytes: Buffer.from(random.pick(wrong), "latin1"), leaving: "end" };
+  if (chance < 6) return { bytes: random.bytes(1 + random.below(300)), leaving: "end" };
   // Whole requests that are cut off somewhere.
   const whole = random.pick([
     `${head}Content-Length: ${BODY.length}\r\n\r\n${BODY}`,
@@ -49,5 +49,5 @@ export function brokenRequest(random: SeededRandom, host: string): BrokenRequest
       `Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`,
   ]);
   const bytes = Buffer.from(whole.slice(0, random.below(whole.length + 1)));
-  return { bytes, then: random.pick(["end", "hang up"]) };
+  return { bytes, leaving: random.pick(["end", "hang up"]) };
 }

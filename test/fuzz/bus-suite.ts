@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { BusHome } from "../support/bus-home.ts";
 import { busCredentials, HealthyClient } from "../support/bus-healthy.ts";
 import { BusFuzzer } from "./fuzz-bus.ts";
-import { fuzzCount, seeded } from "./fuzz-run.ts";
+import { fuzzCount, fuzzTimeout, seeded } from "./fuzz-run.ts";
 import { MEASURED, Measuring } from "./measured-program.ts";
 
 const WARM_UP = 3_000;
@@ -13,7 +13,7 @@ const BLOCK = 500;
 export function fuzzBus(usual: number): void {
   const count = fuzzCount(usual);
 
-  describe("hostile frames on the bus", { timeout: 240_000 + 2 * count }, () => {
+  describe("hostile frames on the bus", { timeout: fuzzTimeout(count) }, () => {
     for (const [scheme, salt] of [
       ["quic", 5],
       ["tls", 6],

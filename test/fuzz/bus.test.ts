@@ -1,3 +1,3 @@
 import { fuzzBus } from "./bus-suite.ts";
 
-fuzzBus(8_000);
+fuzzBus(4_000);

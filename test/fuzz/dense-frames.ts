@@ -1,71 +1,76 @@
-const MiB = 1024 * 1024;
+import { MAX_FRAME } from "../../src/wire/framing/length-prefixed.ts";
+import { MAX_PARTS } from "../../src/protocol/bus/wire-check.ts";
+import { field } from "./protobuf-field.ts";
 
-/** Bodies of frames that are as much work as their bytes can be, by what is the matter with them. */
-export function* denseFrames(): Generator<[name: string, body: Buffer]> {
-  const many = 99_000;
-  yield ["a list of nulls", call(list(repeated(field(1, Buffer.from([0x08, 0x00])), many)))];
-  yield ["a list of empty texts", call(list(repeated(field(1, Buffer.from([0x1a, 0x00])), many)))];
-  yield ["a list of empty objects", call(list(repeated(field(1, field(5, none)), many / 2)))];
-  yield ["a list of empty lists", call(list(repeated(field(1, field(6, none)), many / 2)))];
-  yield ["a list of values that are none", call(list(repeated(field(1, none), many)))];
-  yield ["an object of many keys", call(field(5, keys(many / 4)))];
-  yield ["one long text", call(field(3, Buffer.alloc(15 * MiB, "x")))];
-  yield ["one long text of three-byte characters", call(field(3, Buffer.alloc(15 * MiB, "日")))];
-  yield ["one long text that is none", call(field(3, Buffer.alloc(15 * MiB, 0xff)))];
-  yield [
-    "unknown fields",
-    Buffer.concat([field(1, Buffer.from("dense")), repeated(field(1000, none), many)]),
-  ];
-  yield ["bytes that mean nothing", Buffer.alloc(15 * MiB, 0xff)];
-  yield ["nothing but zeros", Buffer.alloc(15 * MiB)];
-  yield ["groups that never end", Buffer.alloc(15 * MiB, 0x0b)];
-  yield [
-    "a document of 15 MiB",
-    Buffer.concat([field(1, Buffer.from("dense")), field(31, field(2, Buffer.alloc(15 * MiB)))]),
-  ];
+const ID = "dense";
+const none = Buffer.alloc(0);
+const nothing = Buffer.from([0x08, 0x00]);
+
+/**
+ * Bodies of frames that are as much work as one may be, or a part of that: each a request by this
+ * id, where it can be read at all.
+ */
+export function* denseFrames(part: number): Generator<[name: string, id: string, body: Buffer]> {
+  const bytes = part * (MAX_FRAME - 1000);
+  const many = part * (MAX_PARTS - 100);
+  yield ["a list of nulls", ID, call(list(repeated(field(1, nothing), many)))];
+  yield ["a list of empty texts", ID, call(list(repeated(field(1, field(3, none)), many)))];
+  yield ["a list of empty objects", ID, call(list(repeated(field(1, field(5, none)), many / 2)))];
+  yield ["a list of empty lists", ID, call(list(repeated(field(1, field(6, none)), many / 2)))];
+  yield ["a list of values that are none", ID, call(list(repeated(field(1, none), many)))];
+  yield ["an object of many keys", ID, call(field(5, keys(many / 4)))];
+  yield ["rows of three columns", ID, call(list(repeated(field(1, row()), many / 14)))];
+  yield ["more nulls than pass", "", call(list(repeated(field(1, nothing), bytes / 4)))];
+  yield ["more keys than pass", "", call(field(5, keys(many)))];
+  yield ["one text", ID, call(field(3, filled(bytes, "x")))];
+  yield ["one text of three-byte characters", ID, call(field(3, filled(bytes, "日")))];
+  yield ["one text that is none", "", call(field(3, filled(bytes, 0xff)))];
+  yield ["fields that nobody knows", ID, asked(repeated(field(1000, none), many))];
   yield [
     "names that a plugin needs",
-    Buffer.concat([
-      field(1, Buffer.from("dense")),
-      field(10, repeated(field(12, Buffer.from("a")), many)),
-    ]),
+    ID,
+    asked(field(10, repeated(field(12, Buffer.from("a")), many))),
   ];
+  yield ["a document", ID, asked(field(31, field(2, filled(bytes, 0))))];
+  yield ["a number that never ends", "", filled(bytes, 0xff)];
+  yield ["nothing but zeros", "", filled(bytes, 0)];
+  yield ["groups that never end", "", filled(bytes, 0x0b)];
 }
 
-const none = Buffer.alloc(0);
+function asked(rest: Buffer): Buffer {
+  return Buffer.concat([field(1, Buffer.from(ID)), rest]);
+}
 
 /** A tool call with one argument. */
 function call(value: Buffer): Buffer {
   const entry = Buffer.concat([field(1, Buffer.from("a")), field(2, value)]);
-  const request = Buffer.concat([field(1, Buffer.from("none")), field(2, field(1, entry))]);
-  return Buffer.concat([field(1, Buffer.from("dense")), field(20, request)]);
+  return asked(
+    field(20, Buffer.concat([field(1, Buffer.from("none")), field(2, field(1, entry))])),
+  );
 }
 
 function list(items: Buffer): Buffer {
   return field(6, items);
 }
 
+function row(): Buffer {
+  return field(5, Buffer.concat(["id", "name", "value"].map(member)));
+}
+
 function keys(count: number): Buffer {
-  const value = field(2, Buffer.from([0x08, 0x00]));
-  const entries = Array.from({ length: count }, (_, at) =>
-    field(1, Buffer.concat([field(1, Buffer.from(at.toString(36))), value])),
-  );
-  return Buffer.concat(entries);
+  return Buffer.concat(Array.from({ length: count }, (_, at) => member(at.toString(36))));
+}
+
+/** A member of an object, which is null. */
+function member(key: string): Buffer {
+  return field(1, Buffer.concat([field(1, Buffer.from(key)), field(2, nothing)]));
 }
 
 function repeated(bytes: Buffer, count: number): Buffer {
   return Buffer.alloc(bytes.length * Math.floor(count), bytes);
 }
 
-/** A field of bytes. */
-export function field(number: number, bytes: Buffer): Buffer {
-  return Buffer.concat([varint(number * 8 + 2), varint(bytes.length), bytes]);
-}
-
-function varint(value: number): Buffer {
-  const bytes: number[] = [];
-  for (let left = value; ; left = Math.floor(left / 128)) {
-    if (left < 0x80) return Buffer.from([...bytes, left]);
-    bytes.push((left % 128) | 0x80);
-  }
+function filled(size: number, filling: string | number): Buffer {
+  // Whole characters of three bytes.
+  return Buffer.alloc(Math.floor(size / 3) * 3, filling);
 }

@@ -52,20 +52,23 @@ export class BusFuzzer implements AsyncDisposable {
     const connection = await this.#open(exchange.isMisframed === true ? this.#bad : this.#good);
     const { bytes, requestId } = exchange;
     // Over TLS a side has no end of its own that could be left out.
-    const then = exchange.then === "leave" && this.#isShared ? "end" : exchange.then;
+    const leaving = exchange.leaving === "leave" && this.#isShared ? "end" : exchange.leaving;
     const stream = connection.openStream();
-    if (then === "reset" || (exchange.isMisframed === true && this.#isShared)) {
+    if (leaving === "reset" || (exchange.isMisframed === true && this.#isShared)) {
       stream.write(bytes).catch(() => {});
       if (this.#random.once(2)) await new Promise((resolve) => setImmediate(resolve));
       stream.reset(this.#random.below(4));
       this.outcomes.broken++;
       return;
     }
-    const sent = then === "end" ? stream.end(bytes) : stream.write(bytes);
+    const sent = leaving === "end" ? stream.end(bytes) : stream.write(bytes);
     sent.catch(() => {});
-    const about = (): string => `an answer to ${bytes.toString("hex").slice(0, 400)} (${then})`;
-    const body = await patiently(about, then === "leave" ? firstFrame(stream) : lastFrame(stream));
-    if (then === "leave") stream.reset();
+    const about = (): string => `an answer to ${bytes.toString("hex").slice(0, 400)} (${leaving})`;
+    const body = await patiently(
+      about,
+      leaving === "leave" ? firstFrame(stream) : lastFrame(stream),
+    );
+    if (leaving === "leave") stream.reset();
     if (body === undefined) {
       assert.equal(requestId, undefined, `There was not ${about()}`);
       this.outcomes.broken++;

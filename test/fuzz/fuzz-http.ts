@@ -136,10 +136,10 @@ export class HttpFuzzer {
   /** Breaks the rules on a connection of its own. It must be answered or closed, or be hung up on. */
   async #break(): Promise<void> {
     this.broken++;
-    const { bytes, then } = brokenRequest(this.#random, this.#url.host);
+    const { bytes, leaving } = brokenRequest(this.#random, this.#url.host);
     using connection = this.#connect();
     const response = connection.ask(bytes);
-    if (then === "hang up") return;
+    if (leaving === "hang up") return;
     connection.end();
     const found = await patiently(() => `broken: ${bytes.toString("latin1")}`, response);
     if (found !== "lost") assert.ok(found.status < 500, `${found.status}: ${bytes.toString()}`);

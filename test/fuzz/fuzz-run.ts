@@ -11,6 +11,11 @@ export function seeded(t: TestContext, salt = 0): SeededRandom {
   return new SeededRandom(seed);
 }
 
+/** Milliseconds for so many lines or frames, on a machine that is busy. */
+export function fuzzTimeout(count: number): number {
+  return 300_000 + 10 * count;
+}
+
 /** How many lines or frames, where nobody wants another number. */
 export function fuzzCount(usual: number): number {
   return Number(process.env["TRUNKLINE_FUZZ_COUNT"] ?? usual);

@@ -65,7 +65,7 @@ export class StdioFuzzer {
     assert.deepEqual(surplus.slice(0, 20), [], "answer nothing");
     assert.ok(nameless.came <= nameless.due + unclear, JSON.stringify({ nameless, unclear }));
     if (!isRated) assert.ok(nameless.came >= nameless.due, JSON.stringify({ nameless, unclear }));
-    return `${count} lines, ${requests} requests; longest turn ${worst} ms; ${memory.kept.toFixed(1)} MiB kept, ${memory.rss.toFixed(0)} MiB taken`;
+    return `${count} lines, ${requests} requests; longest turn ${worst.toFixed(0)} ms; ${memory.kept.toFixed(1)} MiB kept, ${memory.rss.toFixed(0)} MiB taken`;
   }
 
   /** Sends so many lines, and waits for a probe after each block of them. */
@@ -121,6 +121,8 @@ export class StdioFuzzer {
   /** Takes what the program has said, and answers what it asks: rightly, wrongly, or never. */
   #take(): void {
     const { random } = this.#options;
+    // Much is told of so many errors; the last of it will do.
+    this.#program.stderr = this.#program.stderr.slice(-10_000);
     for (const line of this.#program.lines.splice(0)) {
       const asked = this.#ledger.came(line);
       if (asked?.id === undefined || random.once(4)) continue;

@@ -2,6 +2,7 @@ import type { JsonObject } from "@bufbuild/protobuf";
 
 import { encodeRequest, type RequestInit } from "../../src/protocol/bus/codec.ts";
 import type { SeededRandom } from "../support/seeded-random.ts";
+import { field } from "./protobuf-field.ts";
 
 type Asked = NonNullable<RequestInit["request"]>;
 
@@ -11,7 +12,7 @@ export interface HostileExchange {
   /** The id that the answer has to bear; none where the bytes are not one whole request. */
   readonly requestId?: string;
   /** How the sender leaves: it ends its side, breaks off, or forgets to do either. */
-  readonly then: "end" | "reset" | "leave";
+  readonly leaving: "end" | "reset" | "leave";
   /** Whether it is more or less than one frame: where streams share a connection, all may suffer. */
   readonly isMisframed?: boolean;
 }
@@ -93,25 +94,25 @@ export class HostileFrames {
     const random = this.#random;
     const chance = random.below(100);
     const frame = this.#request();
-    if (chance < 55) return { ...frame, then: "end" };
+    if (chance < 55) return { ...frame, leaving: "end" };
     if (chance < 70)
-      return { bytes: relabelled(mutated(random, frame.bytes.subarray(4))), then: "end" };
-    if (chance < 76) return { bytes: relabelled(random.bytes(random.below(200))), then: "end" };
-    if (chance < 82) return { bytes: relabelled(traps(random)), then: "end" };
+      return { bytes: relabelled(mutated(random, frame.bytes.subarray(4))), leaving: "end" };
+    if (chance < 76) return { bytes: relabelled(random.bytes(random.below(200))), leaving: "end" };
+    if (chance < 82) return { bytes: relabelled(traps(random)), leaving: "end" };
     if (chance < 87) return this.#lying(frame.bytes);
     if (chance < 90) {
       const bytes = frame.bytes.subarray(0, random.below(frame.bytes.length));
-      return { bytes, then: "end", isMisframed: true };
+      return { bytes, leaving: "end", isMisframed: true };
     }
-    if (chance < 94) return { bytes: frame.bytes, then: "reset" };
-    if (chance < 96) return { bytes: random.bytes(random.below(60)), then: "reset" };
+    if (chance < 94) return { bytes: frame.bytes, leaving: "reset" };
+    if (chance < 96) return { bytes: random.bytes(random.below(60)), leaving: "reset" };
     // The request, and more behind it.
     if (chance < 98) {
       const more = random.once(2) ? this.#request().bytes : random.bytes(random.below(100));
-      return { bytes: Buffer.concat([frame.bytes, more]), then: "end", isMisframed: true };
+      return { bytes: Buffer.concat([frame.bytes, more]), leaving: "end", isMisframed: true };
     }
     // Whole, but its side is never ended.
-    return { ...frame, then: "leave" };
+    return { ...frame, leaving: "leave" };
   }
 
   #request(): { bytes: Buffer; requestId: string } {
@@ -127,7 +128,7 @@ export class HostileFrames {
     const bytes = Buffer.from(frame);
     const length = random.pick([0, 1, bytes.length, bytes.length + 100, 17 << 20, 1 << 31, MOST]);
     bytes.writeUInt32BE(length >>> 0);
-    return { bytes, then: random.pick(["end", "reset"]), isMisframed: true };
+    return { bytes, leaving: random.pick(["end", "reset"]), isMisframed: true };
   }
 }
 
@@ -184,17 +185,4 @@ function nested(depth: number): Buffer {
 
 function unknownFields(count: number): Buffer {
   return Buffer.concat(Array.from({ length: count }, (_, at) => field(1000 + at, Buffer.alloc(1))));
-}
-
-/** A field of bytes. */
-function field(number: number, bytes: Buffer): Buffer {
-  return Buffer.concat([varint((number << 3) | 2), varint(bytes.length), bytes]);
-}
-
-function varint(value: number): Buffer {
-  const bytes: number[] = [];
-  for (let left = value; ; left >>>= 7) {
-    if (left < 0x80) return Buffer.from([...bytes, left]);
-    bytes.push((left & 0x7f) | 0x80);
-  }
 }

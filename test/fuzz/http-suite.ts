@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { HttpFuzzer, readyLine } from "./fuzz-http.ts";
-import { fuzzCount, seeded } from "./fuzz-run.ts";
+import { fuzzCount, fuzzTimeout, seeded } from "./fuzz-run.ts";
 import { Measuring, measuredProgram, withProgram } from "./measured-program.ts";
 
 const WARM_UP = 5_000;
@@ -12,7 +12,7 @@ const BLOCK = 1_000;
 export function fuzzHttp(usual: number): void {
   const count = fuzzCount(usual);
 
-  describe("hostile requests on HTTP", { timeout: 120_000 + 2 * count }, () => {
+  describe("hostile requests on HTTP", { timeout: fuzzTimeout(count) }, () => {
     it(`${count} requests, each answered, no stall, no growth`, async (t) => {
       const random = seeded(t, 3);
       const program = measuredProgram(["serve", "--port", "0", "--json"]);

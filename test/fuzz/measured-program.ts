@@ -68,7 +68,7 @@ export class Measuring {
 export function measuredProgram(args: readonly string[], options: ProgramOptions = {}): Program {
   return new Program(args, {
     ...options,
-    nodeArgs: [...MEASURED, ...(process.env["FUZZ_NODE"]?.split(" ") ?? [])],
+    nodeArgs: MEASURED,
   });
 }
 
@@ -78,7 +78,7 @@ export async function withProgram<T>(program: Program, work: () => Promise<T>): 
   try {
     return await work();
   } catch (error) {
-    program.child.kill(process.env["FUZZ_NODE"] ? "SIGTERM" : "SIGKILL");
+    program.child.kill("SIGKILL");
     await program.exit;
     throw error;
   }

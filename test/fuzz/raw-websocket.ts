@@ -92,7 +92,7 @@ export class RawWebSocket implements Disposable {
         const end = this.#bytes.indexOf("\r\n\r\n");
         if (end < 0) return;
         const head = this.#bytes.toString("latin1", 0, end);
-        if (!head.startsWith("HTTP/1.1 101 ")) return void reject(new Error(head));
+        if (!head.startsWith("HTTP/1.1 101 ")) return reject(new Error(head));
         hasShaken = true;
         this.#bytes = this.#bytes.subarray(end + 4);
         resolve();

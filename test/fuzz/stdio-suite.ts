@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { fuzzCount, seeded } from "./fuzz-run.ts";
+import { fuzzCount, fuzzTimeout, seeded } from "./fuzz-run.ts";
 import { StdioFuzzer } from "./fuzz-stdio.ts";
 import { measuredProgram } from "./measured-program.ts";
 import { acpVocabulary, FUZZ_CONFIG } from "./vocabulary-acp.ts";
@@ -11,9 +11,8 @@ import { mcpVocabulary } from "./vocabulary-mcp.ts";
 /** The program under so many lines on each of its standard streams. */
 export function fuzzStdio(usual: number): void {
   const count = fuzzCount(usual);
-  const timeout = 120_000 + count;
 
-  describe("hostile lines on stdio", { timeout }, () => {
+  describe("hostile lines on stdio", { timeout: fuzzTimeout(count) }, () => {
     it(`MCP: ${count} lines, each request answered, no stall, no growth`, async (t) => {
       const random = seeded(t, 1);
       const program = measuredProgram(["mcp"]);

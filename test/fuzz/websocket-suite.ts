@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { readyLine } from "./fuzz-http.ts";
-import { fuzzCount, seeded } from "./fuzz-run.ts";
+import { fuzzCount, fuzzTimeout, seeded } from "./fuzz-run.ts";
 import { WebSocketFuzzer } from "./fuzz-websocket.ts";
 import { Measuring, measuredProgram, withProgram } from "./measured-program.ts";
 import { FUZZ_CONFIG } from "./vocabulary-acp.ts";
@@ -15,7 +15,7 @@ const WARM_UP = 8_000;
 export function fuzzWebSocket(usual: number): void {
   const count = fuzzCount(usual);
 
-  describe("hostile frames on WebSockets", { timeout: 240_000 + 2 * count }, () => {
+  describe("hostile frames on WebSockets", { timeout: fuzzTimeout(count) }, () => {
     it(`${count} messages, each request answered, no stall, no growth`, async (t) => {
       const random = seeded(t, 4);
       const program = measuredProgram(["serve", "--port", "0", "--json", "--config", "c.jsonc"]);

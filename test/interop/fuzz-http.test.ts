@@ -1,0 +1,3 @@
+import { fuzzHttp } from "../fuzz/http-suite.ts";
+
+fuzzHttp(1_000_000);

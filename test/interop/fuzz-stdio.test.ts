@@ -1,0 +1,3 @@
+import { fuzzStdio } from "../fuzz/stdio-suite.ts";
+
+fuzzStdio(1_000_000);
