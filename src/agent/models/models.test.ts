@@ -47,12 +47,13 @@ function models(
   env: Readonly<Record<string, string>>,
   settings: ModelSettings = {},
   log: string[] = [],
+  patience = 10_000,
 ): Models {
   return new Models({
     find: (name) => env[name],
     settings: { local: false, ...settings },
     log: new Log("debug", (line) => log.push(line)),
-    patience: 300,
+    patience,
   });
 }
 
@@ -94,7 +95,7 @@ describe("Models", () => {
   it("offer the usual ones while a provider does not answer, and wait no longer than allowed", async () => {
     const log: string[] = [];
     await using server = await ModelServer.start(() => {});
-    const all = models({ ANTHROPIC_API_KEY: KEY, ANTHROPIC_BASE_URL: server.url }, {}, log);
+    const all = models({ ANTHROPIC_API_KEY: KEY, ANTHROPIC_BASE_URL: server.url }, {}, log, 300);
     await all.refresh();
     assert.match(all.first().id, /^anthropic\/claude-/);
     assert.match(log.join(""), /agent.models-unknown/);
