@@ -14,11 +14,11 @@ interface Share {
  * who asks once does not wait for all that somebody else asks without a pause.
  */
 export class FairTurns {
-  readonly #shares = new Map<string, Share>();
+  readonly #shares = new Map<unknown, Share>();
   #isScheduled = false;
 
   /** Begins the work at once, or in a later turn where the guest has had its share of this one. */
-  begin(guest: string, work: () => void): void {
+  begin(guest: unknown, work: () => void): void {
     let share = this.#shares.get(guest);
     if (share === undefined) {
       share = { work: 0, time: 0, waiting: [] };

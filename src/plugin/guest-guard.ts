@@ -2,31 +2,36 @@ import { Ledger, type LedgerLimits } from "../protocol/bus/ledger.ts";
 import type { Guard } from "../protocol/bus/serve.ts";
 import type { Connection } from "../wire/quic/connection.ts";
 import { FairTurns } from "./fair-turns.ts";
+import type { Guest } from "./guests.ts";
 
-/** What one guest may have under way at once. */
+/** What one plugin, or one connection of anybody else, may have under way at once. */
 export const GUEST_LIMITS: LedgerLimits = { exchanges: 2_048, bytes: 128 * 1024 * 1024 };
 
 /**
  * Keeps what a guest does its own affair: each has a bounded number of requests and bytes under way,
- * on all of its connections together, and a share of each turn of the event loop.
+ * and a share of each turn of the event loop. A plugin has one for all of its connections. Bridges,
+ * of which there are many under one name, have one for each.
  */
 export class GuestGuard implements Guard {
-  readonly #nameOf: (connection: Connection) => string;
+  readonly #guestOf: (connection: Connection) => Guest;
   readonly #limits: LedgerLimits;
-  readonly #ledgers = new Map<string, Ledger>();
+  readonly #ofPlugins = new Map<string, Ledger>();
+  readonly #ofOthers = new WeakMap<Connection, Ledger>();
   readonly #turns = new FairTurns();
 
-  constructor(nameOf: (connection: Connection) => string, limits: LedgerLimits = GUEST_LIMITS) {
-    this.#nameOf = nameOf;
+  constructor(guestOf: (connection: Connection) => Guest, limits: LedgerLimits = GUEST_LIMITS) {
+    this.#guestOf = guestOf;
     this.#limits = limits;
   }
 
   ledgerOf(connection: Connection): Ledger {
-    const name = this.#nameOf(connection);
-    return this.#ledgers.getOrInsertComputed(name, () => new Ledger(this.#limits));
+    const { name, isPlugin } = this.#guestOf(connection);
+    const make = (): Ledger => new Ledger(this.#limits);
+    if (isPlugin) return this.#ofPlugins.getOrInsertComputed(name, make);
+    return this.#ofOthers.getOrInsertComputed(connection, make);
   }
 
   begin(connection: Connection, work: () => void): void {
-    this.#turns.begin(this.#nameOf(connection), work);
+    this.#turns.begin(this.ledgerOf(connection), work);
   }
 }

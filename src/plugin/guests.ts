@@ -1,7 +1,7 @@
 import type { PluginManifest } from "../protocol/bus/plugin.gen.ts";
 import { PLUGIN_UNIT } from "../protocol/bus/certificates/certificates.ts";
 import { STDIO_CALLER } from "../protocol/bus/tool-shape.ts";
-import type { Connection } from "../wire/quic/connection.ts";
+import type { Connection, PeerCertificate } from "../wire/quic/connection.ts";
 
 /** The certificate that `trunkline plugin` shows. */
 export const CONTROL_NAME = "trunkline-control";
@@ -73,10 +73,16 @@ export class Guests {
     this.#plugins.delete(id);
   }
 
+  /** Whether a certificate is that of a plugin. */
+  isPlugin(peer: PeerCertificate): boolean {
+    const name = nameOf({ peer });
+    const isKnown = this.#manifests.has(name) || this.#options.granted(name) !== undefined;
+    return isKnown || peer.unit === PLUGIN_UNIT;
+  }
+
   of(connection: Connection): Guest {
     const name = nameOf(connection);
-    const isMarked = connection.peer?.unit === PLUGIN_UNIT;
-    if (isMarked || this.#manifests.has(name) || this.#options.granted(name) !== undefined) {
+    if (connection.peer !== undefined && this.isPlugin(connection.peer)) {
       return this.#plugins.getOrInsertComputed(name, () => this.#plugin(name));
     }
     if (connection.peer === undefined || TRANSPORT.test(name) || name === CONTROL_NAME) {
@@ -104,7 +110,7 @@ export function problemOfId(id: string): string | undefined {
 }
 
 /** Who is behind a connection, by its certificate. */
-export function nameOf({ peer }: Connection): string {
+export function nameOf({ peer }: Pick<Connection, "peer">): string {
   return peer === undefined ? "anonymous" : peer.name.replace(CLIENT, "");
 }
 

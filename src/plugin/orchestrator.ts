@@ -25,7 +25,7 @@ import { Events } from "./events.ts";
 import { expectPlugin } from "./expect-peer.ts";
 import { FirstStarts } from "./first-starts.ts";
 import { GuestGuard, GUEST_LIMITS } from "./guest-guard.ts";
-import { Guests, nameOf, problemOfId } from "./guests.ts";
+import { Guests, problemOfId } from "./guests.ts";
 import type { PluginOffer } from "./bounded-offer.ts";
 import { limitStorage } from "./limit-storage.ts";
 import { Plugin, type PluginStatus } from "./plugin.ts";
@@ -70,7 +70,7 @@ const FIRST_LIST = 5_000;
  */
 const MOST_STREAMS = GUEST_LIMITS.exchanges + 64;
 /**
- * Connections of one guest. Our own programs have one for each 64 exchanges that run; over TLS each
+ * Connections of one plugin. Our own programs have one for each 64 exchanges that run; over TLS each
  * exchange has one of its own.
  */
 const MOST_CONNECTIONS = { quic: 48, tls: 320 };
@@ -191,9 +191,10 @@ export class Orchestrator implements AsyncDisposable {
       await transport.listen(listen, {
         credentials: followed.credentials,
         clientCertificate,
-        limits: {
-          maxStreams: MOST_STREAMS,
-          maxPerPeer: MOST_CONNECTIONS[parseAddress(listen).scheme],
+        limits: { maxStreams: MOST_STREAMS },
+        mostOfPeer: (peer) => {
+          const most = MOST_CONNECTIONS[parseAddress(listen).scheme];
+          return this.#guests.isPlugin(peer) ? most : undefined;
         },
         stream: (stream, connection) => void serveExchange(stream, connection, service),
         refused: (reason) => this.#report("bus.refused", { reason: reason.message }),
@@ -228,7 +229,7 @@ export class Orchestrator implements AsyncDisposable {
     return {
       handlers: serveControl(this, this.#guests, handlers),
       report: this.#report,
-      guard: new GuestGuard(nameOf),
+      guard: new GuestGuard((connection) => this.#guests.of(connection)),
     };
   }
 

@@ -88,6 +88,8 @@ export interface ListenOptions {
   /** Whether a client must show a certificate; one that is shown is verified in any case. */
   readonly clientCertificate?: "require" | "request";
   readonly limits?: Partial<ConnectionLimits>;
+  /** How many connections there may be whose peers show a certificate of that name; else any number. */
+  readonly mostOfPeer?: (peer: PeerCertificate) => number | undefined;
   /** An exchange begins. */
   stream(stream: BidiStream, connection: Connection): void;
   connected?(connection: Connection): void;
@@ -120,8 +122,6 @@ export interface ConnectionLimits {
   readonly maxHeld: number;
   /** Connections of one listener. */
   readonly maxConnections: number;
-  /** Connections of one listener whose peers show certificates of the same name. */
-  readonly maxPerPeer: number;
 }
 
 export const DEFAULT_CONNECTION_LIMITS: ConnectionLimits = {
@@ -132,7 +132,6 @@ export const DEFAULT_CONNECTION_LIMITS: ConnectionLimits = {
   maxStreams: 128,
   maxHeld: 512 * 1024 * 1024,
   maxConnections: 1_024,
-  maxPerPeer: 1_024,
 };
 
 export function resolveConnectionLimits(limits: Partial<ConnectionLimits> = {}): ConnectionLimits {

@@ -49,7 +49,7 @@ export class QuicListener implements Listener, ListenerEvents {
     this.#options = options;
     this.#credentials = options.credentials;
     this.limits = resolveConnectionLimits(options.limits);
-    this.#peers = new PeerCount(this.limits.maxPerPeer);
+    this.#peers = new PeerCount(options.mostOfPeer);
     this.#sweep = setInterval(() => this.#dropStale(), this.limits.requestIdle / 2);
     this.#sweep.unref();
   }

@@ -30,7 +30,7 @@ export class TlsListener implements Listener {
     this.#host = host;
     this.#options = options;
     this.#limits = resolveConnectionLimits(options.limits);
-    this.#peers = new PeerCount(this.#limits.maxPerPeer);
+    this.#peers = new PeerCount(options.mostOfPeer);
     const { credentials, alpn = BUS_ALPN } = options;
     this.#server = createServer({
       ...context(credentials),
