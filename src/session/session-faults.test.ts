@@ -88,7 +88,8 @@ describe("a session whose store fails", { timeout: 60_000 }, () => {
     await client.prompt(sessionId, "again");
     const kinds = (await eventsOf(house, sessionId)).map((event) => {
       if (event.kind === "end") return `end ${event.stopReason}`;
-      return event.kind === "update" ? String(event.update.status ?? "update") : event.kind;
+      if (event.kind !== "update") return event.kind;
+      return typeof event.update.status === "string" ? event.update.status : "update";
     });
     assert.deepEqual(kinds.slice(-4), ["failed", "end interrupted", "prompt", "end end_turn"]);
   });
@@ -97,6 +98,7 @@ describe("a session whose store fails", { timeout: 60_000 }, () => {
     await using house = await AcpHouse.open();
     using disk = new DiskFaults(house.folder.path);
     const { client, sessionId } = await house.client();
+    // oxlint-disable-next-line typescript/unbound-method -- put back as it was
     const { open } = house.agent;
     house.agent.open = async () => {
       // What was begun cannot be removed at first.

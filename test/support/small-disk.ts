@@ -21,8 +21,9 @@ export class SmallDisk implements Disposable {
   static get missing(): string | undefined {
     if (process.platform !== "linux") return "it takes Linux's namespaces";
     using disk = new SmallDisk();
-    const [command = "", ...args] = [...disk.within, "true"];
-    const { status } = spawnSync(command, args);
+    const [command, ...args] = disk.within;
+    if (command === undefined) return "there is no command";
+    const { status } = spawnSync(command, [...args, "true"]);
     return status === 0 ? undefined : "unshare(1) of util-linux may not make user namespaces here";
   }
 

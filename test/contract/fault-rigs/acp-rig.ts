@@ -236,7 +236,8 @@ export async function acpOnWebSocket(): Promise<FaultRig> {
   const headers = { authorization: `Bearer ${new OwnerToken(home.data).read()}` };
   // Node's own takes headers, which its types do not know.
   const url = `${server.origin.replace("http", "ws")}/acp`;
-  const socket = new WebSocket(url, { headers } as never);
+  const options: object = { headers };
+  const socket = new WebSocket(url, options);
   opened.defer(() => socket.close());
   const editor = new Editor((text) => socket.send(text));
   socket.addEventListener("message", ({ data }) => editor.received(String(data)));
