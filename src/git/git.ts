@@ -16,9 +16,6 @@ export interface GitOptions {
   readonly timeout?: number;
   /** Bytes. */
   readonly maxOutput?: number;
-  /** The repository's own folder, if it is not the one that git would find: the folder that git
-   * runs in is its work tree then. */
-  readonly gitDir?: string;
 }
 
 export interface GitCall {
@@ -50,7 +47,7 @@ const MAX_OUTPUT = 64 * 1024 * 1024;
 
 /**
  * Git as it is run in one folder. Arguments are passed as they are: no shell sees them. Nothing else
- * in the program starts git.
+ * starts git but git/server, for folders of its own.
  */
 export class Git {
   readonly folder: string;
@@ -66,13 +63,7 @@ export class Git {
 
   /** The same in another folder. */
   in(folder: string): Git {
-    const { gitDir: _, ...options } = this.#options;
-    return new Git(folder, options);
-  }
-
-  /** Whether git is told where the repository is, and so does not look for it. */
-  get isToldWhere(): boolean {
-    return this.#options.gitDir !== undefined;
+    return new Git(folder, this.#options);
   }
 
   /** Whether the repository here is a bare one that may be used. */
@@ -87,10 +78,9 @@ export class Git {
 
   /** Runs git to its end. Throws what git says when it fails. */
   async run(args: readonly string[], call: GitCall = {}): Promise<GitAnswer> {
-    const { timeout = TIMEOUT, maxOutput = MAX_OUTPUT, gitDir } = this.#options;
+    const { timeout = TIMEOUT, maxOutput = MAX_OUTPUT } = this.#options;
     const { mode = "read", protocols = [] } = call;
     const hardened = await hardenedCall(this, gitCommand(args, mode), mode);
-    const where = gitDir === undefined ? {} : { GIT_DIR: gitDir, GIT_WORK_TREE: this.folder };
     let end: ProgramEnd;
     try {
       end = await runProgram({
@@ -101,7 +91,6 @@ export class Git {
           ...this.#env,
           ...hardened.env,
           GIT_ALLOW_PROTOCOL: protocols.join(":"),
-          ...where,
           ...call.env,
         },
         timeout: call.timeout ?? timeout,

@@ -56,7 +56,6 @@ export async function hardenedCall(
 
 /** A repository may say that its files are somewhere else, such as in a person's home. */
 function checkWorkTree(git: Git, { workTree }: FilterSettings): void {
-  if (git.isToldWhere) return;
   const top = topFolder(git.folder);
   const found = top === undefined ? undefined : worktreeAt(top);
   // What is set for all does not hold for a linked work tree (setup.c).

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { readFileSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
@@ -268,18 +268,5 @@ describe("Git", () => {
     ]) {
       await assert.rejects(sample.git.run(args), /to read: it may write/);
     }
-  });
-
-  it("uses a repository that is kept outside of the files", async () => {
-    using sample = new SampleRepository();
-    sample.commit();
-    const files = join(sample.home, "files");
-    mkdirSync(files);
-    const hostile = join(files, ".git");
-    mkdirSync(hostile);
-    writeFileSync(join(files, "new.txt"), "new\n");
-    const git = new Git(files, { env: sample.env, gitDir: join(sample.path, ".git") });
-    assert.equal(await git.text(["status", "--short"]), "?? new.txt");
-    assert.equal(await git.text(["rev-parse", "--show-toplevel"]), files);
   });
 });
