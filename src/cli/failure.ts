@@ -2,6 +2,7 @@ import { inspect } from "node:util";
 
 import { TrunklineError } from "../base/errors.ts";
 import { maskText } from "../base/mask.ts";
+import { originalError } from "../base/original-error.ts";
 import { callOf, type Path } from "./path.ts";
 
 /** What a failed command leaves behind: words for stderr and the exit code. */
@@ -24,7 +25,8 @@ const REFUSALS = [
 ];
 
 /** A failure we foresaw is told in its own words; any other is a bug, and its stack is for us. */
-export function renderFailure(error: unknown, path: Path, verbose: boolean): Failure {
+export function renderFailure(failure: unknown, path: Path, verbose: boolean): Failure {
+  const error = originalError(failure);
   if (error instanceof TrunklineError) {
     const said = `trunkline: ${maskText(error.message)}\n`;
     if (error.code !== "usage") return { text: said, exitCode: 1 };
@@ -35,7 +37,7 @@ export function renderFailure(error: unknown, path: Path, verbose: boolean): Fai
   const why = REFUSALS.includes(code) ? "" : " because of a fault in Trunkline";
   const text = `trunkline: '${callOf(path)}' failed${why}: ${said}\n`;
   const more = verbose
-    ? maskText(inspect(error))
+    ? maskText(inspect(failure))
     : "Run it again with --verbose to see where it happened.";
   return { text: `${text}${more}\n`, exitCode: 1 };
 }

@@ -1,5 +1,6 @@
 import { hasBrand } from "../base/brand.ts";
 import { diskWords } from "../base/disk-words.ts";
+import { originalError } from "../base/original-error.ts";
 import { type ErrorCode, TrunklineError } from "../base/errors.ts";
 import { visible } from "../base/visible.ts";
 import { ACP, type Code, STANDARD, TRUNKLINE } from "./codes.ts";
@@ -64,14 +65,15 @@ const CODE_OF: Record<ErrorCode, Code> = {
  * of the disk. Anything else is a fault in the program: the caller learns nothing but an id, `report` gets the cause under it.
  */
 export function toRpcError(
-  error: unknown,
+  failure: unknown,
   report: (correlationId: string, cause: unknown) => void,
 ): RpcError {
+  const error = originalError(failure);
   if (error instanceof RpcError) return error;
   if (error instanceof TrunklineError) return RpcError.of(CODE_OF[error.code], error.message);
   const words = diskWords(error);
   if (words !== undefined) return RpcError.of(STANDARD.internal, words);
   const correlationId = crypto.randomUUID();
-  report(correlationId, error);
+  report(correlationId, failure);
   return RpcError.of(STANDARD.internal, undefined, { correlationId });
 }

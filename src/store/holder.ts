@@ -151,7 +151,12 @@ export class Holder implements Disposable {
     }
   }
 
+  /** What stays is free to whoever looks, and removed by the next who can. */
   #remove(id: string): void {
-    rmSync(this.#pathOf(id), { force: true });
+    try {
+      rmSync(this.#pathOf(id), { force: true });
+    } catch {
+      // The lock itself ends with its process, or right after this.
+    }
   }
 }

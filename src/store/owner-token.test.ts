@@ -3,6 +3,7 @@ import { chmod, readFile, rm, stat, symlink, writeFile } from "node:fs/promises"
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
+import { DiskFaults } from "../../test/support/disk-faults.ts";
 import { OwnerToken } from "./owner-token.ts";
 import { SampleFolder } from "./sample-folder.ts";
 
@@ -62,5 +63,16 @@ describe("OwnerToken", () => {
     const owners = Array.from({ length: 8 }, () => new OwnerToken(folder.path));
     await Promise.all(owners.map((owner) => owner.ensure()));
     assert.equal(new Set(owners.map((owner) => owner.read())).size, 1);
+  });
+
+  it("is read again where the disk failed", async () => {
+    await using folder = await SampleFolder.create();
+    await new OwnerToken(folder.path).ensure();
+    using disk = new DiskFaults(folder.path);
+    const owner = new OwnerToken(folder.path);
+    disk.decide = () => "EIO";
+    assert.equal(owner.read(), undefined);
+    disk.decide = () => undefined;
+    assert.match(owner.read() ?? "", /^tlk_/);
   });
 });

@@ -80,9 +80,11 @@ export class OwnerToken {
         ? ""
         : `${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs} ${stat.mode} ${stat.uid}`;
     if (stamp === this.#stamp) return;
-    this.#stamp = stamp;
+    this.#stamp = undefined;
     this.#token = stat !== undefined && isSecret(stat) ? readToken(this.path) : undefined;
     this.#mark = this.#token === undefined ? undefined : hashToken(this.#token);
+    // One that could not be read is read again: a disk may fail once.
+    if (this.#token !== undefined || stat === undefined) this.#stamp = stamp;
   }
 }
 

@@ -3,6 +3,7 @@ import { diskWords } from "../base/disk-words.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { mask, maskText } from "../base/mask.ts";
 import { OWNER, type Principal } from "../base/principal.ts";
+import { originalError } from "../base/original-error.ts";
 import { RateLimiter } from "../base/rate-limiter.ts";
 import { visible } from "../base/visible.ts";
 import type { Approver } from "./approver.ts";
@@ -328,7 +329,8 @@ export class Toolbox {
     return errorResult(visible(reason));
   }
 
-  #failed(passage: Passage, error: unknown): ToolResult {
+  #failed(passage: Passage, failure: unknown): ToolResult {
+    const error = originalError(failure);
     const { name, context } = passage;
     if (error instanceof CannotAsk || error instanceof ToolFault) {
       this.#record(passage, "error", error.message);

@@ -2,6 +2,7 @@ import type { JsonObject, MessageInitShape } from "@bufbuild/protobuf";
 
 import { diskWords } from "../../base/disk-words.ts";
 import { TrunklineError } from "../../base/errors.ts";
+import { originalError } from "../../base/original-error.ts";
 import { CannotAsk, ToolFault } from "../../tool/tool.ts";
 import { toStruct } from "./json-struct.ts";
 import type { ToolResponseSchema } from "./plugin.gen.ts";
@@ -38,9 +39,10 @@ export function failure(code: string, message: string, result?: JsonObject): Too
  * cause under it.
  */
 export function failureOf(
-  error: unknown,
+  thrown: unknown,
   report: (correlationId: string, cause: unknown) => void,
 ): ToolResponseInit {
+  const error = originalError(thrown);
   if (error instanceof ToolFault) {
     return failure(String(error.code), error.message, dataOf(error));
   }

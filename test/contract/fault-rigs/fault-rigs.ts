@@ -1,6 +1,7 @@
 import type { FaultRig } from "../store-fault-contract.ts";
 import { acpOnStdio, acpOnWebSocket, acpWithBuiltIn } from "./acp-rig.ts";
 import { bus } from "./bus-rig.ts";
+import { commandLine } from "./cli-rig.ts";
 import { juggler, mcpOnHttp, mcpOnStdio } from "./tools-rig.ts";
 
 /** Each door, with all that stands behind it. */
@@ -12,4 +13,5 @@ export const FAULT_RIGS: Readonly<Record<string, () => Promise<FaultRig>>> = {
   "MCP over HTTP": mcpOnHttp,
   "RemoteJuggler's dialect": juggler,
   "the plugin bus": bus,
+  "the command line": commandLine,
 };

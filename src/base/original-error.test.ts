@@ -1,0 +1,19 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+
+import { originalError } from "./original-error.ts";
+
+it("originalError() gives what went wrong first, however much went wrong after it", () => {
+  const first = new Error("first");
+  const thrown = (): void => {
+    using stack = new DisposableStack();
+    for (const name of ["third", "second"]) {
+      stack.defer(() => {
+        throw new Error(name);
+      });
+    }
+    throw first;
+  };
+  assert.throws(thrown, (error) => originalError(error) === first);
+  assert.equal(originalError(first), first);
+});

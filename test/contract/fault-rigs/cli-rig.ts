@@ -1,0 +1,102 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import type { Host, Output } from "../../../src/cli/host.ts";
+import { run } from "../../../src/cli/program.ts";
+import { SessionLog } from "../../../src/store/session-log.ts";
+import type { FaultRig } from "../store-fault-contract.ts";
+import { faultHouse } from "./fault-house.ts";
+
+/** An output that is kept. */
+class KeptOutput implements Output {
+  text = "";
+
+  write(text: string | Uint8Array): void {
+    this.text += String(text);
+  }
+
+  on(): void {}
+}
+
+/** Commands that write: comments, tokens, configuration, identities, sessions. */
+export async function commandLine(): Promise<FaultRig> {
+  const { home } = await faultHouse();
+  const { project, path, data } = home;
+  execFileSync("git", ["init", "--quiet"], { cwd: project });
+  writeFileSync(join(project, "a.txt"), "one\n");
+  await home.write(home.projectFile, `{ "log": { "level": "warn" } }`);
+  const env = { HOME: path, PATH: process.env.PATH ?? "", USER: "ada" };
+  const trunkline = async (...args: string[]): Promise<string> => {
+    const [stdout, stderr] = [new KeptOutput(), new KeptOutput()];
+    const exit = (): never => assert.fail("It left without a word");
+    const host: Host = { env, stdout, stderr, cwd: () => project, exit };
+    const code = await run(args, host);
+    if (code !== 0) throw new Error(stderr.text);
+    return stdout.text;
+  };
+  const say = (name: string, ...args: string[]) => ({ name, run: () => trunkline(...args) });
+  let count = 0;
+  let thread = "";
+  const added: string[] = [];
+  return {
+    folder: path,
+    prepare: async () => {
+      count++;
+      await using log = await SessionLog.open(data);
+      const session = { id: `s${count}`, cwd: project, agent: "x", notes: {} };
+      await log.release((await log.create(session)).key);
+    },
+    steps: [
+      {
+        name: "review add",
+        run: async () => {
+          thread = "";
+          const args = ["--file", "a.txt", "--line=1", `--comment=comment ${count}`, "--json"];
+          thread = (JSON.parse(await trunkline("review", "add", ...args)) as { id: string }).id;
+          added.push(thread);
+        },
+      },
+      {
+        name: "review reply and resolve",
+        run: async () => {
+          if (thread === "") return;
+          await trunkline("review", "reply", thread, "--comment=more");
+          await trunkline("review", "resolve", thread);
+        },
+      },
+      say("review list", "review", "list", "--all"),
+      {
+        name: "token create, list and revoke",
+        run: async () => {
+          const name = `t${count}-${Math.random().toString(36).slice(2)}`;
+          await trunkline("token", "create", name);
+          await trunkline("token", "list");
+          await trunkline("token", "revoke", name);
+        },
+      },
+      say("token rotate", "token", "rotate"),
+      {
+        name: "identity add and remove",
+        run: async () => {
+          const name = `i${count}-${Math.random().toString(36).slice(2)}`;
+          const who = ["--provider", "github", "--user", "ada", "--email", "ada@example.org"];
+          await trunkline("identity", "add", name, ...who);
+          await trunkline("identity", "remove", name);
+        },
+      },
+      say("config trust", "config", "trust"),
+      say("config untrust", "config", "untrust"),
+      say("identity list", "identity", "list"),
+      say("session list", "session", "list"),
+      { name: "session delete", run: () => trunkline("session", "delete", `s${count}`) },
+      say("tools list", "tools", "list"),
+    ],
+    verify: async () => {
+      const listed = await trunkline("review", "list", "--all", "--json");
+      for (const id of added) assert.ok(listed.includes(id), `${id} is there`);
+    },
+    [Symbol.asyncDispose]: () => home[Symbol.asyncDispose](),
+  };
+}
