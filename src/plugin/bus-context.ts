@@ -18,12 +18,12 @@ export interface BusContextOptions {
   readonly piece?: ToolContext["piece"];
 }
 
-/** What a tool may do while it runs for somebody on the bus, who can be told and asked nothing. */
 /** Whoever has dialled the bus under a name. */
 export function busCaller(name: string): Caller {
   return { door: "bus", name, principal: { id: `bus ${name}`, name }, client: name };
 }
 
+/** What a tool may do while it runs for somebody on the bus, who can be told and asked nothing. */
 export class BusContext implements ToolContext {
   readonly caller: Caller;
   readonly session?: string;

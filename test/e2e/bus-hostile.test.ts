@@ -14,7 +14,7 @@ function memoryOf(pid: number | undefined): number {
       const stat = readFileSync(`/proc/${name}/stat`, "utf8");
       const parent = stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1];
       const command = readFileSync(`/proc/${name}/cmdline`, "utf8");
-      return Number(parent) === pid && /quic-engine|engine-main/.test(command);
+      return Number(parent) === pid && /--experimental-ffi/.test(command);
     } catch {
       return false;
     }

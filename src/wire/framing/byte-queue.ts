@@ -1,4 +1,4 @@
-import { Holding } from "../../base/byte-budget.ts";
+import { type ByteBudget, Holding } from "../../base/byte-budget.ts";
 import type { FrameFault } from "../channel.ts";
 
 /** How much of each end of a frame is remembered once the frame is over the limit. */
@@ -6,6 +6,13 @@ const HEAD = 4096;
 const TAIL = 256;
 /** What an idle queue may keep allocated. */
 const KEEP = 64 * 1024;
+
+export interface ByteQueueOptions {
+  /** Whether the budget may refuse what comes. */
+  readonly isOfStrangers?: boolean;
+  /** What is kept counts against; else the budget of the process. */
+  readonly budget?: ByteBudget;
+}
 
 /**
  * Collects the bytes of one unfinished frame, in memory bounded by the limit.
@@ -17,16 +24,17 @@ const KEEP = 64 * 1024;
 export class ByteQueue {
   readonly #limit: number;
   readonly #isOfStrangers: boolean;
-  readonly #holding = new Holding();
+  readonly #holding: Holding;
   #buffer = Buffer.alloc(0);
   #size = 0;
   #isRefused = false;
   /** The last bytes, at the end of a buffer of `TAIL`; only there once the frame is over the limit. */
   #tail: Buffer | undefined;
 
-  constructor(limit: number, { isOfStrangers = false }: { readonly isOfStrangers?: boolean } = {}) {
+  constructor(limit: number, { isOfStrangers = false, budget }: ByteQueueOptions = {}) {
     this.#limit = limit;
     this.#isOfStrangers = isOfStrangers;
+    this.#holding = new Holding(budget);
   }
 
   /** The process holds too much already to keep this frame. */

@@ -4,6 +4,7 @@ import { describe, it } from "node:test";
 import { everyCut } from "../../../test/fuzz/decode.ts";
 import { bytesInUse } from "../../../test/fuzz/memory.ts";
 import { SeededRandom } from "../../../test/support/seeded-random.ts";
+import { BUFFERS } from "../../base/byte-budget.ts";
 import { encodeFrame, type Frames, LengthPrefixedDecoder, MAX_FRAME } from "./length-prefixed.ts";
 
 const KEPT = 5 * 1024 * 1024;
@@ -102,6 +103,14 @@ describe("LengthPrefixedDecoder", () => {
     });
     assert.ok(bytesInUse() - before < KEPT);
     assert.equal(decoders.length, 1000);
+  });
+
+  it("takes none of the room that strangers on other doors share", () => {
+    const before = BUFFERS.used;
+    const decoder = new LengthPrefixedDecoder(MAX_FRAME, new Recorded());
+    decoder.push(Buffer.of(1, 0, 0, 0));
+    decoder.push(Buffer.alloc(8 * 1024 * 1024));
+    assert.equal(BUFFERS.used, before);
   });
 
   it("collects a frame that comes byte by byte in memory of its own size", () => {

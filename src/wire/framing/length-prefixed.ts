@@ -1,7 +1,14 @@
+import { ByteBudget } from "../../base/byte-budget.ts";
 import { ByteQueue } from "./byte-queue.ts";
 
 /** A frame is a 32-bit big-endian length and so many bytes. */
 export const PREFIX = 4;
+
+/**
+ * The bus counts what each guest has under way, unfinished frames too, and refuses what is too much.
+ * In the budget of the process, one guest could take the room of all other doors.
+ */
+const UNCOUNTED = new ByteBudget(Infinity);
 
 /** What the bus allows in one frame. */
 export const MAX_FRAME = 16 * 1024 * 1024;
@@ -40,7 +47,7 @@ export class LengthPrefixedDecoder {
   constructor(limit: number, out: Frames) {
     this.#limit = limit;
     this.#out = out;
-    this.#body = new ByteQueue(limit);
+    this.#body = new ByteQueue(limit, { budget: UNCOUNTED });
   }
 
   push(chunk: Buffer): void {
