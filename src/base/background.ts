@@ -1,17 +1,22 @@
-import { AsyncLocalStorage } from "node:async_hooks";
+import type { AsyncLocalStorage } from "node:async_hooks";
 
 import type { LogFields } from "./log.ts";
 
-const belongings = new AsyncLocalStorage<LogFields>();
+/** Made with the first work that belongs to something: a start has none. */
+let belongings: AsyncLocalStorage<LogFields> | undefined;
 
 /** Runs work, and knows of all that comes of it what it belongs to: a session, a turn. */
 export function belongingTo<T>(fields: LogFields, work: () => T): T {
+  if (belongings === undefined) {
+    const hooks = process.getBuiltinModule("node:async_hooks");
+    belongings = new hooks.AsyncLocalStorage();
+  }
   return belongings.run(fields, work);
 }
 
 /** What the code that runs now belongs to, where that is known. */
 export function whatItBelongsTo(): LogFields {
-  return belongings.getStore() ?? {};
+  return belongings?.getStore() ?? {};
 }
 
 /** Work that nobody waited for has failed. */

@@ -41,11 +41,10 @@ export function isUuid(text: string): boolean {
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
+/** The pattern is made when it is needed: one with properties of Unicode costs a start 0.2 ms. */
 export function isUri(text: string): boolean {
-  return URI.test(text) && URL.canParse(text);
+  return /^[A-Za-z][A-Za-z0-9+.-]*:[^\s\p{Cc}]*$/u.test(text) && URL.canParse(text);
 }
-
-const URI = /^[A-Za-z][A-Za-z0-9+.-]*:[^\s\p{Cc}]*$/u;
 
 /** The problem of the alternative that was meant: the one whose required members are there. */
 export function closest(value: unknown, alternatives: readonly Alternative[]): Problem {

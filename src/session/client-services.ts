@@ -1,5 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises";
-
 import { TrunklineError } from "../base/errors.ts";
 import type { Stop } from "../base/stop.ts";
 import { visible } from "../base/visible.ts";
@@ -129,6 +127,7 @@ async function ask(
   return whileAsking(async () => {
     for (let attempt = 1; ; attempt++) {
       for (let wait = rate?.take(sessionId) ?? 0; wait > 0; wait = rate?.take(sessionId) ?? 0) {
+        const { setTimeout: delay } = await import("node:timers/promises");
         await delay(wait, undefined, { signal: stop.signal, ref: false });
       }
       try {

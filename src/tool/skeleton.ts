@@ -35,11 +35,8 @@ const LOOKS_LIKE: Readonly<Record<string, string>> = {
   "/": "∕⁄",
 };
 
-const LETTERS: ReadonlyMap<string, string> = new Map(
-  Object.entries(LOOKS_LIKE).flatMap(([letter, others]) =>
-    Array.from(others, (other) => [other, letter] as const),
-  ),
-);
+/** Made with the first name that needs it. */
+let letters: ReadonlyMap<string, string> | undefined;
 
 const IS_ASCII = /^[\x20-\x7e]*$/;
 
@@ -62,5 +59,14 @@ function inLatin(name: string): string {
   const bare = name
     .normalize("NFKD")
     .replaceAll(/[\p{M}\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, "");
-  return Array.from(bare, (character) => LETTERS.get(character) ?? character).join("");
+  const known = (letters ??= lettersByLooks());
+  return Array.from(bare, (character) => known.get(character) ?? character).join("");
+}
+
+function lettersByLooks(): ReadonlyMap<string, string> {
+  return new Map(
+    Object.entries(LOOKS_LIKE).flatMap(([letter, others]) =>
+      Array.from(others, (other) => [other, letter] as const),
+    ),
+  );
 }

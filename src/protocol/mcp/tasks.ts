@@ -2,7 +2,6 @@ import { STANDARD } from "../../rpc/codes.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import type { JsonObject } from "./client.ts";
 import type { Rounds } from "./rounds.ts";
-import { StoredTask } from "./stored-task.ts";
 import { type KnownTask, Task } from "./task.ts";
 import type { TaskRecord, TaskStore } from "./task-store.ts";
 
@@ -104,7 +103,9 @@ export class Tasks {
   async #findStored(id: string, owner: string): Promise<KnownTask> {
     const find = async () => this.#options.store?.find(id);
     const record = await find();
-    return theirs(id, owner, record === undefined ? undefined : new StoredTask(record, find));
+    if (record === undefined) return theirs(id, owner, undefined);
+    const { StoredTask } = await import("./stored-task.ts");
+    return theirs(id, owner, new StoredTask(record, find));
   }
 
   /** What is stored need not be kept here; what is not is kept for a while. */
