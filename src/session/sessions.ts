@@ -167,6 +167,8 @@ export class Sessions implements AsyncDisposable {
     cursor?: string,
     owner?: string,
   ): Promise<{ sessions: SessionRecord[]; nextCursor?: string }> {
+    // One may be deleted while the list is read that has it.
+    const stillborn = new Set(this.#stillborn);
     this.#discard().catch(() => {});
     const listed = await this.#options.store.list({
       limit: PAGE + 1,
@@ -175,7 +177,7 @@ export class Sessions implements AsyncDisposable {
       ...(owner === undefined ? {} : { owner }),
     });
     const page = listed.slice(0, PAGE);
-    const sessions = page.filter(({ id }) => !this.#stillborn.has(id));
+    const sessions = page.filter(({ id }) => !stillborn.has(id) && !this.#stillborn.has(id));
     const last = page.at(-1);
     if (listed.length <= PAGE || last === undefined) return { sessions };
     return { sessions, nextCursor: `${last.updated}.${last.id}` };
