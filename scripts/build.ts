@@ -28,8 +28,11 @@ const ENTRY = "src/cli/main.ts";
 /** The commands that others start again and again: each is one file with all it needs at once. */
 const HOT = ["mcp", "acp", "review add"];
 
-/** What they need when there are servers to be asked: one file each, too. */
-const WHOLE = ["src/store/approvals.ts", "src/upstream/upstreams.ts"];
+/**
+ * What they need when there are servers to be asked, and what they watch soon after a start: one
+ * file each, too.
+ */
+const WHOLE = ["src/store/approvals.ts", "src/upstream/upstreams.ts", "src/review/drop-files.ts"];
 
 const OPTIONS = {
   absWorkingDir: ROOT,

@@ -1,5 +1,5 @@
 import { TrunklineError } from "../base/errors.ts";
-import type { Stop } from "../base/stop.ts";
+import { type Stop, Stopper } from "../base/stop.ts";
 import { visible } from "../base/visible.ts";
 import type {
   ClientFiles,
@@ -109,7 +109,8 @@ function terminals(options: ServicesOptions, client: SessionClient): TerminalHos
   };
 }
 
-const NEVER: Stop = { signal: new AbortController().signal, add: () => {}, remove: () => {} };
+/** Nobody stops it. */
+const NEVER: Stop = new Stopper();
 
 /** Within the rate, which is waited for, and once more where the document allows to try again. */
 async function ask(
