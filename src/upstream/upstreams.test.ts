@@ -78,7 +78,7 @@ describe("Upstreams start a server", () => {
     });
     await using house = new HouseOfUpstreams({
       open: scripts.open,
-      limits: { ...QUICK, firstList: 50 },
+      limits: { ...QUICK, firstList: 1_000 },
     });
     await house.furnish({ slow: { command: "slow" }, fast: { command: "fast" } });
     assert.deepEqual(house.toolNames, ["echo"]);
