@@ -7,6 +7,7 @@ import {
   type AskOptions,
   BusClient,
   type BusClientOptions,
+  LostError,
 } from "../protocol/bus/connect.ts";
 import type { PluginResponse } from "../protocol/bus/plugin.gen.ts";
 import type { PluginLimits } from "./settings.ts";
@@ -49,6 +50,7 @@ export class PluginLink implements AsyncDisposable {
   readonly #draining = new Stopper();
   #nested = 0;
   #idle: PromiseWithResolvers<void> | undefined;
+  #isOver = false;
 
   constructor({ id, limits, dial, lost }: PluginLinkOptions) {
     const name = `Plugin '${id}'`;
@@ -76,6 +78,8 @@ export class PluginLink implements AsyncDisposable {
     if (entering !== undefined) await entering;
     try {
       return await this.#calls.ask(request, options);
+    } catch (error) {
+      throw this.#inWords(error);
     } finally {
       this.#leave(options);
     }
@@ -93,6 +97,8 @@ export class PluginLink implements AsyncDisposable {
         ...(stop === undefined ? {} : { stop }),
         cancel: () => void this.control.ask(cancel, { timeout: CANCELLING }).catch(() => {}),
       });
+    } catch (error) {
+      throw this.#inWords(error);
     } finally {
       this.#leave(options);
     }
@@ -115,6 +121,7 @@ export class PluginLink implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#isOver = true;
     await Promise.all([this.control[Symbol.asyncDispose](), this.#calls[Symbol.asyncDispose]()]);
   }
 
@@ -136,6 +143,12 @@ export class PluginLink implements AsyncDisposable {
     if (isNested) this.#nested--;
     else this.#slots.leave();
     if (this.running === 0) this.#idle?.resolve();
+  }
+
+  /** What was not asked yet when the plugin ended was not lost: it ended before. */
+  #inWords(error: unknown): unknown {
+    if (!this.#isOver || error instanceof LostError) return error;
+    return new TrunklineError("unavailable", `${this.#name} has just ended`);
   }
 
   /** Waits no longer for a slot than for an answer. */

@@ -23,7 +23,7 @@ function processes(isWanted: (command: string, parent: number) => boolean): numb
 
 function engineOf(pid: number | undefined): number {
   const [engine] = processes(
-    (command, parent) => parent === pid && /quic-engine|engine-main/.test(command),
+    (command, parent) => parent === pid && /--experimental-ffi/.test(command),
   );
   assert.ok(engine, "no QUIC engine runs");
   return engine;
