@@ -259,7 +259,9 @@ export class SessionLog implements AsyncDisposable {
       });
       for (const key of keys) this.#leaving.delete(key);
     } catch (error) {
-      this.#retry = setTimeout(() => this.#releaseAll().catch(() => {}), RETRY_RELEASE).unref();
+      this.#retry = setTimeout(() => {
+        this.#releaseAll().catch(() => {});
+      }, RETRY_RELEASE).unref();
       throw error;
     }
   }

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
+import { background } from "../../../base/background.ts";
 import type { Principal } from "../../../base/principal.ts";
 import { holdId, isId } from "../../../rpc/id.ts";
 import { parseMessage } from "../../../rpc/parse-message.ts";
@@ -61,7 +62,8 @@ export class AcpHttp {
   /** Ends the connections of somebody who is no longer let in. */
   endOf(principal: string): void {
     for (const [connection, conversation] of this.#connections.values()) {
-      if (connection.owner === principal) void conversation.close(0);
+      if (connection.owner === principal)
+        background(conversation.close(0), "Closing a conversation");
     }
   }
 
@@ -136,11 +138,14 @@ export class AcpHttp {
     });
     this.#connections.set(connection.id, [connection, conversation]);
     onChange?.("opened");
-    void conversation.ended.then(async () => {
-      this.#connections.delete(connection.id);
-      onChange?.("closed");
-      await conversation.close(0);
-    });
+    background(
+      conversation.ended.then(async () => {
+        this.#connections.delete(connection.id);
+        onChange?.("closed");
+        await conversation.close(0);
+      }),
+      "Closing a conversation that has ended",
+    );
     connection.initialize(text, id, (answer) => {
       const headers = { "content-type": "application/json", [CONNECTION]: connection.id };
       response.writeHead(200, headers).end(answer);
@@ -167,7 +172,7 @@ export class AcpHttp {
     if (connection === undefined) return;
     const [, conversation] = this.#connections.get(connection.id) ?? [];
     accept(response);
-    void conversation?.close(0);
+    background(conversation?.close(0), "Closing a conversation");
   }
 
   #find(
@@ -189,7 +194,8 @@ export class AcpHttp {
 
   #look(): void {
     for (const [connection, conversation] of this.#connections.values()) {
-      if (connection.silentFor > SILENCE) void conversation.close(0);
+      if (connection.silentFor > SILENCE)
+        background(conversation.close(0), "Closing a conversation");
       else connection.keepAlive();
     }
   }

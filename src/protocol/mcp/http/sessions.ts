@@ -1,3 +1,4 @@
+import { background } from "../../../base/background.ts";
 import type { Principal } from "../../../base/principal.ts";
 import type { ResolvedMcpHttpOptions } from "./options.ts";
 import { Session } from "./session.ts";
@@ -43,7 +44,8 @@ export class Sessions {
   /** Signs of life for all; what nobody uses any more ends. */
   keepAlive(): void {
     for (const session of this.#sessions.values()) {
-      if (session.idle > this.#options.limits.sessionIdle) void this.end(session);
+      if (session.idle > this.#options.limits.sessionIdle)
+        background(this.end(session), "Ending a session of MCP");
       else session.keepAlive();
     }
   }
@@ -51,7 +53,8 @@ export class Sessions {
   /** Ends the sessions of somebody, without waiting for what is in flight. */
   endOf(principal: string): void {
     for (const session of this.#sessions.values()) {
-      if (session.connection.principal.id === principal) void this.end(session);
+      if (session.connection.principal.id === principal)
+        background(this.end(session), "Ending a session of MCP");
     }
   }
 
@@ -65,7 +68,7 @@ export class Sessions {
       if (session.idle > (oldest?.idle ?? 0)) oldest = session;
     }
     if (oldest === undefined) return false;
-    void this.end(oldest);
+    background(this.end(oldest), "Ending a session of MCP");
     return true;
   }
 }
