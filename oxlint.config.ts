@@ -58,6 +58,18 @@ export default defineConfig({
         "typescript/no-unsafe-call": "error",
         "typescript/no-unsafe-member-access": "error",
         "typescript/no-unsafe-return": "error",
+        // A promise that nobody waits for goes to `background`, which says what failed. A `Room` never
+        // rejects. `void` would only hide it.
+        "no-void": "error",
+        "typescript/no-floating-promises": [
+          "error",
+          {
+            ignoreVoid: false,
+            allowForKnownSafePromises: [
+              { from: "file", name: "Room", path: "src/wire/channel.ts" },
+            ],
+          },
+        ],
       },
     },
     // The one place that looks out of src/: run from source, it reads package.json.

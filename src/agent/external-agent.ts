@@ -1,3 +1,4 @@
+import { background } from "../base/background.ts";
 import { type Confine, OwnedChild } from "../base/child-process.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { LimitTable } from "../base/limits.ts";
@@ -102,7 +103,10 @@ export class ExternalAgent implements Agent, AsyncDisposable {
       );
       started = child;
       this.#children.set(child, owner);
-      void child.exit.then(() => this.#children.delete(child));
+      background(
+        child.exit.then(() => this.#children.delete(child)),
+        "Forgetting an agent that has ended",
+      );
       const sessions = new ExternalSessions();
       const channel = childChannel(child, { stray: said });
       const listener = listenerFor(sessions);
@@ -113,15 +117,25 @@ export class ExternalAgent implements Agent, AsyncDisposable {
           throw new TrunklineError("unavailable", `Agent '${name}' ended at once (${exit}).`);
         }),
       ]);
-      void child.exit.then((exit) => log.info("agent.ended", { agent: name, exit }));
+      background(
+        child.exit.then((exit) => log.info("agent.ended", { agent: name, exit })),
+        "Noting the end of an agent",
+      );
       // It may close its output and linger.
-      void connection.ended.then(() => child.end());
+      background(
+        connection.ended.then(() => child.end()),
+        "Ending an agent that has closed its output",
+      );
       const offer = new ExternalOffer(name, connection.capabilities);
       const over = Promise.race([child.exit, connection.ended]);
       // What it had us start does not outlive it; what its successor does is not touched.
-      void over.then(() => {
-        for (const session of sessions.all()) void session.services.terminals.clear();
-      });
+      background(
+        over.then(() => {
+          for (const session of sessions.all())
+            background(session.services.terminals.clear(), "Ending the commands of an agent");
+        }),
+        "Ending what an agent had started",
+      );
       return { connection, offer, sessions, over };
     } catch (error) {
       await started?.end();

@@ -1,3 +1,4 @@
+import { background } from "../base/background.ts";
 import type { Confine } from "../base/child-process.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { METHODS } from "../protocol/acp/methods.ts";
@@ -57,7 +58,7 @@ export class ExternalSession implements AgentSession {
     this.services = new ExternalServices({
       ...options,
       turn: () => this.#turn,
-      say: (update) => void this.#say(update),
+      say: (update) => background(this.#say(update), "Showing the output of a command"),
     });
     this.#remoteId = ((options.memory ?? {}) as Memory).sessionId ?? "";
   }
@@ -141,7 +142,10 @@ export class ExternalSession implements AgentSession {
     if (update.sessionUpdate === "current_mode_update") {
       this.#settings = withChoice(this.settings, "mode", String(update.currentModeId));
       const { configOptions = [] } = inBothForms(this.#settings);
-      void this.#say({ sessionUpdate: "config_option_update", configOptions });
+      background(
+        this.#say({ sessionUpdate: "config_option_update", configOptions }),
+        "Telling of a mode",
+      );
     } else if (update.sessionUpdate === "config_option_update") {
       this.#take({ configOptions: update.configOptions as never });
     }
@@ -213,7 +217,7 @@ export class ExternalSession implements AgentSession {
     const { created, early } = await begun;
     this.#remoteId = created.sessionId;
     this.#take(created);
-    for (const update of early) void this.heard(update);
+    for (const update of early) background(this.heard(update), "Telling what an agent said first");
     await remember({ sessionId: this.#remoteId });
   }
 

@@ -1,3 +1,4 @@
+import { background } from "../base/background.ts";
 import type { Confine } from "../base/child-process.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { SessionUpdate, Terminal, TerminalHost, TerminalOptions } from "../session/agent.ts";
@@ -90,7 +91,10 @@ export class ExternalTerminals {
       this.#refresh(id);
     };
     const terminal = await ExternalTerminal.start(options, heard, this.#confine);
-    void terminal.waitForExit().then(() => this.#refresh(terminal.terminalId));
+    background(
+      terminal.waitForExit().then(() => this.#refresh(terminal.terminalId)),
+      "Showing the end of a command",
+    );
     return terminal;
   }
 

@@ -34,7 +34,7 @@ export class BackgroundError extends Error {
  * Lets work go on that nobody waits for. Whoever starts it says what it is: should it fail, that is
  * what `outliveRejections` logs. Work whose failure has consequences has a handler of its own.
  */
-export function background(work: PromiseLike<unknown> | undefined, name: string): void {
+export function background(work: PromiseLike<unknown> | undefined | void, name: string): void {
   work?.then(undefined, (error: unknown) => {
     throw new BackgroundError(name, error);
   });

@@ -1,6 +1,7 @@
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
 
+import { background } from "./background.ts";
 import { TrunklineError } from "./errors.ts";
 import { FULL_READ, nextTurn } from "./full-read.ts";
 import { ownerMark, ProcessTree } from "./process-tree.ts";
@@ -67,10 +68,13 @@ export class OwnedChild implements AsyncDisposable {
       // Whatever it started and left behind.
       killGroup(pid, "SIGKILL");
       exit.resolve(code ?? signal ?? 0);
-      void tree.clear().finally(() => {
-        release();
-        gone.resolve();
-      });
+      background(
+        tree.clear().finally(() => {
+          release();
+          gone.resolve();
+        }),
+        "Ending what a child had started",
+      );
     });
     // A child that is gone does not read; that it is gone is told by its exit.
     child.stdin.on("error", () => {});
@@ -178,7 +182,10 @@ function readLines(stream: Readable, tell: (line: string) => void): void {
     for (const line of lines) if (line !== "") tell(line.slice(0, LONGEST_LINE).trimEnd());
     if (Buffer.byteLength(text) < FULL_READ) return;
     stream.pause();
-    void nextTurn().then(() => stream.resume());
+    background(
+      nextTurn().then(() => stream.resume()),
+      "Reading the errors of a child",
+    );
   });
   stream.on("end", () => {
     if (rest !== "") tell(rest);

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { text as readAll } from "node:stream/consumers";
 
+import { background } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { exportReviews, followReviews, importReviews } from "../gateway/reviews-transfer.ts";
 import { untilSignal } from "../gateway/signals.ts";
@@ -14,7 +15,10 @@ import { openDesk, type RepoValues } from "./review-desk.ts";
 export async function watch(invocation: Invocation<RepoValues>): Promise<number> {
   const { values, out, err } = invocation;
   const over = new AbortController();
-  void untilSignal().then(() => over.abort());
+  background(
+    untilSignal().then(() => over.abort()),
+    "Stopping to watch",
+  );
   using desk = await openDesk(invocation);
   err(`Watching ${desk.repository?.root ?? "all repositories"}. Stop with Ctrl-C.\n`);
   const tell: Parameters<typeof followReviews>[1] = (happening) => {

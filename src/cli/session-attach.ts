@@ -1,5 +1,6 @@
 import { createInterface } from "node:readline";
 
+import { background } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { ownerTokenFor } from "../gateway/local-gateway.ts";
 import { type Attached, attachTo } from "../gateway/sessions-attach.ts";
@@ -35,7 +36,10 @@ export async function attach(invocation: Invocation<AttachValues>): Promise<numb
       return chosen === undefined ? undefined : options[chosen]?.optionId;
     },
   });
-  void session.ended.then(() => input.close());
+  background(
+    session.ended.then(() => input.close()),
+    "Leaving a session that has ended",
+  );
   const turns = new Set<Promise<void>>();
   let isLeaving = false;
   const complain = (text: string): void => {

@@ -2,6 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 
+import { background } from "../base/background.ts";
 import { OWNER, type Principal } from "../base/principal.ts";
 import { VERSION } from "../base/version.ts";
 import type { AcpConnection } from "../protocol/acp/connection.ts";
@@ -268,7 +269,10 @@ export class HttpServer {
         if (path !== "/acp") return refuseUpgrade(socket, 404, "Connect to /acp");
         const headers = { "Acp-Connection-Id": crypto.randomUUID() };
         const accepted = this.#sockets.accept(request, socket, head, headers);
-        void accepted.then((channel) => this.#converse(channel, principal, agentOf(request)));
+        background(
+          accepted.then((channel) => this.#converse(channel, principal, agentOf(request))),
+          "Conversing on a WebSocket",
+        );
         return undefined;
       },
       refused: ({ status, message, headers }: Refused) =>

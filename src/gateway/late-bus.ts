@@ -1,3 +1,4 @@
+import { background } from "../base/background.ts";
 import type { Offer } from "../tool/offer.ts";
 import { BusBeside } from "./bus-beside.ts";
 import type { Reloading } from "./follow-config.ts";
@@ -24,7 +25,7 @@ export function lateBus(
       log.error("bus.not-opened", { error });
     }
   };
-  const timer = setTimeout(() => void open(), SOON).unref();
+  const timer = setTimeout(() => background(open(), "Opening the bus"), SOON).unref();
   offer.waitFor(() => (bus.isWanted ? open() : undefined));
   return {
     async [Symbol.asyncDispose]() {

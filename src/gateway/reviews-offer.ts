@@ -1,6 +1,7 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 
+import { background } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { homeOf } from "../base/home-of.ts";
 import type { DropFiles } from "../review/drop-files.ts";
@@ -136,7 +137,10 @@ export class ReviewsOffer implements AsyncDisposable {
   #beginSoon(): void {
     if (this.#hasBegun || this.#isOver) return;
     this.#hasBegun = true;
-    this.#timer = setTimeout(() => void this.#begin(), AFTER_START).unref();
+    this.#timer = setTimeout(
+      () => background(this.#begin(), "Watching for comments"),
+      AFTER_START,
+    ).unref();
   }
 
   async #begin(): Promise<void> {

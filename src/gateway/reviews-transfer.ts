@@ -103,11 +103,13 @@ export async function followReviews(
     }
     isLooking = false;
   };
-  const stop = watchReviews(desk.data, () => void look().catch(over.reject));
+  const stop = watchReviews(desk.data, () => {
+    look().catch(over.reject);
+  });
   // Nothing else would keep the process waiting.
   const alive = setInterval(() => {}, 60_000);
   // Something may have happened before the watch began.
-  void look().catch(over.reject);
+  look().catch(over.reject);
   signal.addEventListener("abort", () => over.resolve(), { once: true });
   try {
     await over.promise;

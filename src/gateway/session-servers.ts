@@ -1,5 +1,6 @@
 import { join } from "node:path";
 
+import { background } from "../base/background.ts";
 import type { OpenServers } from "../agent/session-servers.ts";
 import type { Stop } from "../base/stop.ts";
 import type { McpServer } from "../session/agent.ts";
@@ -51,7 +52,10 @@ function openUntil(revoked: Stop): OpenLink {
     const link = await openLink(settings, events, limits);
     const listener = { stopped: () => link.kill?.() };
     revoked.add(listener);
-    void link.ended?.then(() => revoked.remove(listener));
+    background(
+      link.ended?.then(() => revoked.remove(listener)),
+      "Forgetting a server of a session",
+    );
     return link;
   };
 }

@@ -67,7 +67,9 @@ export async function attachTo(house: House, options: AttachOptions): Promise<At
       const ended = peer.request(METHODS.prompt, { sessionId, prompt, _meta }).catch(inWords);
       return (await ended).stopReason;
     },
-    cancel: () => void peer.notify(METHODS.cancel, { sessionId }),
+    cancel: () => {
+      peer.notify(METHODS.cancel, { sessionId });
+    },
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   };
 }

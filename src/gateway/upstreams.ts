@@ -107,7 +107,11 @@ class HouseOffer implements OpenedOffer {
       before();
       if (this.#standIns.fill(remembered)) {
         const approvals = approvalsPath(this.#house.config.data);
-        this.#ends.push(watchFiles([approvals], () => void this.#opened().catch(() => {})));
+        this.#ends.push(
+          watchFiles([approvals], () => {
+            this.#opened().catch(() => {});
+          }),
+        );
         return;
       }
     }

@@ -1,3 +1,4 @@
+import { background } from "../base/background.ts";
 import {
   type CertificateOptions,
   type Certificates,
@@ -35,7 +36,7 @@ export class BusCertificates {
     const wait = (renewAt: Date): void => {
       const until = renewAt.getTime() - Date.now();
       timer = setTimeout(
-        () => void again(),
+        () => background(again(), "Renewing a certificate"),
         Math.min(LONGEST_WAIT, Math.max(SHORTEST_WAIT, until)),
       );
       timer.unref();

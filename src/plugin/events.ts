@@ -1,5 +1,6 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 
+import { background } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { EventQueue } from "./event-queue.ts";
 
@@ -90,7 +91,7 @@ export class Events {
     for (const subscriber of this.#subscribers.values()) {
       if (!isWanted(subscriber, event)) continue;
       subscriber.lost += subscriber.waiting.add(event);
-      if (!subscriber.isDelivering) void this.#deliver(subscriber);
+      if (!subscriber.isDelivering) background(this.#deliver(subscriber), "Delivering events");
     }
   }
 

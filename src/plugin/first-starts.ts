@@ -1,3 +1,4 @@
+import { background } from "../base/background.ts";
 import type { PluginManifest } from "../protocol/bus/plugin.gen.ts";
 import type { Plugin } from "./plugin.ts";
 
@@ -70,7 +71,10 @@ export class FirstStarts {
 async function settled(all: readonly Promise<void>[], longest: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, longest);
-  void Promise.allSettled(all).then(() => resolve());
+  background(
+    Promise.allSettled(all).then(() => resolve()),
+    "Waiting for the first starts",
+  );
   await promise;
   clearTimeout(timer);
 }

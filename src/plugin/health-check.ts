@@ -1,3 +1,4 @@
+import { background } from "../base/background.ts";
 import { answerOf } from "../protocol/bus/answer.ts";
 import type { BusClient } from "../protocol/bus/connect.ts";
 import { HealthResult_Status as Status } from "../protocol/bus/plugin.gen.ts";
@@ -19,7 +20,10 @@ export class HealthCheck {
     this.#client = client;
     this.#limits = limits;
     this.#given = given;
-    this.#timer = setInterval(() => void this.#look(), limits.healthEvery).unref();
+    this.#timer = setInterval(
+      () => background(this.#look(), "Asking a plugin how it is"),
+      limits.healthEvery,
+    ).unref();
   }
 
   /** How it last said it was. */

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 
+import { background } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { suggest } from "../base/suggest.ts";
@@ -196,7 +197,8 @@ export class Orchestrator implements AsyncDisposable {
           const most = MOST_CONNECTIONS[parseAddress(listen).scheme];
           return this.#guests.isPlugin(peer) ? most : undefined;
         },
-        stream: (stream, connection) => void serveExchange(stream, connection, service),
+        stream: (stream, connection) =>
+          background(serveExchange(stream, connection, service), "Answering on the bus"),
         refused: (reason) => this.#report("bus.refused", { reason: reason.message }),
         lost: (reason) => this.#log.error("bus.listener-lost", { reason: reason.message }),
       }),

@@ -95,7 +95,9 @@ export class PluginLink implements AsyncDisposable {
     try {
       yield* this.#calls.askForMany(request, {
         ...(stop === undefined ? {} : { stop }),
-        cancel: () => void this.control.ask(cancel, { timeout: CANCELLING }).catch(() => {}),
+        cancel: () => {
+          this.control.ask(cancel, { timeout: CANCELLING }).catch(() => {});
+        },
       });
     } catch (error) {
       throw this.#inWords(error);

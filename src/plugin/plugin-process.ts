@@ -1,3 +1,4 @@
+import { background } from "../base/background.ts";
 import { OwnedChild } from "../base/child-process.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { LastWords } from "../base/last-words.ts";
@@ -61,11 +62,14 @@ export async function startPlugin(start: PluginStart): Promise<PluginProcess> {
   }, timeout);
   const stop = (): void => ready.reject(signal.reason as Error);
   signal.addEventListener("abort", stop, { once: true });
-  void child.exit.then((exit) => {
-    const last = maskText(words.line ?? "").slice(0, LONGEST_WORDS);
-    const saying = last === "" ? "" : `, after saying: ${last}`;
-    ready.reject(fault(`ended (${exit}) before it was READY${saying}`));
-  });
+  background(
+    child.exit.then((exit) => {
+      const last = maskText(words.line ?? "").slice(0, LONGEST_WORDS);
+      const saying = last === "" ? "" : `, after saying: ${last}`;
+      ready.reject(fault(`ended (${exit}) before it was READY${saying}`));
+    }),
+    "Noting the end of a plugin",
+  );
   try {
     return { child, address: await ready.promise };
   } catch (error) {

@@ -1,3 +1,4 @@
+import { background } from "../base/background.ts";
 import { Backoff } from "../base/backoff.ts";
 import type { OwnedChild } from "../base/child-process.ts";
 import { TrunklineError } from "../base/errors.ts";
@@ -265,15 +266,18 @@ export class Plugin {
     this.#backoff.succeeded();
     this.#log.info("plugin.up", { address, pid: child.pid, tools: this.#offer?.tools.length });
     this.#options.changed();
-    void child.exit.then(async (exit) => {
-      if (this.#running !== running) return;
-      this.#running = undefined;
-      health.stop();
-      await Promise.all([link[Symbol.asyncDispose](), folder[Symbol.asyncDispose]()]);
-      const how = typeof exit === "number" ? `exited with code ${exit}` : `was ended by ${exit}`;
-      const last = this.#sayings.last?.slice(0, LONGEST_WORDS);
-      this.#failed(`It ${how}${last === undefined ? "" : `, after saying: ${last}`}`);
-    });
+    background(
+      child.exit.then(async (exit) => {
+        if (this.#running !== running) return;
+        this.#running = undefined;
+        health.stop();
+        await Promise.all([link[Symbol.asyncDispose](), folder[Symbol.asyncDispose]()]);
+        const how = typeof exit === "number" ? `exited with code ${exit}` : `was ended by ${exit}`;
+        const last = this.#sayings.last?.slice(0, LONGEST_WORDS);
+        this.#failed(`It ${how}${last === undefined ? "" : `, after saying: ${last}`}`);
+      }),
+      "Noting the end of a plugin",
+    );
   }
 
   /** Lets the calls that run come to their end, asks it to end, then ends it. */

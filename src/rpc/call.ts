@@ -1,6 +1,6 @@
 import { Stopper } from "../base/stop.ts";
 import type { Deadline } from "../base/deadlines.ts";
-import type { Topic } from "../wire/channel.ts";
+import type { Room, Topic } from "../wire/channel.ts";
 import type { Batch } from "./batch.ts";
 import type { HeldId } from "./id.ts";
 import type { Method } from "./method.ts";
@@ -40,7 +40,7 @@ export class Call<S = unknown> extends Stopper {
   }
 
   /** Tells the other side something that belongs to this call. */
-  notify<P>(method: Method<P, void>, params: P): Promise<void> {
+  notify<P>(method: Method<P, void>, params: P): Room {
     return this.peer.notify(method, params, this.#topic);
   }
 

@@ -1,7 +1,14 @@
 import { Deadlines } from "../base/deadlines.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { RateLimiter } from "../base/rate-limiter.ts";
-import { type Channel, type FrameFault, ROOM, type Sink, type Topic } from "../wire/channel.ts";
+import {
+  type Channel,
+  type FrameFault,
+  ROOM,
+  type Room,
+  type Sink,
+  type Topic,
+} from "../wire/channel.ts";
 import { Batch } from "./batch.ts";
 import { Call } from "./call.ts";
 import { ACP, STANDARD, TRUNKLINE } from "./codes.ts";
@@ -43,7 +50,7 @@ export class Peer<S = undefined> implements Sink<string> {
   readonly #outgoing: Outgoing;
   readonly #inFlight = new InFlight<S>();
   readonly #ended = Promise.withResolvers<void>();
-  #full: Promise<void> | undefined;
+  #full: Room | undefined;
   /** While whoever does nothing but wrong is not read. */
   #pause: { readonly over: Promise<void>; end(): void } | undefined;
   #closing = false;
@@ -61,9 +68,11 @@ export class Peer<S = undefined> implements Sink<string> {
     this.#report = resolved.report;
     this.#outgoing = new Outgoing({
       deadlines: this.deadlines,
-      send: (text, topic) => void this.#send(text, topic),
+      send: (text, topic) => {
+        this.#send(text, topic);
+      },
       cancel: (requestId, reason) => {
-        void this.notify({ name: this.#dialect.cancel.method }, { requestId, reason });
+        this.notify({ name: this.#dialect.cancel.method }, { requestId, reason });
       },
     });
     channel.receive(this);
@@ -86,7 +95,7 @@ export class Peer<S = undefined> implements Sink<string> {
   }
 
   /** Tells the other side. Resolves when there is room to tell it more. */
-  notify<P>(method: Method<P, void>, params: P, topic?: Topic): Promise<void> {
+  notify<P>(method: Method<P, void>, params: P, topic?: Topic): Room {
     return this.#send(JSON.stringify({ jsonrpc: "2.0", method: method.name, params }), topic);
   }
 
@@ -106,12 +115,12 @@ export class Peer<S = undefined> implements Sink<string> {
   }
 
   /** Called by the channel. */
-  message(text: string): void | Promise<void> {
+  message(text: string): void | Room {
     return this.accept(parseMessage(text, this.#limits), text);
   }
 
   /** A message that its channel had to parse, or the error that it is answered with. */
-  accept(message: unknown, text: string): void | Promise<void> {
+  accept(message: unknown, text: string): void | Room {
     this.#trace?.received(message);
     if (message instanceof RpcError) this.#unread(text, message);
     else if (Array.isArray(message)) this.#batch(message, text);
@@ -168,7 +177,9 @@ export class Peer<S = undefined> implements Sink<string> {
       this.#fail("null", RpcError.of(STANDARD.invalidRequest, refusal));
       return;
     }
-    const batch = new Batch((answers, topic) => void this.#send(answers, topic));
+    const batch = new Batch((answers, topic) => {
+      this.#send(answers, topic);
+    });
     const texts = readElements(text);
     for (const [index, message] of messages.entries()) {
       this.#receive(message, texts[index] ?? "", batch);
@@ -355,11 +366,11 @@ export class Peer<S = undefined> implements Sink<string> {
   }
 
   #reply(text: string, topic: Topic, batch?: Batch): void {
-    if (batch === undefined) void this.#send(text, topic);
+    if (batch === undefined) this.#send(text, topic);
     else batch.add(text, topic);
   }
 
-  #send(text: string, topic?: Topic): Promise<void> {
+  #send(text: string, topic?: Topic): Room {
     this.#trace?.sent(text);
     const room = this.#channel.send(text, topic);
     if (room !== ROOM) this.#full = room;

@@ -1,4 +1,5 @@
-import { type Channel, type FrameFault, ROOM, type Sink } from "../wire/channel.ts";
+import { background } from "../base/background.ts";
+import { type Channel, type FrameFault, ROOM, type Room, type Sink } from "../wire/channel.ts";
 import { STANDARD, TRUNKLINE } from "./codes.ts";
 import { readEnvelope, type Span } from "./envelope.ts";
 import { faultError } from "./fault-error.ts";
@@ -64,7 +65,7 @@ class Direction implements Sink<string> {
     this.#cancelMethods = new Set(options.cancelMethods);
   }
 
-  message(text: string): void | Promise<void> {
+  message(text: string): void | Room {
     const message = parseMessage(text, this.#limits);
     if (message instanceof RpcError) return this.#unread(text, message);
     if (typeof message !== "object" || message === null || Array.isArray(message)) {
@@ -90,7 +91,7 @@ class Direction implements Sink<string> {
   }
 
   fault(fault: FrameFault): void {
-    void this.#lost(recoverMessage(fault), faultError(fault));
+    background(this.#lost(recoverMessage(fault), faultError(fault)), "Refusing a request");
   }
 
   end(error?: Error): void {
@@ -113,17 +114,17 @@ class Direction implements Sink<string> {
     this.#target[Symbol.asyncDispose]().then(finish, finish);
   }
 
-  #unread(text: string, error: RpcError): void | Promise<void> {
+  #unread(text: string, error: RpcError): void | Room {
     if (error.code === STANDARD.parse.code) return this.#refuse("null", error);
     return this.#lost(recoverUnparsed(text), error);
   }
 
-  #lost(lost: LostMessage, error: RpcError): void | Promise<void> {
+  #lost(lost: LostMessage, error: RpcError): void | Room {
     if (lost.isResponse) this.answers.#fail(Number(lost.idText), error);
     else return this.#refuse(lost.idText, error);
   }
 
-  #passRequest(text: string, message: object, id: string | number): void | Promise<void> {
+  #passRequest(text: string, message: object, id: string | number): void | Room {
     const theirs = String(holdId(id, text));
     if (this.#ours.has(theirs)) {
       const why = `id ${theirs} belongs to a request in flight`;
@@ -138,7 +139,7 @@ class Direction implements Sink<string> {
     return this.#pass(withId(text, message, String(ours)));
   }
 
-  #passAnswer(text: string, message: object, id: string | number): void | Promise<void> {
+  #passAnswer(text: string, message: object, id: string | number): void | Room {
     const theirs = typeof id === "number" ? this.answers.#take(id) : undefined;
     // Nobody asked, or was answered already.
     if (theirs === undefined) return undefined;
@@ -147,7 +148,7 @@ class Direction implements Sink<string> {
     return room;
   }
 
-  #passCancel(message: object, params: unknown): void | Promise<void> {
+  #passCancel(message: object, params: unknown): void | Room {
     const requestId = (params as { requestId?: unknown } | undefined)?.requestId;
     const ours = this.#named(requestId);
     if (ours === undefined) return undefined;
@@ -178,16 +179,16 @@ class Direction implements Sink<string> {
   #fail(ours: number, error: RpcError): void {
     const theirs = this.#take(ours);
     if (theirs === undefined) return;
-    void this.#refuse(theirs, error);
+    background(this.#refuse(theirs, error), "Refusing a request");
     this.#closeIfAnswered();
   }
 
-  #refuse(id: string, error: RpcError): void | Promise<void> {
+  #refuse(id: string, error: RpcError): void | Room {
     const room = this.#source.send(`{"jsonrpc":"2.0","id":${id},"error":${errorText(error)}}`);
     return room === ROOM ? undefined : room;
   }
 
-  #pass(text: string): void | Promise<void> {
+  #pass(text: string): void | Room {
     const room = this.#target.send(text);
     return room === ROOM ? undefined : room;
   }

@@ -1,3 +1,4 @@
+import { background } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type {
   Agent,
@@ -115,7 +116,7 @@ class RunSession implements AgentSession {
       timer = setTimeout(resolve, milliseconds, undefined);
     });
     const inner = await Promise.race([this.#beginning, late]).finally(() => clearTimeout(timer));
-    if (inner === undefined) void this.#tellWhenReady();
+    if (inner === undefined) background(this.#tellWhenReady(), "Telling that a run is ready");
   }
 
   async prompt(turn: Turn): Promise<TurnEnd> {

@@ -1,6 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 
+import { background } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { type Credentials, writeAskpass } from "../git/server/credentials.ts";
@@ -193,7 +194,7 @@ export class Run {
     this.#deliverer = this.#deliverTo(workspace);
     await this.#deliverer.begin(revision);
     await this.#deliverer.checkPush();
-    if (!this.#isStopped) void repository.fill(credentials);
+    if (!this.#isStopped) background(repository.fill(credentials), "Filling a mirror");
     return workspace;
   }
 
@@ -221,7 +222,10 @@ export class Run {
 
   /** The same, once more has come together. */
   checkpointSoon(): void {
-    this.#checkpoint ??= setTimeout(() => void this.checkpoint(), CHECKPOINT_EVERY);
+    this.#checkpoint ??= setTimeout(
+      () => background(this.checkpoint(), "Keeping what a run has done"),
+      CHECKPOINT_EVERY,
+    );
   }
 
   stop(): void {

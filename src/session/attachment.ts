@@ -1,3 +1,4 @@
+import { background } from "../base/background.ts";
 import { Holding } from "../base/byte-budget.ts";
 import type { SessionClient, Shown } from "./client.ts";
 
@@ -68,7 +69,7 @@ export class Attachment {
     const room = this.client.show(this.#sessionId, shown);
     if (room === undefined) return;
     this.#isFull = true;
-    void room.then(this.#flush);
+    background(room.then(this.#flush), "Showing what waited");
   }
 
   readonly #flush = (): void => {

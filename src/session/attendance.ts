@@ -1,3 +1,4 @@
+import { background } from "../base/background.ts";
 import type { Answered, PendingPermission } from "./ask-permission.ts";
 import { Attachment, type Backlog } from "./attachment.ts";
 import type { SessionClient, Shown } from "./client.ts";
@@ -74,9 +75,12 @@ export class Attendance {
       // It may be called off meanwhile.
       await Promise.race([ready, pending.answered]);
       for (const [client, attachment] of this.#attachments) {
-        void attachment.caughtUp().then(() => {
-          if (this.#attachments.get(client) === attachment) pending.ask(client);
-        });
+        background(
+          attachment.caughtUp().then(() => {
+            if (this.#attachments.get(client) === attachment) pending.ask(client);
+          }),
+          "Detaching a client",
+        );
       }
       return await pending.answered;
     } finally {

@@ -1,3 +1,4 @@
+import { background } from "../base/background.ts";
 import type { SessionUpdate } from "./agent.ts";
 import { isFor } from "./attachment.ts";
 import { Attendance } from "./attendance.ts";
@@ -48,7 +49,8 @@ export class Audience {
     this.attendance.attach(client, last);
     for (const shown of this.#early ?? []) this.attendance.showTo(client, shown);
     this.#early = undefined;
-    if (this.#commands !== undefined) void this.#showTo(client, last, this.#commands);
+    if (this.#commands !== undefined)
+      background(this.#showTo(client, last, this.#commands), "Showing the commands");
   }
 
   async replayTo(client: SessionClient, after: number): Promise<void> {

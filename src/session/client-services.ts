@@ -102,8 +102,12 @@ function terminals(options: ServicesOptions, client: SessionClient): TerminalHos
         output: async () => (await ask(free, client, "terminal/output", about)) as TerminalOutput,
         waitForExit: async () =>
           (await ask(options, client, "terminal/wait_for_exit", about)) as TerminalExit,
-        kill: async () => void (await ask(free, client, "terminal/kill", about)),
-        release: async () => void (await ask(free, client, "terminal/release", about)),
+        kill: async () => {
+          await ask(free, client, "terminal/kill", about);
+        },
+        release: async () => {
+          await ask(free, client, "terminal/release", about);
+        },
       };
     },
   };

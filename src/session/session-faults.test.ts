@@ -88,8 +88,9 @@ describe("a session whose store fails", { timeout: 60_000 }, () => {
     await client.prompt(sessionId, "again");
     const kinds = (await eventsOf(house, sessionId)).map((event) => {
       if (event.kind === "end") return `end ${event.stopReason}`;
-      if (event.kind !== "update") return event.kind;
-      return typeof event.update.status === "string" ? event.update.status : "update";
+      return event.kind === "update"
+        ? ((event.update.status as string | undefined) ?? "update")
+        : event.kind;
     });
     assert.deepEqual(kinds.slice(-4), ["failed", "end interrupted", "prompt", "end end_turn"]);
   });
@@ -98,8 +99,7 @@ describe("a session whose store fails", { timeout: 60_000 }, () => {
     await using house = await AcpHouse.open();
     using disk = new DiskFaults(house.folder.path);
     const { client, sessionId } = await house.client();
-    // oxlint-disable-next-line typescript/unbound-method -- put back as it was
-    const { open } = house.agent;
+    const open = house.agent.open.bind(house.agent);
     house.agent.open = async () => {
       // What was begun cannot be removed at first.
       let failures = 0;

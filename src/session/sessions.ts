@@ -356,7 +356,7 @@ export class Sessions implements AsyncDisposable {
     this.#discard().catch(() => {});
     for (const [id, session] of this.#open) {
       if (session.idleFor < idle) continue;
-      void this.#putAway(id, session).catch((error: unknown) => {
+      this.#putAway(id, session).catch((error: unknown) => {
         this.#options.log.warn("session.not-put-away", { session: id, error });
       });
     }

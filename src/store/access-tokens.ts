@@ -2,6 +2,7 @@ import { readFileSync, statSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 
+import { background } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
 import {
   type AccessToken,
@@ -73,7 +74,10 @@ export class AccessTokens implements AsyncDisposable {
     const now = this.#now();
     if (found === undefined || isExpired(found, now)) return undefined;
     this.#used.set(found.id, now);
-    this.#timer ??= setTimeout(() => void this.#noteUse(), this.#noteAfter).unref();
+    this.#timer ??= setTimeout(
+      () => background(this.#noteUse(), "Noting the use of tokens"),
+      this.#noteAfter,
+    ).unref();
     return found;
   }
 

@@ -148,7 +148,9 @@ export class Approvals implements AsyncDisposable {
   onChange(call: () => void): () => void {
     const listener = { call };
     this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
+    return () => {
+      this.#listeners.delete(listener);
+    };
   }
 
   /** Resolves when all that was seen is on disk, or cannot be put there. */
@@ -165,7 +167,7 @@ export class Approvals implements AsyncDisposable {
   #change(change: Change): void {
     change(this.#known);
     this.#changes.push(change);
-    void this.#write().catch((error: unknown) => this.#report("approvals.failed", { error }));
+    this.#write().catch((error: unknown) => this.#report("approvals.failed", { error }));
   }
 
   /** One write at a time, each with all that came up before it. */
@@ -195,7 +197,7 @@ export class Approvals implements AsyncDisposable {
   }
 
   #reread(read: Promise<Map<string, Approval>>): void {
-    void read.then(
+    read.then(
       (known) => this.#take(known),
       (error: unknown) => this.#report("approvals.failed", { error }),
     );

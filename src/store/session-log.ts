@@ -259,8 +259,9 @@ export class SessionLog implements AsyncDisposable {
       });
       for (const key of keys) this.#leaving.delete(key);
     } catch (error) {
-      const again = (): void => void this.#releaseAll().catch(() => {});
-      this.#retry = setTimeout(again, RETRY_RELEASE).unref();
+      this.#retry = setTimeout(() => {
+        this.#releaseAll().catch(() => {});
+      }, RETRY_RELEASE).unref();
       throw error;
     }
   }

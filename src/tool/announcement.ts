@@ -32,6 +32,8 @@ export class Announcement {
   on(call: () => void): () => void {
     const listener = { call };
     this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
+    return () => {
+      this.#listeners.delete(listener);
+    };
   }
 }

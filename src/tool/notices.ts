@@ -38,7 +38,9 @@ export class Notices {
     const listener = { call };
     this.#listeners.add(listener);
     for (const begin of this.#posters.splice(0)) begin();
-    return () => void this.#listeners.delete(listener);
+    return () => {
+      this.#listeners.delete(listener);
+    };
   }
 
   /** Calls back with the first listener: until then, whoever has to look for news need not. */

@@ -1,9 +1,11 @@
+import { background } from "../base/background.ts";
 import { LostRequest } from "../rpc/lost-request.ts";
 import {
   type Channel,
   type ChannelLimits,
   resolveChannelLimits,
   ROOM,
+  type Room,
   type Sink,
 } from "../wire/channel.ts";
 import { AnswerQueue } from "./answer-queue.ts";
@@ -73,7 +75,7 @@ export class HttpChannel implements Channel<string> {
     this.#sink = sink;
   }
 
-  send(text: string): Promise<void> {
+  send(text: string): Room {
     if (this.#isClosed) return ROOM;
     const message = JSON.parse(text) as HttpMessage;
     if (message.method === CANCELLED && this.#cancel(message)) return ROOM;
@@ -200,7 +202,7 @@ export class HttpChannel implements Channel<string> {
     }
   }
 
-  #deliver(text: string, eventId: string, pending: HttpPending | undefined): void | Promise<void> {
+  #deliver(text: string, eventId: string, pending: HttpPending | undefined): void | Room {
     if (pending !== undefined && eventId !== "") pending.lastEvent = eventId;
     // An event without data only says from where the stream can be taken up again.
     if (text === "" || this.#isClosed) return undefined;
@@ -232,7 +234,7 @@ export class HttpChannel implements Channel<string> {
     const [message] = messagesOf(body);
     if (message?.error !== undefined && message.id === pending.id) {
       this.#pending.delete(pending.id);
-      void this.#sink?.message(body);
+      background(this.#sink?.message(body), "Taking a message");
     }
   }
 
@@ -243,7 +245,8 @@ export class HttpChannel implements Channel<string> {
       message: why,
       ...(status === undefined ? {} : { data: { status } }),
     };
-    void this.#sink?.message(JSON.stringify({ jsonrpc: "2.0", id: pending.id, error }));
+    const answer = JSON.stringify({ jsonrpc: "2.0", id: pending.id, error });
+    background(this.#sink?.message(answer), "Taking a message");
   }
 
   /** Only this request is without an answer; the others go on. */
@@ -288,7 +291,7 @@ export class HttpChannel implements Channel<string> {
   #release(): void {
     const held = this.#held ?? [];
     this.#held = undefined;
-    for (const text of held) void this.send(text);
+    for (const text of held) this.send(text);
   }
 
   /** What the server says outside any request (up to 2025-11-25). Not every server does. */

@@ -1,6 +1,8 @@
 import { type ClientRequest, type IncomingMessage, request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
 
+import { background } from "../base/background.ts";
+import type { Room } from "../wire/channel.ts";
 import { FULL_READ, nextTurn } from "../base/full-read.ts";
 import type { FrameFault } from "../wire/channel.ts";
 import { SseDecoder } from "../wire/framing/sse.ts";
@@ -34,7 +36,7 @@ export interface HttpAnswer {
    * One message: the body, or an event's data. `id` is the event's, where it has one. No more is read
    * until a returned promise has settled.
    */
-  message(text: string, id: string, event: string): void | Promise<void>;
+  message(text: string, id: string, event: string): void | Room;
   /** The stream says how many milliseconds to wait before it is taken up again. */
   retry?(milliseconds: number): void;
   fault(fault: FrameFault): void;
@@ -166,7 +168,9 @@ class HttpExchange implements Exchange {
       return;
     }
     const decoder = wholeBody.decoder(maxMessage, {
-      text: (text) => void this.#answer.message(text, "", ""),
+      text: (text) => {
+        background(this.#answer.message(text, "", ""), "Taking a message");
+      },
       fault: (lost) => this.#answer.fault(lost),
     });
     let size = 0;

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
+import { background } from "../base/background.ts";
 import { Backoff } from "../base/backoff.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { nextTurn } from "../base/full-read.ts";
@@ -189,15 +190,18 @@ export class Lifecycle {
     this.#options.up(client);
     this.#again.resolve(client);
     this.#again = promise();
-    void client.ended.then(() => {
-      if (this.client !== client) return;
-      this.client = undefined;
-      this.#options.down();
-      if (this.#state === "stopped") return;
-      // Nobody may use it from here on, however long its end takes.
-      this.#become("waiting");
-      this.#ending = this.#end(client, link);
-    });
+    background(
+      client.ended.then(() => {
+        if (this.client !== client) return;
+        this.client = undefined;
+        this.#options.down();
+        if (this.#state === "stopped") return;
+        // Nobody may use it from here on, however long its end takes.
+        this.#become("waiting");
+        this.#ending = this.#end(client, link);
+      }),
+      "Noting that a server is gone",
+    );
   }
 
   async #end(client: McpClient, link: Link): Promise<void> {

@@ -1,9 +1,11 @@
+import { background } from "../base/background.ts";
 import { LostRequest } from "../rpc/lost-request.ts";
 import {
   type Channel,
   type ChannelLimits,
   resolveChannelLimits,
   ROOM,
+  type Room,
   type Sink,
 } from "../wire/channel.ts";
 import { AnswerQueue } from "./answer-queue.ts";
@@ -77,7 +79,7 @@ export class SseChannel implements Channel<string> {
     this.#open.add(request);
   }
 
-  send(text: string): Promise<void> {
+  send(text: string): Room {
     if (this.#isClosed) return ROOM;
     if (this.#endpoint === undefined) {
       this.#queue.push(text);
@@ -111,7 +113,7 @@ export class SseChannel implements Channel<string> {
       return;
     }
     this.#endpoint = url;
-    for (const text of this.#queue.splice(0)) void this.send(text);
+    for (const text of this.#queue.splice(0)) this.send(text);
   }
 
   #post(text: string, done?: () => void): void {
@@ -151,7 +153,8 @@ export class SseChannel implements Channel<string> {
     }
     const why = `${this.#url.origin} ${failure?.why ?? `answered ${status}`}`;
     const error = { code: -32000, message: why, data: { status } };
-    void this.#sink?.message(JSON.stringify({ jsonrpc: "2.0", id: pending.id, error }));
+    const answer = JSON.stringify({ jsonrpc: "2.0", id: pending.id, error });
+    background(this.#sink?.message(answer), "Taking a message");
   }
 
   #close(): void {

@@ -16,7 +16,7 @@ export interface Sink<M> {
    * One whole message. A returned promise asks the channel to hold further input until it settles;
    * messages already read may still arrive meanwhile.
    */
-  message(message: M): void | Promise<void>;
+  message(message: M): void | Room;
   /** A frame that could not be read. */
   fault(fault: FrameFault): void;
   /**
@@ -59,13 +59,19 @@ export interface Channel<M> extends AsyncDisposable {
    * Queues a message. Never throws or rejects: a channel that dies says so once, to its sink, and
    * drops what it could not send. The promise resolves when there is room for more.
    */
-  send(message: M, topic?: Topic): Promise<void>;
+  send(message: M, topic?: Topic): Room;
   /** Gives up at once: unsent messages are dropped, the sink is told the reason. */
   abort(reason: Error): void;
 }
 
+/**
+ * Resolves when there is room for more, and never rejects: whoever need not wait may leave it alone,
+ * which the linter allows for no other promise.
+ */
+export interface Room extends Promise<void> {}
+
 /** What `send` returns when there is room: one promise for all, so the hot path allocates none. */
-export const ROOM: Promise<void> = Promise.resolve();
+export const ROOM: Room = Promise.resolve();
 
 /** Bounds of one channel. `resolveChannelLimits` fills in what a caller leaves out. */
 export interface ChannelLimits {

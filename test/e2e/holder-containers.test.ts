@@ -21,10 +21,8 @@ function container(host: string): readonly string[] {
 }
 
 function missing(): string | undefined {
-  const [command, ...args] = container("x");
-  if (command === undefined) return "there is no command";
   const why = "unshare(1) of util-linux may not make user namespaces here";
-  return spawnSync(command, [...args, "true"]).status === 0 ? undefined : why;
+  return spawnSync("env", [...container("x"), "true"]).status === 0 ? undefined : why;
 }
 
 /** A program that has no time to let go of anything. */

@@ -20,7 +20,7 @@ const SQLITE_ERRORS = {
   SQLITE_BUSY: [5, "database is locked"],
 } as const;
 
-// oxlint-disable-next-line typescript/unbound-method -- called with the database that is meant
+// oxlint-disable-next-line typescript/unbound-method
 const EXEC = DatabaseSync.prototype.exec;
 
 /** Calls that take a path. Of what writes there, half may be written. */
@@ -174,7 +174,7 @@ export class DiskFaults implements Disposable {
     const check = (database: DatabaseSync, operation: string): void =>
       this.#sqlite(operation, database);
     const target = DatabaseSync.prototype as unknown as Record<string, Any>;
-    // oxlint-disable-next-line typescript/unbound-method -- called with the database that is meant
+    // oxlint-disable-next-line typescript/unbound-method
     const { prepare } = DatabaseSync.prototype;
     this.#replace(target, "exec", function (this: DatabaseSync, sql: string) {
       check(this, sql.trim().split("\n")[0]?.slice(0, 40) ?? "");

@@ -21,9 +21,7 @@ export class SmallDisk implements Disposable {
   static get missing(): string | undefined {
     if (process.platform !== "linux") return "it takes Linux's namespaces";
     using disk = new SmallDisk();
-    const [command, ...args] = disk.within;
-    if (command === undefined) return "there is no command";
-    const { status } = spawnSync(command, [...args, "true"]);
+    const { status } = spawnSync("env", [...disk.within, "true"]);
     return status === 0 ? undefined : "unshare(1) of util-linux may not make user namespaces here";
   }
 

@@ -84,7 +84,7 @@ async function runVisibly(
       const now = performance.now();
       if (now - shownAt < SHOW_EVERY) return;
       shownAt = now;
-      void work.show({ content: [textContent(fenced(output.text))] }).catch(() => {});
+      work.show({ content: [textContent(fenced(output.text))] }).catch(() => {});
     });
     await work.show({ content: [textContent(fenced(`${ran.output.trimEnd()}\n(${ran.end})`))] });
     return ran;

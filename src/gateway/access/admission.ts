@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 
+import { background } from "../../base/background.ts";
 import { hasScope, type Principal, type Scope, scopeRefusal } from "../../base/principal.ts";
 import { AccessTokens } from "../../store/access-tokens.ts";
 import { LoginCodes } from "../../store/login-codes.ts";
@@ -98,7 +99,7 @@ export class Admission implements AsyncDisposable {
       else then.refused(found);
     };
     const found = this.admit(request, open, entry);
-    if (found instanceof Promise) void found.then(go);
+    if (found instanceof Promise) background(found.then(go), "Admitting a request");
     else go(found);
   }
 

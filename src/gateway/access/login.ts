@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
+import { background } from "../../base/background.ts";
 import { readHttpBody } from "../../wire/channel/http-body.ts";
 import { fail, send } from "../http-answers.ts";
 import { Page } from "../page.ts";
@@ -70,7 +71,7 @@ export class Login {
       if (isFromOtherUser(request)) {
         return fail(response, 403, "This link is for the user who runs the gateway");
       }
-      void this.#take(code, request, response);
+      background(this.#take(code, request, response), "Taking a code");
       return undefined;
     });
   }

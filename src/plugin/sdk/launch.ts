@@ -1,4 +1,5 @@
 import { basename } from "node:path";
+import { background } from "../../base/background.ts";
 import { DefinedPlugin } from "./defined-plugin.ts";
 import { wantsPlugin } from "./flags.ts";
 import { runPlugin } from "./run-plugin.ts";
@@ -11,7 +12,8 @@ const defined: DefinedPlugin[] = [];
  */
 export function launch(plugin: DefinedPlugin): void {
   if (defined.push(plugin) > 1) return;
-  if (wantsPlugin(process.argv.slice(2))) setImmediate(() => void start());
+  if (wantsPlugin(process.argv.slice(2)))
+    setImmediate(() => background(start(), "Starting the plugin"));
   else process.once("beforeExit", explain);
 }
 

@@ -1,3 +1,4 @@
+import { background } from "../../base/background.ts";
 import { type Stop, Stopper } from "../../base/stop.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { BidiStream, Connection } from "../../wire/quic/connection.ts";
@@ -37,7 +38,10 @@ export class MemoryConnection implements Connection {
     const ours = new MemoryStream(back, there);
     const theirs = new MemoryStream(there, back);
     this.#streams.add(ours);
-    void Promise.allSettled([there.over, back.over]).then(() => this.#streams.delete(ours));
+    background(
+      Promise.allSettled([there.over, back.over]).then(() => this.#streams.delete(ours)),
+      "Closing a stream",
+    );
     this.#serve(theirs, this);
     return ours;
   }

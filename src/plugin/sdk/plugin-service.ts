@@ -1,3 +1,4 @@
+import { background } from "../../base/background.ts";
 import type { Log } from "../../base/log.ts";
 import type { BusClient } from "../../protocol/bus/connect.ts";
 import { type BusService, serveExchange } from "../../protocol/bus/serve.ts";
@@ -51,7 +52,7 @@ export class PluginService {
     const lifecycle = {
       shutdown: async (timeout: number): Promise<boolean> => {
         const isClean = await this.shutdown(Math.max(0, timeout - MARGIN));
-        setImmediate(() => void this.answered().then(ended));
+        setImmediate(() => background(this.answered().then(ended), "Ending the plugin"));
         return isClean;
       },
     };
@@ -72,7 +73,10 @@ export class PluginService {
   serve(stream: BidiStream, connection: Connection): void {
     const exchange = serveExchange(stream, connection, this.#service);
     this.#exchanges.add(exchange);
-    void exchange.finally(() => this.#exchanges.delete(exchange));
+    background(
+      exchange.finally(() => this.#exchanges.delete(exchange)),
+      "Answering on the bus",
+    );
   }
 
   /**

@@ -1,4 +1,5 @@
 import { fromJson, type JsonObject } from "@bufbuild/protobuf";
+import { background } from "../../base/background.ts";
 import { Backoff } from "../../base/backoff.ts";
 import type { Log } from "../../base/log.ts";
 import { Stopper } from "../../base/stop.ts";
@@ -50,7 +51,10 @@ export class Registration {
   connected(): void {
     this.end();
     this.#present = new Stopper();
-    void this.#repeat(this.#present, (stop) => this.#register(stop));
+    background(
+      this.#repeat(this.#present, (stop) => this.#register(stop)),
+      "Registering",
+    );
   }
 
   end(): void {
@@ -66,7 +70,10 @@ export class Registration {
       if (stop.reason !== undefined) return;
       const wait = this.#backoff.failed();
       this.#options.log.warn("plugin.not-registered", { error, retryInMs: wait });
-      const timer = setTimeout(() => void this.#repeat(stop, work), wait).unref();
+      const timer = setTimeout(
+        () => background(this.#repeat(stop, work), "Trying again"),
+        wait,
+      ).unref();
       stop.add({ stopped: () => clearTimeout(timer) });
     }
   }
@@ -87,7 +94,10 @@ export class Registration {
     }
     log.info("plugin.registered");
     for (const [topic, spec] of events) {
-      void this.#repeat(stop, (stop) => this.#subscribe(topic, spec, stop));
+      background(
+        this.#repeat(stop, (stop) => this.#subscribe(topic, spec, stop)),
+        "Subscribing",
+      );
     }
   }
 

@@ -1,3 +1,4 @@
+import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import { BusClient } from "../../protocol/bus/connect.ts";
@@ -118,7 +119,7 @@ export class RunningPlugin implements AsyncDisposable {
         connected: (connection) => {
           if (!isPlugin(connection)) return;
           log.warn("plugin.refused", { reason: `Plugin '${connection.peer?.name}' dialled it` });
-          void connection.close();
+          background(connection.close(), "Closing a connection");
         },
         refused: (reason) => log.warn("plugin.refused", { reason: reason.message }),
         lost: (reason) => log.error("plugin.listener-lost", { reason: reason.message }),

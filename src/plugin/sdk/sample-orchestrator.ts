@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { background } from "../../base/background.ts";
 import { BusClient } from "../../protocol/bus/connect.ts";
 import type { PluginManifest } from "../../protocol/bus/plugin.gen.ts";
 import { type BusHandlers, serveExchange } from "../../protocol/bus/serve.ts";
@@ -53,8 +54,11 @@ export class SampleOrchestrator implements AsyncDisposable {
     const service = { handlers: this.#handlers(), report: () => {} };
     this.#listener = await listen(address, {
       credentials: await this.#certificates.of("orchestrator"),
-      connected: (connection) => void this.#connections.add(connection),
-      stream: (stream, connection) => void serveExchange(stream, connection, service),
+      connected: (connection) => {
+        this.#connections.add(connection);
+      },
+      stream: (stream, connection) =>
+        background(serveExchange(stream, connection, service), "Answering on the bus"),
     });
   }
 

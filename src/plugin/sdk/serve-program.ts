@@ -1,4 +1,5 @@
 import { fstatSync } from "node:fs";
+import { background } from "../../base/background.ts";
 import { Log } from "../../base/log.ts";
 import { connect } from "../../wire/quic/connect.ts";
 import { listen } from "../../wire/quic/listen.ts";
@@ -34,7 +35,7 @@ export async function serveProgram(parts: PluginParts, flags: PluginFlags): Prom
 /** Whatever comes first. A signal that comes after it ends the process at once. */
 function untilOver({ ended }: RunningPlugin): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
-  void ended.then(resolve);
+  background(ended.then(resolve), "Ending the plugin");
   let hasSignal = false;
   const stop = (): void => {
     if (hasSignal) process.exit(1);

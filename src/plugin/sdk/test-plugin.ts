@@ -1,3 +1,4 @@
+import { background } from "../../base/background.ts";
 import { Log } from "../../base/log.ts";
 import { answerOf, checkAnswer } from "../../protocol/bus/answer.ts";
 import { BusClient } from "../../protocol/bus/connect.ts";
@@ -60,7 +61,7 @@ class Harness implements PluginHarness {
       report: (event: string, fields: Record<string, unknown>) => log.warn(event, fields),
     };
     const serve = (...[stream, connection]: Parameters<PluginService["serve"]>): void =>
-      void serveExchange(stream, connection, orchestrator);
+      background(serveExchange(stream, connection, orchestrator), "Answering on the bus");
     this.#there = new BusClient({
       name: "The orchestrator",
       dial: async () => new MemoryConnection(serve),

@@ -106,7 +106,7 @@ export class AgentConnection implements AsyncDisposable {
   }
 
   cancel(sessionId: string): void {
-    void this.#peer.notify(METHODS.cancel, { sessionId });
+    this.#peer.notify(METHODS.cancel, { sessionId });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,3 +1,4 @@
+import { background } from "../../base/background.ts";
 import { mayUseAll, OWNER, type Principal } from "../../base/principal.ts";
 import { STANDARD } from "../../rpc/codes.ts";
 import type { Peer } from "../../rpc/peer.ts";
@@ -9,7 +10,7 @@ import type {
   SessionClient,
   Shown,
 } from "../../session/client.ts";
-import { ROOM, type Topic } from "../../wire/channel.ts";
+import { ROOM, type Room, type Topic } from "../../wire/channel.ts";
 import { type Codec, V1 } from "./codec.ts";
 import { isObject, ours } from "./json-object.ts";
 import { clientMethod } from "./methods.ts";
@@ -18,7 +19,7 @@ import { fromWire } from "./session-errors.ts";
 import { V2Codec } from "./v2/codec.ts";
 
 /** How a connection reaches its client past the peer, for what is already text. */
-export type SendText = (text: string, sessionId: string) => Promise<void>;
+export type SendText = (text: string, sessionId: string) => Room;
 
 /** One client, from its connection to its end. */
 export class AcpConnection implements SessionClient {
@@ -104,7 +105,7 @@ export class AcpConnection implements SessionClient {
     if (ours(meta).sequence === true) this.#countsEvents = true;
   }
 
-  show(sessionId: string, shown: Shown): Promise<void> | undefined {
+  show(sessionId: string, shown: Shown): Room | undefined {
     const text = this.#codec.update(sessionId, shown);
     return text === undefined ? undefined : this.#tell(sessionId, text, shown.seq);
   }
@@ -112,10 +113,10 @@ export class AcpConnection implements SessionClient {
   /** Tells what the session does now, where the client's version has words for it. */
   showState(sessionId: string, isRunning: boolean): void {
     const text = this.#codec.state(sessionId, isRunning);
-    if (text !== undefined) void this.#tell(sessionId, text);
+    if (text !== undefined) background(this.#tell(sessionId, text), "Telling a client");
   }
 
-  #tell(sessionId: string, text: string, seq?: number): Promise<void> | undefined {
+  #tell(sessionId: string, text: string, seq?: number): Room | undefined {
     const counts = this.#countsEvents && seq !== undefined;
     const meta = counts ? `,"_meta":{"trunkline":{"seq":${seq}}}` : "";
     const head = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"`;
@@ -126,11 +127,8 @@ export class AcpConnection implements SessionClient {
   lagged(sessionId: string, after: number): void {
     const _meta = { trunkline: { lagged: { after, next: "session/resume" } } };
     const update = { sessionUpdate: "session_info_update", _meta };
-    void this.show(sessionId, {
-      seq: after,
-      kind: update.sessionUpdate,
-      text: JSON.stringify(update),
-    });
+    const shown = { seq: after, kind: update.sessionUpdate, text: JSON.stringify(update) };
+    background(this.show(sessionId, shown), "Telling a client");
   }
 
   ask(method: ClientMethod, params: object, options: AskOptions): Promise<unknown> {
@@ -152,7 +150,7 @@ export class AcpConnection implements SessionClient {
 
   #asking(sessionId: string, change: 1 | -1): void {
     const text = this.#codec.asking(sessionId, change);
-    if (text !== undefined) void this.#tell(sessionId, text);
+    if (text !== undefined) background(this.#tell(sessionId, text), "Telling a client");
   }
 }
 

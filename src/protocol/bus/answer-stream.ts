@@ -1,3 +1,4 @@
+import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Stop } from "../../base/stop.ts";
 import type { BidiStream } from "../../wire/quic/connection.ts";
@@ -64,7 +65,8 @@ export async function* answersOn(
     clearTimeout(late);
     stop?.remove(listener);
     if (!isOver && !isLast) cancel?.();
-    if (!isOver && (isLast || cancel !== undefined)) void runOut(stream, answers);
+    if (!isOver && (isLast || cancel !== undefined))
+      background(runOut(stream, answers), "Reading the rest of an answer");
     else stream.reset(CANCELLED);
   }
 }

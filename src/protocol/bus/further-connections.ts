@@ -1,3 +1,4 @@
+import { background } from "../../base/background.ts";
 import type { Connection } from "../../wire/quic/connection.ts";
 
 /**
@@ -33,7 +34,8 @@ export class FurtherConnections implements AsyncDisposable {
   get(): Connection | Promise<Connection | undefined> | undefined {
     for (const connection of this.#open) {
       if (connection.isClosed) continue;
-      if ((connection.wear ?? 0) >= this.#options.mostExchanges) void connection.drain();
+      if ((connection.wear ?? 0) >= this.#options.mostExchanges)
+        background(connection.drain(), "Ending a connection");
       else if (connection.openStreams < MOST_AT_ONCE) return connection;
     }
     if (this.#dialling === undefined && this.#open.size >= this.#options.most) return undefined;
@@ -58,7 +60,10 @@ export class FurtherConnections implements AsyncDisposable {
   async #connect(): Promise<Connection> {
     const connection = await this.#options.dial();
     this.#open.add(connection);
-    void connection.closed.then(() => this.#open.delete(connection));
+    background(
+      connection.closed.then(() => this.#open.delete(connection)),
+      "Forgetting a connection",
+    );
     if (this.#isOver) await connection.close(0, "client closed");
     else this.#timer ??= setInterval(() => this.#closeIdle(), IDLE).unref();
     return connection;
@@ -67,7 +72,7 @@ export class FurtherConnections implements AsyncDisposable {
   #closeIdle(): void {
     for (const connection of this.#open) {
       if (connection.openStreams > 0) this.#idle.delete(connection);
-      else if (this.#idle.delete(connection)) void connection.drain();
+      else if (this.#idle.delete(connection)) background(connection.drain(), "Ending a connection");
       else this.#idle.add(connection);
     }
     if (this.#open.size > 0) return;

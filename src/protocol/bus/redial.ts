@@ -1,3 +1,4 @@
+import { background } from "../../base/background.ts";
 import { Backoff } from "../../base/backoff.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { BidiStream, Connection } from "../../wire/quic/connection.ts";
@@ -164,16 +165,22 @@ export class Redial implements AsyncDisposable {
     for (const { resolve } of this.#waiting) resolve();
     if (before !== undefined && !before.isClosed) {
       this.#draining.add(before);
-      void before.drain().then(() => this.#draining.delete(before));
+      background(
+        before.drain().then(() => this.#draining.delete(before)),
+        "Ending a connection",
+      );
     }
-    void connection.closed.then((reason) => {
-      if (this.#current !== connection || this.#stopping.signal.aborted) return;
-      this.#current = undefined;
-      this.#options.lost?.(reason);
-      if (this.#options.isKnown === true) return;
-      if (Date.now() - since < GOOD) this.#failed(reason);
-      else this.#dial().catch(() => {});
-    });
+    background(
+      connection.closed.then((reason) => {
+        if (this.#current !== connection || this.#stopping.signal.aborted) return;
+        this.#current = undefined;
+        this.#options.lost?.(reason);
+        if (this.#options.isKnown === true) return;
+        if (Date.now() - since < GOOD) this.#failed(reason);
+        else this.#dial().catch(() => {});
+      }),
+      "Noting that a connection is closed",
+    );
   }
 
   #failed(reason: Error): void {

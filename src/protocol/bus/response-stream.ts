@@ -11,7 +11,9 @@ export async function* readResponses(
   const frames: Buffer[] = [];
   let problem: string | undefined;
   const decoder = new LengthPrefixedDecoder(MAX_FRAME, {
-    frame: (body) => void frames.push(body),
+    frame: (body) => {
+      frames.push(body);
+    },
     oversize: (length) => {
       problem = `a frame has over ${MAX_FRAME} bytes, namely ${length}`;
     },

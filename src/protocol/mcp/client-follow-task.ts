@@ -164,7 +164,7 @@ class FollowedTask implements TaskListener, StopListener {
     if (OVER.has(task.status)) return;
     this.#tell(before);
     if (task.status === "input_required" && isObject(task.inputRequests)) {
-      void this.#answer(task.inputRequests).catch(this.#failed.reject);
+      this.#answer(task.inputRequests).catch(this.#failed.reject);
     }
   }
 

@@ -85,7 +85,7 @@ async function meetLegacy(peer: Peer, { info, signal }: HandshakeOptions): Promi
   const { protocolVersion, capabilities, serverInfo, instructions } = result;
   const revision = LEGACY.find((each) => each === protocolVersion);
   if (revision === undefined) throw unsupported(protocolVersion);
-  void peer.notify(initialized, {});
+  peer.notify(initialized, {});
   return {
     revision,
     capabilities: isObject(capabilities) ? capabilities : {},

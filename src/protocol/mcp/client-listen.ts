@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
+import { background } from "../../base/background.ts";
 import { LostRequest } from "../../rpc/lost-request.ts";
 import type { JsonObject } from "./client.ts";
 
@@ -49,7 +50,7 @@ export class ClientListening {
       this.#isDue = false;
       const before = this.#current;
       this.#current = new AbortController();
-      if (!this.#isOver) void this.#last(this.#current.signal);
+      if (!this.#isOver) background(this.#last(this.#current.signal), "Listening to a server");
       // Only now, so that nothing is missed between the two.
       before?.abort(new Error("What is listened for has changed"));
     });

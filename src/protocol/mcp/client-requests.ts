@@ -1,3 +1,4 @@
+import { background } from "../../base/background.ts";
 import type { Stop } from "../../base/stop.ts";
 import { STANDARD } from "../../rpc/codes.ts";
 import type { RequestOptions, Settler } from "../../rpc/outgoing.ts";
@@ -93,7 +94,10 @@ export class ClientRequests {
     this.#calls = calls;
     this.#pages = pages;
     this.#info = info;
-    void peer.ended.then(() => calls.lost());
+    background(
+      peer.ended.then(() => calls.lost()),
+      "Noting that a server is gone",
+    );
   }
 
   /** What is asked in nobody's name. */

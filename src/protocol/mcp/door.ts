@@ -1,3 +1,4 @@
+import { background } from "../../base/background.ts";
 import { VERSION } from "../../base/version.ts";
 import type { Call } from "../../rpc/call.ts";
 import type { Peer } from "../../rpc/peer.ts";
@@ -97,7 +98,9 @@ export class McpDoor {
   welcome(connection: Connection, peer: Peer<Connection>): void {
     if (!this.#announcesChanges) return;
     const { tools, resources, prompts } = this.offer;
-    const tell = (event: (typeof EVENTS)[keyof typeof EVENTS]) => () => void peer.notify(event, {});
+    const tell = (event: (typeof EVENTS)[keyof typeof EVENTS]) => () => {
+      peer.notify(event, {});
+    };
     connection.onEnd(tools.onChange(tell(EVENTS.toolsChanged)));
     connection.onEnd(resources.onChange(tell(EVENTS.resourcesChanged)));
     connection.onEnd(prompts.onChange(tell(EVENTS.promptsChanged)));
@@ -115,7 +118,7 @@ export class McpDoor {
       };
       this.#lasting.add(end);
       signal.addEventListener("abort", end, { once: true });
-      void peer.ended.then(end);
+      background(peer.ended.then(end), "Ending a call that lasts");
     });
   }
 

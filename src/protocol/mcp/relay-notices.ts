@@ -1,3 +1,4 @@
+import { background } from "../../base/background.ts";
 import type { Peer } from "../../rpc/peer.ts";
 import type { Notices } from "../../tool/notices.ts";
 import { mayHave } from "../../tool/tool-access.ts";
@@ -30,9 +31,12 @@ export function relayNotices(
     const room = peer.notify(EVENTS.message, { level: MCP_LEVELS[level], ...words, logger, data });
     if (room === ROOM) return;
     isBehind = true;
-    void room.then(() => {
-      isBehind = false;
-    });
+    background(
+      room.then(() => {
+        isBehind = false;
+      }),
+      "Noting that there is room",
+    );
   });
   connection.onEnd(stop);
 }

@@ -72,7 +72,7 @@ export function tellOfTasks(
   peer: Peer<Connection>,
 ): () => void {
   return door.tasks.onChange((task) => {
-    if (connection.tasks.has(task.id)) void peer.notify(EVENTS.taskStatus, legacyTask(task));
+    if (connection.tasks.has(task.id)) peer.notify(EVENTS.taskStatus, legacyTask(task));
   });
 }
 
@@ -112,7 +112,7 @@ async function result(task: KnownTask, { call }: McpRequest<TaskParams>): Promis
       if (asked.has(key)) continue;
       asked.add(key);
       const params = { ...question.params, _meta: relatedTo(task.id) };
-      void call
+      call
         .request(method<JsonObject, unknown>(question.method), params)
         .then((answer) => task.give({ [key]: answer }))
         .catch(() => task.give({ [key]: { action: "cancel" } }));

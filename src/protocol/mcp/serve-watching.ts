@@ -28,7 +28,9 @@ export function serveWatching(door: McpDoor): Route<Connection>[] {
           throw RpcError.of(STANDARD.invalidParams, "this token may not read resources");
         }
         if (!watches.has(uri)) {
-          const tell = (): void => void call.peer.notify(EVENTS.resourceUpdated, { uri });
+          const tell = (): void => {
+            call.peer.notify(EVENTS.resourceUpdated, { uri });
+          };
           watches.set(uri, offer.resources.watch(uri, tell));
         }
         return {};
@@ -64,9 +66,11 @@ async function listen(
   const honoured = honour(wanted, new Set(followed.map(({ id }) => id)));
   const tag = { _meta: { [META.subscriptionId]: JSON.parse(call.idText) as unknown } };
   const stops: (() => void)[] = [];
-  void call.notify(EVENTS.acknowledged, { notifications: honoured, ...tag });
+  call.notify(EVENTS.acknowledged, { notifications: honoured, ...tag });
   const tellOf = (event: (typeof EVENTS)[keyof typeof EVENTS], about: JsonObject = {}) => {
-    return (): void => void call.notify(event, { ...about, ...tag });
+    return (): void => {
+      call.notify(event, { ...about, ...tag });
+    };
   };
   if (honoured.toolsListChanged) stops.push(offer.tools.onChange(tellOf(EVENTS.toolsChanged)));
   if (honoured.promptsListChanged)
@@ -80,7 +84,11 @@ async function listen(
   const ids = new Set(honoured.taskIds);
   if (ids.size > 0) {
     const tell = (task: KnownTask): void => tellOf(EVENTS.task, detailedTask(task))();
-    stops.push(tasks.onChange((task) => void (ids.has(task.id) && tell(task))));
+    stops.push(
+      tasks.onChange((task) => {
+        if (ids.has(task.id)) tell(task);
+      }),
+    );
     // Whoever listens need not ask: what was before is told too.
     for (const task of followed) tell(task);
   }

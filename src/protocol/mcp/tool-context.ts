@@ -1,3 +1,4 @@
+import { background } from "../../base/background.ts";
 import { type Stop, Stopper, type StopListener } from "../../base/stop.ts";
 import type { LogLevel } from "../../base/log.ts";
 import type { Call } from "../../rpc/call.ts";
@@ -134,7 +135,7 @@ export class McpToolContext implements ToolContext, StopListener {
 
   pageDone(elicitationId: string): void {
     if (this.#client.revision !== "2025-11-25") return;
-    void this.#call.notify(EVENTS.pageDone, { elicitationId });
+    this.#call.notify(EVENTS.pageDone, { elicitationId });
   }
 
   /**
@@ -147,8 +148,11 @@ export class McpToolContext implements ToolContext, StopListener {
     const room = this.#call.notify(event, params);
     if (room === ROOM) return;
     this.#isBehind = true;
-    void room.then(() => {
-      this.#isBehind = false;
-    });
+    background(
+      room.then(() => {
+        this.#isBehind = false;
+      }),
+      "Noting that there is room",
+    );
   }
 }

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
+import { background } from "../../base/background.ts";
 import { OwnedChild } from "../../base/child-process.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { usualVariables } from "../../base/usual-variables.ts";
@@ -59,12 +60,15 @@ export class Mounts implements AsyncDisposable {
       if (problem === undefined) waiting?.resolve();
       else waiting?.reject(failed(problem));
     });
-    void helper.exit.then((exit) => {
-      this.#helper = undefined;
-      const problem = `the helper that mounts ended (${exit}) ${said.at(-1) ?? ""}`.trim();
-      for (const { reject } of this.#waiting.values()) reject(failed(problem));
-      this.#waiting.clear();
-    });
+    background(
+      helper.exit.then((exit) => {
+        this.#helper = undefined;
+        const problem = `the helper that mounts ended (${exit}) ${said.at(-1) ?? ""}`.trim();
+        for (const { reject } of this.#waiting.values()) reject(failed(problem));
+        this.#waiting.clear();
+      }),
+      "Noting the end of a mount",
+    );
     return helper;
   }
 }

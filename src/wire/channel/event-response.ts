@@ -1,7 +1,8 @@
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 
+import { background } from "../../base/background.ts";
 import { Holding } from "../../base/byte-budget.ts";
-import { type ChannelLimits, ROOM } from "../channel.ts";
+import { type ChannelLimits, ROOM, type Room } from "../channel.ts";
 import { Outbox } from "./outbox.ts";
 
 /** An HTTP answer that is a stream of events (`text/event-stream`). */
@@ -20,8 +21,12 @@ export class EventResponse {
       "x-accel-buffering": "no",
       ...headers,
     });
-    const fail = (error: Error): void => void response.destroy(error);
-    const write = (text: string): void => void response.write(text);
+    const fail = (error: Error): void => {
+      response.destroy(error);
+    };
+    const write = (text: string): void => {
+      response.write(text);
+    };
     this.#outbox = new Outbox(response, limits, fail, write, new Holding());
     response.on("close", () => this.#outbox.stop());
   }
@@ -36,7 +41,7 @@ export class EventResponse {
   }
 
   /** Sends the text of an event. Resolves when there is room for more. */
-  send(event: string): Promise<void> {
+  send(event: string): Room {
     if (!this.isOpen) return ROOM;
     this.#isQuiet = false;
     return this.#outbox.send(event);
@@ -44,14 +49,14 @@ export class EventResponse {
 
   /** Sends a comment where nothing was sent since the last time: what idles is cut off. */
   keepAlive(): void {
-    if (this.#isQuiet) void this.send(": keepalive\n\n");
+    if (this.#isQuiet) this.send(": keepalive\n\n");
     this.#isQuiet = true;
   }
 
   /** Sends a last event and ends. A reader may take as long as it likes for what is unsent. */
   end(event = ""): void {
-    void this.send(event);
+    this.send(event);
     this.#isEnding = true;
-    void this.#outbox.close();
+    background(this.#outbox.close(), "Ending a stream of events");
   }
 }

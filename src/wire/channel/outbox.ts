@@ -2,7 +2,7 @@ import type { Writable } from "node:stream";
 
 import { aboutToSend } from "../../base/before-sending.ts";
 import type { Holding } from "../../base/byte-budget.ts";
-import { type ChannelLimits, ROOM, SlowReaderError } from "../channel.ts";
+import { type ChannelLimits, ROOM, type Room, SlowReaderError } from "../channel.ts";
 
 /**
  * The sending half of a channel over a Node stream: everything sent in one turn of the event loop
@@ -26,7 +26,9 @@ export class Outbox {
     writable: Writable,
     limits: ChannelLimits,
     fail: (error: Error) => void,
-    write: (text: string) => void = (text) => void writable.write(text),
+    write: (text: string) => void = (text) => {
+      writable.write(text);
+    },
     holding?: Holding,
   ) {
     this.#holding = holding;
@@ -39,7 +41,7 @@ export class Outbox {
   }
 
   /** Queues framed text. */
-  send(framed: string): Promise<void> {
+  send(framed: string): Room {
     if (this.#closed) return ROOM;
     this.#text += framed;
     if (!this.#scheduled) {

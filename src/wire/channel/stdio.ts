@@ -11,7 +11,12 @@ export function stdioChannel(limits: Partial<ChannelLimits> = {}): Channel<strin
   const { stdin, stdout } = process;
   const write = stdout.write.bind(stdout);
   stdout.write = writeAstray;
-  return streamChannel(stdin, stdout, { limits, write: (text) => void write(text) });
+  return streamChannel(stdin, stdout, {
+    limits,
+    write: (text) => {
+      write(text);
+    },
+  });
 }
 
 let isReady = false;

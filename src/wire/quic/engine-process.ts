@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { background } from "../../base/background.ts";
 import { OwnedChild } from "../../base/child-process.ts";
 import { HEADER, readFrames, type TakeFrame, writeHeader } from "./control-frame.ts";
 
@@ -82,11 +83,14 @@ export class EngineProcess {
       this.#rest = done < bytes.length ? bytes.subarray(done) : undefined;
     });
     this.#child.stdout.on("error", () => {});
-    void this.#child.exit.then((exit) => {
-      const how = typeof exit === "number" ? `exit code ${exit}` : exit;
-      const why = this.#complaints.find((line) => line.includes("Error")) ?? this.#complaints[0];
-      gone(why === undefined ? how : `${how}: ${why}`);
-    });
+    background(
+      this.#child.exit.then((exit) => {
+        const how = typeof exit === "number" ? `exit code ${exit}` : exit;
+        const why = this.#complaints.find((line) => line.includes("Error")) ?? this.#complaints[0];
+        gone(why === undefined ? how : `${how}: ${why}`);
+      }),
+      "Noting the end of the QUIC engine",
+    );
   }
 
   send(kind: number, flags: number, id: number, payload?: Uint8Array, lead?: number): void {

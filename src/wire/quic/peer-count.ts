@@ -1,3 +1,4 @@
+import { background } from "../../base/background.ts";
 import type { Connection, ListenOptions } from "./connection.ts";
 
 /** How many connections each peer has, by the name in its certificate. */
@@ -18,7 +19,10 @@ export class PeerCount {
     const count = this.#counts.get(name) ?? 0;
     if (count >= most) return false;
     this.#counts.set(name, count + 1);
-    void connection.closed.then(() => this.#remove(name));
+    background(
+      connection.closed.then(() => this.#remove(name)),
+      "Counting connections",
+    );
     return true;
   }
 

@@ -1,3 +1,4 @@
+import { background } from "../../base/background.ts";
 import type { Connection, ConnectionLimits, PeerCertificate } from "./connection.ts";
 import { ConnectionError } from "./connection-error.ts";
 import { HeldBytes } from "./held-bytes.ts";
@@ -126,7 +127,8 @@ export class QuicConnection implements Connection {
     if (isBroken) this.#wear += BROKEN_WEAR;
     this.#streams.delete(stream.id);
     this.#session.streams.delete(stream.id);
-    if (this.#isDraining && this.#streams.size === 0) void this.close();
+    if (this.#isDraining && this.#streams.size === 0)
+      background(this.close(), "Closing a connection");
   }
 
   /** Gives up requests that the peer left unfinished. Called at intervals. */

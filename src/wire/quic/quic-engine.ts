@@ -1,3 +1,4 @@
+import { background } from "../../base/background.ts";
 import type { ConnectionLimits } from "./connection.ts";
 import { EngineProcess } from "./engine-process.ts";
 import { EngineSession, type ListenerEvents } from "./engine-session.ts";
@@ -50,7 +51,7 @@ export class QuicEngine {
     try {
       this.#current = new EngineSession(await EngineProcess.start(), (session) => {
         if (this.#current === session) this.#starting = this.#current = undefined;
-        void session.end();
+        background(session.end(), "Ending a session of QUIC");
       });
       return this.#current;
     } catch (error) {

@@ -1,3 +1,4 @@
+import { background } from "../../base/background.ts";
 import { type Address, formatAddress } from "./address.ts";
 import {
   BUS_ALPN,
@@ -119,11 +120,14 @@ export class QuicListener implements Listener, ListenerEvents {
     if (!this.#peers.add(connection)) {
       const detail = `'${connection.peer?.name ?? ""}' has too many connections`;
       this.refused({ trouble: "full", detail });
-      void connection.close(0, "too many connections");
+      background(connection.close(0, "too many connections"), "Closing a connection");
       return;
     }
     this.#connections.add(connection);
-    void connection.closed.then(() => this.#connections.delete(connection));
+    background(
+      connection.closed.then(() => this.#connections.delete(connection)),
+      "Forgetting a connection",
+    );
     this.#options.connected?.(connection);
   }
 

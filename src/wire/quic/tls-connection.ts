@@ -1,3 +1,4 @@
+import { background } from "../../base/background.ts";
 import type { BidiStream, Connection, ConnectionLimits, PeerCertificate } from "./connection.ts";
 import { ConnectionError } from "./connection-error.ts";
 import { HeldBytes } from "./held-bytes.ts";
@@ -89,7 +90,8 @@ export class TlsConnection implements Connection, TlsStreamHost {
     } else {
       socket?.destroy();
     }
-    if (this.#isDraining && this.openStreams === 0) void this.close();
+    if (this.#isDraining && this.openStreams === 0)
+      background(this.close(), "Closing a connection");
     else this.#serve();
   }
 
@@ -103,7 +105,8 @@ export class TlsConnection implements Connection, TlsStreamHost {
       socket.carry(stream);
     }
     const isRoom = this.#sockets.size + this.#dialling < MOST_SOCKETS;
-    if (this.#waiting.length > this.#dialling && isRoom && !this.isClosed) void this.#dialMore();
+    if (this.#waiting.length > this.#dialling && isRoom && !this.isClosed)
+      background(this.#dialMore(), "Dialling");
   }
 
   async #dialMore(): Promise<void> {
@@ -124,7 +127,10 @@ export class TlsConnection implements Connection, TlsStreamHost {
   #add(socket: PooledSocket): void {
     this.#sockets.add(socket);
     this.#idle.push(socket);
-    void socket.closed.then((error) => this.#lost(socket, error));
+    background(
+      socket.closed.then((error) => this.#lost(socket, error)),
+      "Noting that a socket is closed",
+    );
   }
 
   #lost(socket: PooledSocket, error: ConnectionError): void {

@@ -1,5 +1,6 @@
 import type { AddressInfo } from "node:net";
 import { createServer, type Server, type TLSSocket } from "node:tls";
+import { background } from "../../base/background.ts";
 import { formatAddress } from "./address.ts";
 import {
   BUS_ALPN,
@@ -115,7 +116,10 @@ export class TlsListener implements Listener {
       return;
     }
     this.#connections.add(connection);
-    void connection.closed.then(() => this.#connections.delete(connection));
+    background(
+      connection.closed.then(() => this.#connections.delete(connection)),
+      "Forgetting a connection",
+    );
     this.#options.connected?.(connection);
     connection.start();
   }

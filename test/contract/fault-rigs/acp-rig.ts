@@ -234,10 +234,9 @@ export async function acpOnWebSocket(): Promise<FaultRig> {
   const server = await HttpServer.open(house);
   opened.defer(() => server.close(0));
   const headers = { authorization: `Bearer ${new OwnerToken(home.data).read()}` };
-  // Node's own takes headers, which its types do not know.
+  // Node's own takes headers.
   const url = `${server.origin.replace("http", "ws")}/acp`;
-  const options: object = { headers };
-  const socket = new WebSocket(url, options);
+  const socket = new WebSocket(url, { headers });
   opened.defer(() => socket.close());
   const editor = new Editor((text) => socket.send(text));
   socket.addEventListener("message", ({ data }) => editor.received(String(data)));

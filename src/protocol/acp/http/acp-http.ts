@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
+import { background } from "../../../base/background.ts";
 import { givenUpFor } from "../../../base/given-up-for.ts";
 import type { Principal } from "../../../base/principal.ts";
 import { holdId, isId } from "../../../rpc/id.ts";
@@ -65,7 +66,8 @@ export class AcpHttp {
   /** Ends the connections of somebody who is no longer let in. */
   endOf(principal: string): void {
     for (const [connection, conversation] of this.#connections.values()) {
-      if (connection.owner === principal) void conversation.close(0);
+      if (connection.owner === principal)
+        background(conversation.close(0), "Closing a conversation");
     }
   }
 
@@ -144,11 +146,14 @@ export class AcpHttp {
     });
     this.#connections.set(connection.id, [connection, conversation]);
     onChange?.("opened");
-    void conversation.ended.then(async () => {
-      this.#connections.delete(connection.id);
-      onChange?.("closed");
-      await conversation.close(0);
-    });
+    background(
+      conversation.ended.then(async () => {
+        this.#connections.delete(connection.id);
+        onChange?.("closed");
+        await conversation.close(0);
+      }),
+      "Closing a conversation that has ended",
+    );
     connection.initialize(text, id, (answer) => {
       const headers = { "content-type": "application/json", [CONNECTION]: connection.id };
       response.writeHead(200, headers).end(answer);
@@ -189,7 +194,7 @@ export class AcpHttp {
     if (connection === undefined) return;
     const [, conversation] = this.#connections.get(connection.id) ?? [];
     accept(response);
-    void conversation?.close(0);
+    background(conversation?.close(0), "Closing a conversation");
   }
 
   #find(
@@ -211,7 +216,7 @@ export class AcpHttp {
 
   #look(): void {
     for (const [connection, conversation] of this.#connections.values()) {
-      if (connection.idle > SILENCE) void conversation.close(0);
+      if (connection.idle > SILENCE) background(conversation.close(0), "Closing a conversation");
       else connection.keepAlive();
     }
   }

@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
 
+import { background } from "../../../base/background.ts";
 import { Holding } from "../../../base/byte-budget.ts";
 import {
   type Channel,
@@ -67,7 +68,7 @@ export class HttpConnection implements Channel<string> {
   /** Says hello for the client; `answer` gets what is answered. */
   initialize(text: string, id: string, answer: (text: string) => void): void {
     this.#first = { id, answer };
-    void this.#sink?.message(text);
+    background(this.#sink?.message(text), "Taking a message");
   }
 
   /** Takes a message once those before it are read. False where too much waits already. */
@@ -91,7 +92,7 @@ export class HttpConnection implements Channel<string> {
     const events = new EventResponse(response, this.#limits);
     events.flush();
     way.events = events;
-    for (const text of way.waiting.splice(0)) void events.send(eventOf(text));
+    for (const text of way.waiting.splice(0)) events.send(eventOf(text));
     this.#unread -= way.size;
     this.#count();
     way.size = 0;
@@ -165,7 +166,10 @@ export class HttpConnection implements Channel<string> {
     const room = this.#sink?.message(text);
     if (room === undefined) return;
     this.#isHolding = true;
-    void room.then(() => this.#readOn());
+    background(
+      room.then(() => this.#readOn()),
+      "Reading on",
+    );
   }
 
   #readOn(): void {

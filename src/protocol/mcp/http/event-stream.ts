@@ -1,3 +1,4 @@
+import { background } from "../../../base/background.ts";
 import { ROOM } from "../../../wire/channel.ts";
 import type { EventResponse } from "../../../wire/channel/event-response.ts";
 import type { EventLog } from "./event-log.ts";
@@ -33,7 +34,7 @@ export class EventStream {
   connect(response: EventResponse, after = this.#sent): void {
     this.#response = response;
     this.#connectedAt = performance.now();
-    for (const event of this.#log.after(this, after)) void response.send(event);
+    for (const event of this.#log.after(this, after)) response.send(event);
     this.#sent = this.#log.last;
     if (this.#isFinished) response.end();
   }
@@ -41,7 +42,7 @@ export class EventStream {
   /** An event without a message: it only says where the stream stands and when to come back. */
   prime(retry: number): void {
     const id = `${this.id}-${this.#log.last}`;
-    void this.#response?.send(`id: ${id}\nretry: ${retry}\ndata: \n\n`);
+    background(this.#response?.send(`id: ${id}\nretry: ${retry}\ndata: \n\n`), "Sending an event");
   }
 
   send(message: string): Promise<void> {

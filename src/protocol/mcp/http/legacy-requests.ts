@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
+import { background } from "../../../base/background.ts";
 import { STANDARD } from "../../../rpc/codes.ts";
 import { readElements } from "../../../rpc/envelope.ts";
 import { classify, type Message } from "../../../rpc/message.ts";
@@ -83,7 +84,7 @@ export class LegacyRequests {
   delete(request: IncomingMessage, response: ServerResponse, principal: Principal): void {
     const session = this.#find(request, response, principal);
     if (session === undefined) return undefined;
-    void this.#sessions.end(session);
+    background(this.#sessions.end(session), "Ending a session of MCP");
     response.writeHead(200, { "content-length": 0 });
     response.end();
     return undefined;
@@ -124,7 +125,8 @@ export class LegacyRequests {
     }
     this.#take(session, value, text, messages, response);
     // The handshake failed, and its answer says why.
-    if (session.connection.revision === undefined) void this.#sessions.end(session);
+    if (session.connection.revision === undefined)
+      background(this.#sessions.end(session), "Ending a session of MCP");
     return undefined;
   }
 

@@ -92,7 +92,7 @@ export class McpHttp {
     try {
       const found = authorize(request, response);
       // Whoever is known at once is not made to wait.
-      if (found instanceof Promise) void found.then(admit, unknown);
+      if (found instanceof Promise) found.then(admit, unknown);
       else admit(found);
     } catch {
       unknown();

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 
+import { background } from "../../../base/background.ts";
 import { STANDARD } from "../../../rpc/codes.ts";
 import { classify } from "../../../rpc/message.ts";
 import { Peer } from "../../../rpc/peer.ts";
@@ -66,7 +67,7 @@ export class ModernRequests {
     const exchange = new ModernExchange(response, this.#options.channelLimits);
     const connection = principal === OWNER ? this.#connection : new Connection(principal);
     const peer = new Peer(exchange, connection, this.#peerOptions);
-    void peer.accept(value, text);
+    background(peer.accept(value, text), "Taking a message");
     if (exchange.isAnswered) return undefined;
     this.#open.set(exchange, peer);
     exchange.onOver(() => this.#open.delete(exchange));
@@ -79,7 +80,7 @@ export class ModernRequests {
 
   endOf(principal: string): void {
     for (const peer of this.#open.values()) {
-      if (peer.state.principal.id === principal) void peer.close(0);
+      if (peer.state.principal.id === principal) background(peer.close(0), "Ending a request");
     }
   }
 

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 
+import { background } from "../../../base/background.ts";
 import { Peer } from "../../../rpc/peer.ts";
 import { type Channel, ROOM, type Topic } from "../../../wire/channel.ts";
 import { EventResponse } from "../../../wire/channel/event-response.ts";
@@ -72,12 +73,12 @@ export class Session implements Channel<string>, ExchangeHost {
   exchange(value: unknown, text: string, ids: Set<string>, response: ServerResponse): void {
     const exchange = new LegacyExchange(ids, response, this);
     for (const id of ids) this.#exchanges.set(id, exchange);
-    void this.peer.accept(value, text);
+    background(this.peer.accept(value, text), "Taking a message");
   }
 
   /** Takes messages without requests. */
   accept(value: unknown, text: string): void {
-    void this.peer.accept(value, text);
+    background(this.peer.accept(value, text), "Taking a message");
     for (const message of Array.isArray(value) ? value : [value]) this.#noteCancel(message);
   }
 

@@ -1,3 +1,4 @@
+import { background } from "../../../base/background.ts";
 import { givenUpFor } from "../../../base/given-up-for.ts";
 import type { Principal } from "../../../base/principal.ts";
 import type { ResolvedMcpHttpOptions } from "./options.ts";
@@ -29,7 +30,7 @@ export class Sessions {
     if (this.#sessions.size >= this.#options.limits.maxSessions) {
       const leaving = givenUpFor(principal.id, this.#sessions.values());
       if (leaving === undefined) return undefined;
-      void this.end(leaving);
+      background(this.end(leaving), "Ending a session of MCP");
     }
     const session = new Session(this.#options, principal);
     this.#sessions.set(session.id, session);
@@ -46,7 +47,8 @@ export class Sessions {
   /** Signs of life for all; what nobody uses any more ends. */
   keepAlive(): void {
     for (const session of this.#sessions.values()) {
-      if (session.idle > this.#options.limits.sessionIdle) void this.end(session);
+      if (session.idle > this.#options.limits.sessionIdle)
+        background(this.end(session), "Ending a session of MCP");
       else session.keepAlive();
     }
   }
@@ -54,7 +56,8 @@ export class Sessions {
   /** Ends the sessions of somebody, without waiting for what is in flight. */
   endOf(principal: string): void {
     for (const session of this.#sessions.values()) {
-      if (session.connection.principal.id === principal) void this.end(session);
+      if (session.connection.principal.id === principal)
+        background(this.end(session), "Ending a session of MCP");
     }
   }
 

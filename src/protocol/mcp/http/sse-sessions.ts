@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 
+import { background } from "../../../base/background.ts";
 import { Peer } from "../../../rpc/peer.ts";
 import type { Channel, Sink } from "../../../wire/channel.ts";
 import { EventResponse } from "../../../wire/channel/event-response.ts";
@@ -60,7 +61,7 @@ export class SseSessions {
     }
     response.writeHead(202, { "content-length": 8 });
     response.end("Accepted");
-    void session.peer.accept(value, text);
+    background(session.peer.accept(value, text), "Taking a message");
     return undefined;
   }
 
@@ -70,7 +71,8 @@ export class SseSessions {
 
   endOf(principal: string): void {
     for (const { connection, peer } of this.#sessions.values()) {
-      if (connection.principal.id === principal) void peer.close(0);
+      if (connection.principal.id === principal)
+        background(peer.close(0), "Ending a session of MCP");
     }
   }
 
@@ -94,7 +96,7 @@ class SseSession implements Channel<string> {
   }
 
   begin(endpoint: string): void {
-    void this.#events.send(encodeSse(endpoint, { event: "endpoint" }));
+    this.#events.send(encodeSse(endpoint, { event: "endpoint" }));
   }
 
   keepAlive(): void {
