@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { IncomingMessage } from "node:http";
 import { describe, it } from "node:test";
 
 import { EventReader, McpHttpServer } from "../support/mcp-http-server.ts";
@@ -112,6 +113,24 @@ describe("sessions on /mcp", { timeout: 30_000 }, () => {
     const busyToo = await third.listen();
     assert.equal((await server.post(initialize())).status, 503, "nobody is idle");
     await Promise.all([busy.cancel(), busyToo.cancel()]);
+  });
+
+  it("make no room for who begins ever more of them at the cost of others", async () => {
+    const authorize = ({ headers }: IncomingMessage) => ({
+      principal: { id: String(headers["x-user"]) },
+    });
+    await using server = await McpHttpServer.start({ limits: { maxSessions: 3 }, authorize });
+    const begin = async (user: string): Promise<Record<string, string>> => {
+      const { headers } = await server.post(initialize(), { "x-user": user });
+      return { "x-user": user, "mcp-session-id": headers.get("mcp-session-id") ?? "" };
+    };
+    const ada = await begin("ada");
+    const all = [await begin("eve"), await begin("eve"), await begin("eve"), await begin("eve")];
+    assert.equal((await server.post(PING, ada)).status, 200);
+    const statuses = await Promise.all(
+      all.map(async (one) => (await server.post(PING, one)).status),
+    );
+    assert.deepEqual(statuses, [404, 404, 200, 200]);
   });
 
   it("end when nobody has used them for long", async () => {

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
+import { givenUpFor } from "../../../base/given-up-for.ts";
 import type { Principal } from "../../../base/principal.ts";
 import { holdId, isId } from "../../../rpc/id.ts";
 import { parseMessage } from "../../../rpc/parse-message.ts";
@@ -20,6 +21,7 @@ export interface AcpHttpOptions {
   /** The door's, furnished. */
   readonly peerOptions: PeerOptions<AcpConnection>;
   readonly channelLimits?: Partial<ChannelLimits>;
+  readonly maxConnections?: number;
   readonly onChange?: (change: "opened" | "closed") => void;
 }
 
@@ -28,6 +30,8 @@ const SESSION = "acp-session-id";
 const KEEP_ALIVE = 15_000;
 /** A client that neither reads nor says anything for so long is gone. */
 const SILENCE = 5 * 60_000;
+/** More would be kept for clients that have gone without a word. */
+const MOST_CONNECTIONS = 1_000;
 
 /**
  * ACP as Streamable HTTP: `initialize` opens a connection, whose id goes with every request after
@@ -128,6 +132,10 @@ export class AcpHttp {
 
   #hello(text: string, id: string, response: ServerResponse, principal: Principal): void {
     const { door, peerOptions, onChange } = this.#options;
+    if (!this.#hasRoomFor(principal)) {
+      response.setHeader("retry-after", "30");
+      return say(response, 503, "Too many connections are open: DELETE one, or try again later");
+    }
     const connection = new HttpConnection(this.#limits, principal.id);
     const conversation = new AcpConversation(door, connection, {
       peer: peerOptions,
@@ -145,6 +153,20 @@ export class AcpHttp {
       const headers = { "content-type": "application/json", [CONNECTION]: connection.id };
       response.writeHead(200, headers).end(answer);
     });
+  }
+
+  /** Gives up what nobody uses where there are too many. */
+  #hasRoomFor(principal: Principal): boolean {
+    const { maxConnections = MOST_CONNECTIONS } = this.#options;
+    if (this.#connections.size < maxConnections) return true;
+    const kept = this.#connections.values().map(([connection]) => connection);
+    const leaving = givenUpFor(principal.id, kept);
+    if (leaving === undefined) return false;
+    const [, conversation] = this.#connections.get(leaving.id) ?? [];
+    // Its end is noticed a moment later.
+    this.#connections.delete(leaving.id);
+    void conversation?.close(0);
+    return true;
   }
 
   #get(request: IncomingMessage, response: ServerResponse, principal: Principal): void {
@@ -189,7 +211,7 @@ export class AcpHttp {
 
   #look(): void {
     for (const [connection, conversation] of this.#connections.values()) {
-      if (connection.silentFor > SILENCE) void conversation.close(0);
+      if (connection.idle > SILENCE) void conversation.close(0);
       else connection.keepAlive();
     }
   }

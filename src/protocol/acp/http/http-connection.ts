@@ -128,7 +128,7 @@ export class HttpConnection implements Channel<string> {
   }
 
   /** Milliseconds for which nobody has read or said anything. */
-  get silentFor(): number {
+  get idle(): number {
     const isRead = this.#ways.values().some((way) => way.events?.isOpen === true);
     return isRead ? 0 : performance.now() - this.#readAt;
   }

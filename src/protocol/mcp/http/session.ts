@@ -47,6 +47,11 @@ export class Session implements Channel<string>, ExchangeHost {
     this.peer = new Peer<Connection>(this, this.connection, options.furnish(door));
   }
 
+  /** The principal who began it. */
+  get owner(): string {
+    return this.connection.principal.id;
+  }
+
   /** Milliseconds since it was last used; none while anybody is connected. */
   get idle(): number {
     if (this.#own.isConnected || this.#exchanges.size > 0) return 0;

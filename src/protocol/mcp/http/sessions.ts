@@ -1,3 +1,4 @@
+import { givenUpFor } from "../../../base/given-up-for.ts";
 import type { Principal } from "../../../base/principal.ts";
 import type { ResolvedMcpHttpOptions } from "./options.ts";
 import { Session } from "./session.ts";
@@ -23,10 +24,12 @@ export class Sessions {
     return session;
   }
 
-  /** A new session, in the place of the one that is idle longest where there are too many. */
+  /** A new session, in the place of one that is idle where there are too many. */
   open(principal: Principal): Session | undefined {
-    if (this.#sessions.size >= this.#options.limits.maxSessions && !this.#makeRoom()) {
-      return undefined;
+    if (this.#sessions.size >= this.#options.limits.maxSessions) {
+      const leaving = givenUpFor(principal.id, this.#sessions.values());
+      if (leaving === undefined) return undefined;
+      void this.end(leaving);
     }
     const session = new Session(this.#options, principal);
     this.#sessions.set(session.id, session);
@@ -57,15 +60,5 @@ export class Sessions {
 
   async close(grace: number): Promise<void> {
     await Promise.all(Array.from(this.#sessions.values(), (session) => this.end(session, grace)));
-  }
-
-  #makeRoom(): boolean {
-    let oldest: Session | undefined;
-    for (const session of this.#sessions.values()) {
-      if (session.idle > (oldest?.idle ?? 0)) oldest = session;
-    }
-    if (oldest === undefined) return false;
-    void this.end(oldest);
-    return true;
   }
 }
