@@ -6,7 +6,7 @@ import { BusFuzzer } from "./fuzz-bus.ts";
 import { fuzzCount, fuzzTimeout, seeded } from "./fuzz-run.ts";
 import { MEASURED, Measuring } from "./measured-program.ts";
 
-const WARM_UP = 3_000;
+const WARM_UP = 1_000;
 const BLOCK = 500;
 
 /** The orchestrator under so many streams over QUIC, and as many over TLS. */
