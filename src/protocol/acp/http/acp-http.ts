@@ -170,7 +170,9 @@ export class AcpHttp {
     const [, conversation] = this.#connections.get(leaving.id) ?? [];
     // Its end is noticed a moment later.
     this.#connections.delete(leaving.id);
-    void conversation?.close(0);
+    if (conversation !== undefined) {
+      background(conversation.close(0), "Closing a conversation");
+    }
     return true;
   }
 
