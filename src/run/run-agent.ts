@@ -79,6 +79,9 @@ function tellOfProgress(options: AgentOpenOptions, message: string): void {
   });
 }
 
+/** How often work that says nothing counts as progress, in milliseconds. */
+const ALIVE_EVERY = 5_000;
+
 /** One session whose work comes back as a branch. */
 class RunSession implements AgentSession {
   readonly #run: Run;
@@ -121,6 +124,16 @@ class RunSession implements AgentSession {
 
   async prompt(turn: Turn): Promise<TurnEnd> {
     const inner = await this.#ready(turn);
+    // Waiting is no lack of progress.
+    const alive = setInterval(() => turn.progressed(), ALIVE_EVERY);
+    const entered = this.#run.enter(turn, (position) => {
+      tellOfProgress(this.#options, `Waiting for others: ${position} in the queue …`);
+    });
+    using _ = await entered.finally(() => clearInterval(alive));
+    return await this.#work(inner, turn);
+  }
+
+  async #work(inner: AgentSession, turn: Turn): Promise<TurnEnd> {
     let end: TurnEnd;
     try {
       const { files } = this.#run;
@@ -163,7 +176,7 @@ class RunSession implements AgentSession {
   async #ready(turn: Turn): Promise<AgentSession> {
     if (this.#inner !== undefined) return this.#inner;
     // Fetching is progress, though nothing is said for long.
-    const alive = setInterval(() => turn.progressed(), 5_000);
+    const alive = setInterval(() => turn.progressed(), ALIVE_EVERY);
     const { promise: stopped, reject } = Promise.withResolvers<never>();
     const listener = { stopped: reject };
     turn.stop.add(listener);

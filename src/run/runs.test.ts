@@ -5,6 +5,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { setImmediate } from "node:timers/promises";
 
 import { Log } from "../base/log.ts";
 import { OWNER } from "../base/principal.ts";
@@ -46,6 +47,7 @@ class Rig implements AsyncDisposable {
       driver: new CopyDriver("copy"),
       policy: { allowHosts: [], allowPrivate: true, protocols: ["file"] },
       scan: { maxFile: 1 << 20, maxTotal: 1 << 22, maxFiles: 100, denied: DENIED_NAMES },
+      turns: { running: 1, runningEach: 1, waitingEach: 5 },
       mostBases: 2,
       identify: async () => ({ credentials: { scope: "" }, author: ADA }),
       coAuthor: { name: "Bob", email: "bob@example.com" },
@@ -200,6 +202,23 @@ describe("a run", () => {
     const end = await session.prompt(rig.turn("Again"));
     const { target } = end._meta as { target: { branch: string } };
     assert.equal(git(rig.remote, "show", `${target.branch}:one.txt`), "1");
+  });
+
+  it("has a turn wait while there is no room, and says how long the queue is", async () => {
+    await using rig = await Rig.open();
+    const busy = Promise.withResolvers<void>();
+    const begun = Promise.withResolvers<void>();
+    await using one = await rig.session(async () => {
+      begun.resolve();
+      await busy.promise;
+    });
+    await using two = await rig.session(async () => {});
+    const first = one.prompt(rig.turn("Work"));
+    await begun.promise;
+    const second = two.prompt(rig.turn("Wait"));
+    while (!/1 in the queue/.test(JSON.stringify(rig.updates))) await setImmediate();
+    busy.resolve();
+    await Promise.all([first, second]);
   });
 
   it("refuses what must not be committed, and names the file", async () => {

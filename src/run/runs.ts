@@ -16,6 +16,7 @@ import {
 } from "./remote-ref.ts";
 import { RepositoryCache } from "./repository-cache.ts";
 import type { ScanLimits } from "./scan.ts";
+import { type QueueLimits, TurnQueue } from "./turn-queue.ts";
 import { Bases } from "./workspace/bases.ts";
 import type { FileOwner, WorkspaceDriver } from "./workspace/driver.ts";
 import { type Workspace, Workspaces } from "./workspace/workspace.ts";
@@ -27,6 +28,8 @@ export interface RunsOptions {
   readonly driver: WorkspaceDriver;
   readonly policy: RemotePolicy;
   readonly scan: ScanLimits;
+  /** How many turns may run at once. */
+  readonly turns: QueueLimits;
   /** Bases that are kept of a repository. */
   readonly mostBases: number;
   /** How git gets into a repository, and whom commits to it are by. */
@@ -52,10 +55,12 @@ export class Runs {
   readonly #options: RunsOptions;
   readonly #cache: RepositoryCache;
   readonly #workspaces: Workspaces;
+  readonly #queue: TurnQueue;
 
   private constructor(options: RunsOptions, askpass: string) {
     const { folder, driver, mostBases, policy, log } = options;
     this.#options = options;
+    this.#queue = new TurnQueue(options.turns);
     const common = { askpass, protocols: policy.protocols };
     const report = (event: string, fields: Record<string, unknown>): void => {
       log.warn(event, fields);
@@ -93,7 +98,7 @@ export class Runs {
     await pinAddresses(remote, this.#options.policy);
     const { credentials, author } = await this.#options.identify(plan.url);
     const repository = this.#cache.at(plan.url, credentials);
-    const workspaces = this.#workspaces;
+    const [workspaces, queue] = [this.#workspaces, this.#queue];
     return new Run({
       ...this.#options,
       plan,
@@ -102,6 +107,7 @@ export class Runs {
       author,
       repository,
       workspaces,
+      queue,
     });
   }
 
@@ -120,6 +126,7 @@ interface RunOptions extends RunsOptions {
   readonly author: Author;
   readonly repository: ReturnType<RepositoryCache["at"]>;
   readonly workspaces: Workspaces;
+  readonly queue: TurnQueue;
 }
 
 /** Checkpoints are taken no more often than this, in milliseconds. */
@@ -196,6 +203,11 @@ export class Run {
     await this.#deliverer.checkPush();
     if (!this.#isStopped) background(repository.fill(credentials), "Filling a mirror");
     return workspace;
+  }
+
+  /** Waits until there is room for a turn. `moved` hears its place among those that wait. */
+  enter({ principal, stop }: Turn, moved: (position: number) => void): Promise<Disposable> {
+    return this.#options.queue.enter(principal.id, stop, moved);
   }
 
   /** Commits and pushes what a turn has changed. */

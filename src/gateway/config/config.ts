@@ -24,9 +24,10 @@ export interface Config {
     readonly allowedHosts: readonly string[];
     readonly allowedOrigins: readonly string[];
   };
-  readonly remote: Required<Omit<RemoteSettings, "coAuthor" | "egress" | "scan">> & {
+  readonly remote: Required<Omit<RemoteSettings, "coAuthor" | "egress" | "scan" | "turns">> & {
     readonly coAuthor?: NonNullable<RemoteSettings["coAuthor"]>;
     readonly egress: { readonly allowHosts: readonly string[] };
+    readonly turns: Required<NonNullable<RemoteSettings["turns"]>>;
     readonly scan: Required<NonNullable<RemoteSettings["scan"]>>;
   };
   /** Absolute. */

@@ -17,6 +17,7 @@ export function defaultConfig(data: string): Config {
       protocols: ["https", "ssh"],
       sandbox: "on",
       egress: { allowHosts: [] },
+      turns: { running: 32, runningEach: 16, waitingEach: 100 },
       bases: 4,
       scan: { maxFile: 10_485_760, maxTotal: 104_857_600, maxFiles: 5_000 },
     },

@@ -65,6 +65,21 @@ export const REMOTE_SCHEMAS = {
           },
         },
       },
+      turns: {
+        type: "object",
+        additionalProperties: false,
+        description: "How many turns may run at once; the others wait, and are told their place.",
+        properties: {
+          running: { type: "integer", minimum: 1, default: 32, description: "Of all together." },
+          runningEach: { type: "integer", minimum: 1, default: 16, description: "Of one token." },
+          waitingEach: {
+            type: "integer",
+            minimum: 0,
+            default: 100,
+            description: "Of one token that may wait; further ones are refused.",
+          },
+        },
+      },
       bases: {
         type: "integer",
         minimum: 1,

@@ -365,6 +365,15 @@ export interface RemoteSettings {
      */
     readonly allowHosts?: readonly string[];
   };
+  /** How many turns may run at once; the others wait, and are told their place. */
+  readonly turns?: {
+    /** Of all together. */
+    readonly running?: number;
+    /** Of one token. */
+    readonly runningEach?: number;
+    /** Of one token that may wait; further ones are refused. */
+    readonly waitingEach?: number;
+  };
   /** Checked-out revisions that are kept of each repository. */
   readonly bases?: number;
   /** Who is named as co-author of commits: the user. */
@@ -797,12 +806,13 @@ export const checkRemoteSettings: Check = (value) => {
       case "protocols":
       case "sandbox":
       case "egress":
+      case "turns":
       case "bases":
       case "coAuthor":
       case "scan":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["allowHosts", "allowPrivate", "protocols", "sandbox", "egress", "bases", "coAuthor", "scan"]) };
+        return { path: [key], says: unknownKey(key, ["allowHosts", "allowPrivate", "protocols", "sandbox", "egress", "turns", "bases", "coAuthor", "scan"]) };
     }
   }
   const allowHosts: unknown = value.allowHosts;
@@ -867,6 +877,45 @@ export const checkRemoteSettings: Check = (value) => {
       }
     }
   }
+  const turns: unknown = value.turns;
+  if (turns !== undefined) {
+    if (!isObject(turns)) return { path: ["turns"], says: "must be an object" };
+    for (const key3 in turns) {
+      switch (key3) {
+        case "running":
+        case "runningEach":
+        case "waitingEach":
+          continue;
+        default:
+          return { path: ["turns", key3], says: unknownKey(key3, ["running", "runningEach", "waitingEach"]) };
+      }
+    }
+    const running: unknown = turns.running;
+    if (running !== undefined) {
+      if (typeof running !== "number" || !Number.isInteger(running)) {
+        return { path: ["turns", "running"], says: "must be an integer" };
+      }
+      if (running < 1) return { path: ["turns", "running"], says: "must be at least 1" };
+    }
+    const runningEach: unknown = turns.runningEach;
+    if (runningEach !== undefined) {
+      if (typeof runningEach !== "number" || !Number.isInteger(runningEach)) {
+        return { path: ["turns", "runningEach"], says: "must be an integer" };
+      }
+      if (runningEach < 1) {
+        return { path: ["turns", "runningEach"], says: "must be at least 1" };
+      }
+    }
+    const waitingEach: unknown = turns.waitingEach;
+    if (waitingEach !== undefined) {
+      if (typeof waitingEach !== "number" || !Number.isInteger(waitingEach)) {
+        return { path: ["turns", "waitingEach"], says: "must be an integer" };
+      }
+      if (waitingEach < 0) {
+        return { path: ["turns", "waitingEach"], says: "must be at least 0" };
+      }
+    }
+  }
   const bases: unknown = value.bases;
   if (bases !== undefined) {
     if (typeof bases !== "number" || !Number.isInteger(bases)) {
@@ -878,13 +927,13 @@ export const checkRemoteSettings: Check = (value) => {
   const coAuthor: unknown = value.coAuthor;
   if (coAuthor !== undefined) {
     if (!isObject(coAuthor)) return { path: ["coAuthor"], says: "must be an object" };
-    for (const key3 in coAuthor) {
-      switch (key3) {
+    for (const key4 in coAuthor) {
+      switch (key4) {
         case "name":
         case "email":
           continue;
         default:
-          return { path: ["coAuthor", key3], says: unknownKey(key3, ["name", "email"]) };
+          return { path: ["coAuthor", key4], says: unknownKey(key4, ["name", "email"]) };
       }
     }
     const name: unknown = coAuthor.name;
@@ -909,14 +958,14 @@ export const checkRemoteSettings: Check = (value) => {
   const scan: unknown = value.scan;
   if (scan !== undefined) {
     if (!isObject(scan)) return { path: ["scan"], says: "must be an object" };
-    for (const key4 in scan) {
-      switch (key4) {
+    for (const key5 in scan) {
+      switch (key5) {
         case "maxFile":
         case "maxTotal":
         case "maxFiles":
           continue;
         default:
-          return { path: ["scan", key4], says: unknownKey(key4, ["maxFile", "maxTotal", "maxFiles"]) };
+          return { path: ["scan", key5], says: unknownKey(key5, ["maxFile", "maxTotal", "maxFiles"]) };
       }
     }
     const maxFile: unknown = scan.maxFile;

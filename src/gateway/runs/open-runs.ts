@@ -42,6 +42,7 @@ export async function openRuns(house: House): Promise<OpenedRuns> {
     driver,
     policy: remote,
     scan: { ...remote.scan, denied: DENIED_NAMES },
+    turns: remote.turns,
     mostBases: remote.bases,
     identify: identifyFor(house),
     coAuthor: remote.coAuthor,
