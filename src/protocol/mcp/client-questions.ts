@@ -1,3 +1,4 @@
+import type { Stop } from "../../base/stop.ts";
 import { MCP, STANDARD } from "../../rpc/codes.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import { CannotAsk, type Question, type ToolContext } from "../../tool/tool.ts";
@@ -15,11 +16,12 @@ export const QUESTION_LIMITS: Readonly<Record<string, number>> = {
   "elicitation/create": 10 * 60_000,
 };
 
-/** The answer to a question; rejects when it does not come within its time. */
+/** The answer to a question; rejects when it does not come within its time, or nobody waits for it. */
 export async function withinLimit<T>(
   answer: Promise<T>,
   { method }: Question,
   limits: Readonly<Record<string, number>>,
+  stop: Stop,
 ): Promise<T> {
   const limit = limits[method];
   if (limit === undefined) return answer;
@@ -28,9 +30,12 @@ export async function withinLimit<T>(
     const why = `the client has not answered '${method}' within ${limit / 1000} s`;
     late.reject(RpcError.of(STANDARD.internal, why));
   }, limit);
+  const listener = { stopped: late.reject };
+  stop.add(listener);
   try {
     return await Promise.race([answer, late.promise]);
   } finally {
+    stop.remove(listener);
     clearTimeout(timer);
   }
 }

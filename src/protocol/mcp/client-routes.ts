@@ -116,7 +116,7 @@ async function ask(
   try {
     const context = calls.askedOf(question, origin);
     const asked = putQuestion(context, question, (id) => pages.shown(id, context));
-    const answer = await withinLimit(asked, question, questionLimits);
+    const answer = await withinLimit(asked, question, questionLimits, call);
     return isObject(answer) ? answer : {};
   } catch (error) {
     throw refusalOf(error);
