@@ -12,6 +12,12 @@ const PROGRAMS = [
   { command: "zsh", package: "zsh", why: "the tests press Tab in it", optional: true },
   { command: "fish", package: "fish", why: "the tests press Tab in it", optional: true },
   { command: "sshd", package: "openssh-server", why: "the tests push to it", optional: true },
+  {
+    command: "bwrap",
+    package: "bubblewrap",
+    why: "remote runs are tested in its sandboxes",
+    optional: true,
+  },
   { command: "gpg", package: "gnupg", why: "the tests sign with it", optional: true },
   { command: "nginx", package: "nginx-light", why: "the tests come through it", optional: true },
 ];
