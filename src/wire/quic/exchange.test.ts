@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { describe, test } from "node:test";
+import { setTimeout as rest } from "node:timers/promises";
 import {
   ask,
   echo,
@@ -73,6 +74,30 @@ function exchanges(scheme: Scheme): void {
     assert.deepEqual(answers, bodies);
     assert.ok(most < 300, `${most} ran at once`);
   });
+
+  // Over TLS an exchange is one frame, and no longer.
+  test(
+    "brings all of a long text to one who rests while reading",
+    { skip: scheme === "tls" },
+    async () => {
+      const total = 64 * MiB;
+      let read = 0;
+      await using pair = await TestPair.open({
+        scheme,
+        handle: async (stream) => {
+          for await (const bytes of stream.chunks()) {
+            read += bytes.length;
+            await rest(1);
+          }
+          await stream.end(encodeFrame(Buffer.from("all")));
+        },
+      });
+      const stream = (await pair.connect()).openStream();
+      await stream.end(Buffer.alloc(total));
+      await stream.readAll(LIMIT);
+      assert.equal(read, total);
+    },
+  );
 
   test("delivers parts of an answer before it ends", async () => {
     const read = Promise.withResolvers<void>();

@@ -89,7 +89,6 @@ export class NativeStream implements Waiting, Sender {
       if (sent < bytes.length) this.#hold(bytes.subarray(sent));
     } else {
       this.#hold(bytes);
-      if (mayTry) this.#connection.await(this);
     }
     this.#settle();
   }
@@ -191,10 +190,7 @@ export class NativeStream implements Waiting, Sender {
   #sendUnsent(): void {
     const { window } = this.#connection;
     for (let first = this.#unsent[0]; first !== undefined; first = this.#unsent[0]) {
-      if (first.length > 0 && !window.hasRoom) {
-        this.#connection.await(this);
-        break;
-      }
+      if (first.length > 0 && !window.hasRoom) break;
       const isLast = this.#isConcluded && this.#unsent.length === 1;
       const taken = this.#send(first, isLast);
       if (taken < 0) return this.#fail(WAIT.writeFailed);
@@ -258,9 +254,12 @@ export class NativeStream implements Waiting, Sender {
   #settle(): void {
     if (this.slot < 0) return;
     if (this.#isRead && this.#isWritten) return this.#connection.forget(this);
-    // OpenSSL takes anything: for room it is not OpenSSL that is waited for.
-    const mayGoOn = this.#unsent.length > 0 && this.#connection.window.hasRoom;
-    let events = mayGoOn ? WAIT.writable : 0;
+    let events = 0;
+    // What is unsent waits for OpenSSL, or for room: the last piece that went may have filled it.
+    if (this.#unsent.length > 0) {
+      if (this.#connection.window.hasRoom) events = WAIT.writable;
+      else this.#connection.await(this);
+    }
     if (!this.#isRead) events |= WAIT.readFailed | (this.#credit > 0 ? WAIT.readable : 0);
     // What was sent to its end is not taken back when the peer does not care for it.
     if (!this.#isWritten) events |= WAIT.writeFailed;
