@@ -40,8 +40,8 @@ export interface Tool {
   readonly source?: ToolSource;
   /** Who brings it, for people to see. */
   readonly bringer?: string;
-  /** Whether it may, or must, go on as a task after its call has been answered. */
-  readonly task?: "optional" | "required";
+  /** Whether it may, or must, go on as a task after its call has been answered; or only if asked to. */
+  readonly task?: "if-asked" | "optional" | "required";
   /** Of one that goes on as a task: what it asks first is asked before, as part of the call. */
   readonly asksFirst?: boolean;
   readonly limits?: ToolLimits;

@@ -163,7 +163,7 @@ export class CatalogueRefresh {
 async function ask(client: McpClient, kind: CatalogueKind): Promise<Partial<Catalogue>> {
   switch (kind) {
     case "tools":
-      return { tools: await client.listTools() };
+      return { tools: await client.listTools(), hasTasks: client.hasTasks };
     case "prompts":
       return { prompts: await client.listPrompts().catch(noneIfUnknown) };
     case "resources": {

@@ -10,6 +10,8 @@ type Entries = readonly Readonly<Record<string, unknown>>[];
 /** What an upstream offers. */
 export interface Catalogue {
   readonly tools: Entries;
+  /** Any of its tools may go on as a task, and none says so: since 2026-07-28 (SEP-2663). */
+  readonly hasTasks?: boolean;
   readonly prompts: Entries;
   readonly resources: Entries;
   readonly templates: Entries;

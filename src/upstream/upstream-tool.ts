@@ -7,7 +7,7 @@ type Entry = Readonly<Record<string, unknown>>;
 export function upstreamTool(upstream: Upstream, entry: Entry, name: string): Tool {
   const original = String(entry.name);
   const definition = { ...entry, name, inputSchema: schemaOf(entry) } as ToolDefinition;
-  const task = taskSupportOf(entry);
+  const task = taskSupportOf(entry, upstream.catalogue?.hasTasks === true);
   const harmless = isHarmless(entry);
   return {
     definition,
@@ -31,7 +31,8 @@ function isHarmless({ annotations }: Entry): boolean {
   return readOnlyHint === true || idempotentHint === true;
 }
 
-function taskSupportOf({ execution }: Entry): Tool["task"] {
+function taskSupportOf({ execution }: Entry, hasTasks: boolean): Tool["task"] {
+  if (hasTasks) return "if-asked";
   const support = isObject(execution) ? execution.taskSupport : undefined;
   return support === "required" || support === "optional" ? support : undefined;
 }

@@ -187,13 +187,14 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
     const publications: Publication<T>[] = [];
     for (const upstream of this.#all) {
       const seen = new Set<string>();
-      for (const entry of upstream.catalogue?.[kind] ?? []) {
+      const { [kind]: entries = [], hasTasks = false } = upstream.catalogue ?? {};
+      for (const entry of entries) {
         const original = entry.name;
         // A name twice in one list means the first.
         if (typeof original !== "string" || original === "" || seen.has(original)) continue;
         seen.add(original);
         const name = names.give(upstream.name, original);
-        const key = `${upstream.id}\n${JSON.stringify(entry)}`;
+        const key = `${upstream.id}\n${hasTasks}\n${JSON.stringify(entry)}`;
         publications.push({ name, key, make: () => make(upstream, entry, name) });
       }
     }

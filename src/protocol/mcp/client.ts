@@ -74,8 +74,8 @@ export function isLogLevel(value: unknown): value is McpLogLevel {
   return (LOG_LEVELS as readonly unknown[]).includes(value);
 }
 
-/** Whether the client takes part in tasks by the extension of 2026-07-28. */
-export function hasTasks(client: Client): boolean {
+/** Whether a side takes part in tasks by the extension of 2026-07-28. */
+export function hasTasks(client: Pick<Client, "capabilities">): boolean {
   const { extensions } = client.capabilities;
   return isObject(extensions) && isObject(extensions[TASKS_EXTENSION]);
 }

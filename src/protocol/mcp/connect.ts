@@ -4,7 +4,7 @@ import { Peer } from "../../rpc/peer.ts";
 import type { PeerLimits, PeerOptions } from "../../rpc/peer-options.ts";
 import type { ToolContext, ToolResult } from "../../tool/tool.ts";
 import type { Channel } from "../../wire/channel.ts";
-import { isObject, type JsonObject } from "./client.ts";
+import { hasTasks, isObject, type JsonObject } from "./client.ts";
 import { ClientCalls } from "./client-calls.ts";
 import { plainResult, plainToolResult } from "./client-envelope.ts";
 import { type McpClientEvents, NO_EVENTS } from "./client-events.ts";
@@ -117,6 +117,11 @@ export class McpClient {
 
   get isModern(): boolean {
     return this.revision === MODERN;
+  }
+
+  /** Whether any call may be answered with a task, as the server likes. */
+  get hasTasks(): boolean {
+    return this.isModern && hasTasks(this);
   }
 
   get capabilities(): JsonObject {

@@ -44,7 +44,8 @@ export function serveTools(door: McpDoor): Route<Connection>[] {
 
 function describe(tool: Tool): Tool["definition"] {
   if (tool.task === undefined) return tool.definition;
-  return { ...tool.definition, execution: { taskSupport: tool.task } };
+  const taskSupport = tool.task === "required" ? "required" : "optional";
+  return { ...tool.definition, execution: { taskSupport } };
 }
 
 function callTool(door: McpDoor, request: CallRequest): JsonObject | Promise<JsonObject> {
@@ -91,6 +92,8 @@ function callAsTask(
 ): JsonObject | Promise<JsonObject> | undefined {
   const { client, params, call } = request;
   if (isModern(client)) {
+    // Here it is the server that decides, and one behind us has not yet.
+    if (tool.task === "if-asked") return undefined;
     if (!hasTasks(client)) {
       if (tool.task === "optional") return undefined;
       throw missingCapability({ extensions: { [TASKS_EXTENSION]: {} } });
@@ -107,7 +110,7 @@ function callAsTask(
     return begun instanceof Promise ? begun.then(promised) : promised(begun);
   }
   if (params.task === undefined || client.revision < "2025-11-25") {
-    if (tool.task === "optional" || client.revision < "2025-11-25") return undefined;
+    if (tool.task !== "required" || client.revision < "2025-11-25") return undefined;
     throw new RpcError(STANDARD.methodNotFound.code, `'${params.name}' must be called as a task`);
   }
   const legacy = (task: Task): JsonObject => {
