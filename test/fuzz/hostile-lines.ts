@@ -178,7 +178,7 @@ export class HostileLines {
       ? 11 * KiB * KiB
       : random.below(random.once(20) ? 500 * KiB : 20 * KiB);
     const filling = random.pick(["x", "é", "\\n", '\\"', "\\ud800"]);
-    const text = filling.repeat(size / filling.length);
+    const text = filling.repeat(size / Buffer.byteLength(filling));
     const method = random.pick(this.#vocabulary.methods);
     return Buffer.from(
       `{"jsonrpc":"2.0","id":${this.#id()},"method":"${method}","params":{"a":"${text}"}}`,
