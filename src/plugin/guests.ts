@@ -45,9 +45,10 @@ export interface GuestsOptions {
  */
 export class Guests {
   readonly #options: GuestsOptions;
-  readonly #manifests = new Map<string, PluginManifest>();
   /** Plugins redial: what they said counts for each of their connections. */
-  readonly #plugins = new Map<string, Guest>();
+  readonly #manifests = new Map<string, PluginManifest>();
+  /** What was found out about connections, until something changes that it depends on. */
+  #found = new WeakMap<Connection, Guest>();
 
   constructor(options: GuestsOptions) {
     this.#options = options;
@@ -63,14 +64,19 @@ export class Guests {
       return `a manifest has at most ${MOST_ENTRIES} entries of ${LONGEST_ENTRY} characters`;
     }
     this.#manifests.set(name, manifest);
-    this.#plugins.delete(name);
+    this.changed();
     return undefined;
+  }
+
+  /** Other plugins are configured, or may call other tools. */
+  changed(): void {
+    this.#found = new WeakMap();
   }
 
   /** A plugin has ended: what it said of itself is not said of the next one of that id. */
   forget(id: string): void {
     this.#manifests.delete(id);
-    this.#plugins.delete(id);
+    this.changed();
   }
 
   /** Whether a certificate is that of a plugin. */
@@ -81,18 +87,24 @@ export class Guests {
   }
 
   of(connection: Connection): Guest {
-    const name = nameOf(connection);
-    if (connection.peer !== undefined && this.isPlugin(connection.peer)) {
-      return this.#plugins.getOrInsertComputed(name, () => this.#plugin(name));
-    }
-    if (connection.peer === undefined || TRANSPORT.test(name) || name === CONTROL_NAME) {
-      return { name, isPlugin: false, mayCall: () => true };
-    }
-    return { name, isPlugin: false, mayCall: (_, owner) => owner !== undefined };
+    const known = this.#found.get(connection);
+    if (known !== undefined) return known;
+    const guest = this.#guest(connection);
+    this.#found.set(connection, guest);
+    return guest;
   }
 
   manifestOf(id: string): PluginManifest | undefined {
     return this.#manifests.get(id);
+  }
+
+  #guest({ peer }: Connection): Guest {
+    const name = nameOf({ peer });
+    if (peer !== undefined && this.isPlugin(peer)) return this.#plugin(name);
+    if (peer === undefined || TRANSPORT.test(name) || name === CONTROL_NAME) {
+      return { name, isPlugin: false, mayCall: () => true };
+    }
+    return { name, isPlugin: false, mayCall: (_, owner) => owner !== undefined };
   }
 
   #plugin(name: string): Guest {

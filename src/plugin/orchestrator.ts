@@ -244,6 +244,7 @@ export class Orchestrator implements AsyncDisposable {
     });
     const kept = new Set(plugins);
     this.#plugins = plugins;
+    this.#guests.changed();
     this.#publish();
     const gone = [...before.values()].filter((plugin) => !kept.has(plugin));
     const ends = new Map(gone.map((plugin) => [plugin.id, this.#end(plugin)]));
@@ -281,8 +282,9 @@ export class Orchestrator implements AsyncDisposable {
 
   async #end(plugin: Plugin): Promise<void> {
     this.#events.forget(plugin.id);
-    this.#guests.forget(plugin.id);
     await plugin.stop();
+    // Not before: what still runs in it may call what it needs.
+    this.#guests.forget(plugin.id);
   }
 }
 
