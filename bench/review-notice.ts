@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { openRepository } from "../src/review/repository.ts";
-import { Reviews } from "../src/store/reviews.ts";
+import { Reviews } from "../src/store/review/reviews.ts";
 import type { Bench, Sample } from "./harness/bench.ts";
 import { readLines } from "./harness/line-reader.ts";
 import { Program, ROOT } from "./harness/program.ts";

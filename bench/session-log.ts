@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 
 import { Database } from "../src/store/database.ts";
-import { SessionLog } from "../src/store/session-log.ts";
+import { SessionLog } from "../src/store/session/session-log.ts";
 import type { Bench, Sample } from "./harness/bench.ts";
 
 const OURS = "SQLite, a row a commit and session";

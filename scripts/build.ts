@@ -32,7 +32,11 @@ const HOT = ["mcp", "acp", "review add"];
  * What they need when there are servers to be asked, and what they watch soon after a start: one
  * file each, too.
  */
-const WHOLE = ["src/store/approvals.ts", "src/upstream/upstreams.ts", "src/review/drop-files.ts"];
+const WHOLE = [
+  "src/store/approval/approvals.ts",
+  "src/upstream/upstreams.ts",
+  "src/review/inbox/drop-files.ts",
+];
 
 const OPTIONS = {
   absWorkingDir: ROOT,

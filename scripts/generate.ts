@@ -15,14 +15,14 @@ const ROOT = join(import.meta.dirname, "..");
 async function* generate(): AsyncGenerator<Outputs> {
   yield await compileModules(ROOT);
   yield await compileProtos(ROOT);
-  const { configJsonSchema } = await import("../src/gateway/config/json-schema.ts");
+  const { configJsonSchema } = await import("../src/gateway/config/schema/json-schema.ts");
   yield new Map([
     ["schema/config.schema.json", `${JSON.stringify(configJsonSchema(), null, 2)}\n`],
   ]);
   const { BLOCKS } = await import("./schema/doc-tables.ts");
   yield await fillDocuments(ROOT, BLOCKS);
   const [{ renderReference }, { PROGRAM }] = await Promise.all([
-    import("../src/cli/reference.ts"),
+    import("../src/cli/shell/reference.ts"),
     import("../src/cli/commands.ts"),
   ]);
   yield new Map([["docs/CLI.md", renderReference(PROGRAM)]]);

@@ -1,5 +1,5 @@
-import { Placing } from "../../src/review/place.ts";
-import { Versions } from "../../src/review/versions.ts";
+import { Placing } from "../../src/review/anchor/place.ts";
+import { Versions } from "../../src/review/anchor/versions.ts";
 import type { Sample } from "./bench.ts";
 
 /** What became of a line, from 1. `undecided` is not counted, but how many are is told. */

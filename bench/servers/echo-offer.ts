@@ -1,4 +1,4 @@
-import { Offer } from "../../src/tool/offer.ts";
+import { Offer } from "../../src/tool/offer/offer.ts";
 import { textResult } from "../../src/tool/tool.ts";
 import type { ToolboxOptions } from "../../src/tool/toolbox.ts";
 

@@ -6,7 +6,7 @@ import { join } from "node:path";
 
 import { loadConfig } from "../../src/gateway/config/load.ts";
 import { House } from "../../src/gateway/house.ts";
-import { HttpServer } from "../../src/gateway/http-server.ts";
+import { HttpServer } from "../../src/gateway/http/http-server.ts";
 import { echoOffer } from "./echo-offer.ts";
 
 const data = mkdtempSync(join(tmpdir(), "trunkline-bench-"));

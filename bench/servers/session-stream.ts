@@ -12,10 +12,10 @@ import { OWNER } from "../../src/base/principal.ts";
 import { AcpDoor } from "../../src/protocol/acp/door.ts";
 import { AcpConversation } from "../../src/protocol/acp/serve.ts";
 import type { SessionUpdate, Turn } from "../../src/session/agent.ts";
-import type { SessionClient } from "../../src/session/client.ts";
+import type { SessionClient } from "../../src/session/client/client.ts";
 import { resolveSessionLimits } from "../../src/session/limits.ts";
 import { Sessions } from "../../src/session/sessions.ts";
-import { SessionLog } from "../../src/store/session-log.ts";
+import { SessionLog } from "../../src/store/session/session-log.ts";
 import { streamChannel } from "../../src/wire/channel/stream.ts";
 
 const [mode = "", ...sizes] = process.argv.slice(2);

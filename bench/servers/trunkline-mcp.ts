@@ -1,9 +1,9 @@
 // The MCP door with one tool, as `trunkline mcp` serves it: revision, policy, schema, toolbox, and
 // with a folder named on the command line the record of calls in it.
-import { Connection } from "../../src/protocol/mcp/connection.ts";
-import { McpDoor } from "../../src/protocol/mcp/door.ts";
+import { Connection } from "../../src/protocol/mcp/serve/connection.ts";
+import { McpDoor } from "../../src/protocol/mcp/serve/door.ts";
 import { Peer } from "../../src/rpc/peer.ts";
-import { AuditLog } from "../../src/store/audit-log.ts";
+import { AuditLog } from "../../src/store/audit/audit-log.ts";
 import { streamChannel } from "../../src/wire/channel/stream.ts";
 import { echoOffer } from "./echo-offer.ts";
 

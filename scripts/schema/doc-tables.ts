@@ -1,5 +1,5 @@
-import { MESSAGE_LIMITS, type MessageLimits } from "../../src/base/limits.ts";
-import { configKeys } from "../../src/gateway/config/keys.ts";
+import { MESSAGE_LIMITS, type MessageLimits } from "../../src/base/limit/limits.ts";
+import { configKeys } from "../../src/gateway/config/schema/keys.ts";
 import { ALL_CODES } from "../../src/rpc/codes.ts";
 import { type Block, table } from "./doc-blocks.ts";
 

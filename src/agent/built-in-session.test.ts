@@ -3,9 +3,9 @@ import { describe, it } from "node:test";
 
 import { Log } from "../base/log.ts";
 import type { HistoryEntry } from "../session/agent.ts";
-import { Offer } from "../tool/offer.ts";
+import { Offer } from "../tool/offer/offer.ts";
 import { errorResult, type Question, textResult } from "../tool/tool.ts";
-import { Announcement } from "../tool/announcement.ts";
+import { Announcement } from "../tool/offer/announcement.ts";
 import { type ModelEntry, Models, type ModelSource, OFFLINE } from "./models/models.ts";
 import { openModel } from "./models/open-model.ts";
 import { AgentRig } from "../../test/agent/agent-rig.ts";

@@ -12,7 +12,7 @@ import {
   type TestClient,
 } from "../../test/support/acp-house.ts";
 import { covers } from "../../test/requirements/acp.ts";
-import { limitsFor } from "../base/limits.ts";
+import { limitsFor } from "../base/limit/limits.ts";
 import { Log } from "../base/log.ts";
 import { ExternalAgent } from "./external-agent.ts";
 

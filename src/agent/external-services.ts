@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 
-import type { Confine } from "../base/child-process.ts";
+import type { Confine } from "../base/process/child-process.ts";
 import type {
   CreateTerminalParams,
   ElicitParams,

@@ -1,5 +1,5 @@
 import { background } from "../base/background.ts";
-import type { Confine } from "../base/child-process.ts";
+import type { Confine } from "../base/process/child-process.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { METHODS } from "../protocol/acp/methods.ts";
 import type { NewSessionParams, SettingsResult } from "../protocol/acp/schema.gen.ts";

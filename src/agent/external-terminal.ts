@@ -1,4 +1,4 @@
-import { type ChildExit, type Confine, OwnedChild } from "../base/child-process.ts";
+import { type ChildExit, type Confine, OwnedChild } from "../base/process/child-process.ts";
 import type { Terminal, TerminalExit, TerminalOptions, TerminalOutput } from "../session/agent.ts";
 import { loginPath } from "./files/login-path.ts";
 import { WHEN_WATCHED } from "./files/run-line.ts";

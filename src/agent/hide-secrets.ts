@@ -1,4 +1,4 @@
-import { MASK, mask, maskText } from "../base/mask.ts";
+import { MASK, mask, maskText } from "../base/text/mask.ts";
 
 const PRIVATE_KEY =
   /-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g;

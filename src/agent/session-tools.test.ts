@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 
 import { AgentRig } from "../../test/agent/agent-rig.ts";
 import { FakeLlm } from "../../test/agent/fake-llm.ts";
-import { Offer } from "../tool/offer.ts";
+import { Offer } from "../tool/offer/offer.ts";
 import { textResult } from "../tool/tool.ts";
 
 const SERVER = join(import.meta.dirname, "../../test/support/echo-server.mjs");

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Log } from "../base/log.ts";
 import type { Principal } from "../base/principal.ts";
 import type { AgentOpenOptions } from "../session/agent.ts";
-import type { Offer } from "../tool/offer.ts";
+import type { Offer } from "../tool/offer/offer.ts";
 import type { OpenServers, SessionServers } from "./session-servers.ts";
 import type { AgentTool } from "./tools/agent-tool.ts";
 import { BUILT_IN_TOOLS } from "./tools/built-in-tools.ts";

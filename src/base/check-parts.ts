@@ -1,6 +1,6 @@
 // What generated checks call (scripts/schema).
 import type { Check, Problem } from "./check.ts";
-import { suggest } from "./suggest.ts";
+import { suggest } from "./text/suggest.ts";
 
 /** Only own members count, so an object that inherits any is not one. */
 export function isObject(value: unknown): value is Record<string, unknown> {

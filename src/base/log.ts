@@ -1,5 +1,5 @@
-import { mask } from "./mask.ts";
-import { visible } from "./visible.ts";
+import { mask } from "./text/mask.ts";
+import { visible } from "./text/visible.ts";
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
 export type LogFields = Readonly<Record<string, unknown>>;

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { PROGRAM } from "./commands.ts";
-import { GLOBAL_OPTIONS, optionsOf } from "./global-options.ts";
-import { parse } from "./parse.ts";
-import { allPaths, callOf, last } from "./path.ts";
+import { GLOBAL_OPTIONS, optionsOf } from "./shell/global-options.ts";
+import { parse } from "./shell/parse.ts";
+import { allPaths, callOf, last } from "./shell/path.ts";
 import { run } from "./program.ts";
 
 const PATHS = allPaths([PROGRAM]);

@@ -1,15 +1,15 @@
-import type { Command } from "./command.ts";
-import { config } from "./commands/config.ts";
-import { doctor } from "./commands/doctor.ts";
-import { identity } from "./commands/identity.ts";
-import { models } from "./commands/models.ts";
-import { orchestrator } from "./commands/orchestrator.ts";
-import { plugin } from "./commands/plugin.ts";
-import { review } from "./commands/review.ts";
-import { session } from "./commands/session.ts";
-import { setup } from "./commands/setup.ts";
-import { token } from "./commands/token.ts";
-import { tools } from "./commands/tools.ts";
+import type { Command } from "./shell/command.ts";
+import { config } from "./config/config-command.ts";
+import { doctor } from "./doctor/doctor-command.ts";
+import { identity } from "./identity/identity-command.ts";
+import { models } from "./models/models-command.ts";
+import { orchestrator } from "./serve/orchestrator-command.ts";
+import { plugin } from "./plugin/plugin-command.ts";
+import { review } from "./review/review-command.ts";
+import { session } from "./session/session-command.ts";
+import { setup } from "./review/setup-command.ts";
+import { token } from "./token/token-command.ts";
+import { tools } from "./tools/tools-command.ts";
 
 const serve: Command = {
   name: "serve",
@@ -50,7 +50,7 @@ const serve: Command = {
       explains: "Serve on a free port, and say which in a line that a script can read.",
     },
   ],
-  load: () => import("./serve.ts"),
+  load: () => import("./serve/serve.ts"),
 };
 
 const open: Command = {
@@ -67,7 +67,7 @@ const open: Command = {
     { run: "trunkline open", explains: "Open the gateway's page." },
     { run: "trunkline open --print", explains: "For a browser on another screen." },
   ],
-  load: () => import("./open.ts"),
+  load: () => import("./serve/open.ts"),
 };
 
 const mcp: Command = {
@@ -104,7 +104,7 @@ const mcp: Command = {
       explains: "Keep every message in a file.",
     },
   ],
-  load: () => import("./mcp.ts"),
+  load: () => import("./serve/mcp.ts"),
 };
 
 const acp: Command = {
@@ -132,7 +132,7 @@ const acp: Command = {
     { run: "trunkline acp --dialect acp", explains: "Speak the Agent Client Protocol only." },
     { run: "trunkline acp --dialect juggler", explains: "Take RemoteJuggler's actions only." },
   ],
-  load: () => import("./acp.ts"),
+  load: () => import("./serve/acp.ts"),
 };
 
 const completion: Command = {
@@ -152,7 +152,7 @@ const completion: Command = {
       explains: "From the next fish on.",
     },
   ],
-  load: () => import("./completion.ts"),
+  load: () => import("./completion/completion.ts"),
 };
 
 const help: Command = {
@@ -163,7 +163,7 @@ const help: Command = {
     { run: "trunkline help", explains: "List the commands." },
     { run: "trunkline help config show", explains: "The same as `trunkline config show --help`." },
   ],
-  load: () => import("./help.ts"),
+  load: () => import("./shell/help.ts"),
 };
 
 /** The whole program. */

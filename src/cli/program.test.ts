@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { test } from "node:test";
 import { TrunklineError } from "../base/errors.ts";
-import type { Invocation } from "./command.ts";
-import type { Host, Output } from "./host.ts";
+import type { Invocation } from "./shell/command.ts";
+import type { Host, Output } from "./shell/host.ts";
 import { run } from "./program.ts";
-import { sampleProgram } from "./sample-program.ts";
+import { sampleProgram } from "../../test/samples/sample-program.ts";
 
 interface Ran {
   readonly code: number;

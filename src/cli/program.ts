@@ -1,9 +1,9 @@
-import type { Command, Invocation, Values } from "./command.ts";
+import type { Command, Invocation, Values } from "./shell/command.ts";
 import { PROGRAM } from "./commands.ts";
-import { type Host, isVerbose, styleOf, writer } from "./host.ts";
-import { painted } from "./paint.ts";
-import { parse, type Parsed } from "./parse.ts";
-import { last } from "./path.ts";
+import { type Host, isVerbose, styleOf, writer } from "./shell/host.ts";
+import { painted } from "./shell/paint.ts";
+import { parse, type Parsed } from "./shell/parse.ts";
+import { last } from "./shell/path.ts";
 
 type Write = (text: string) => void;
 
@@ -45,7 +45,7 @@ export async function run(
   try {
     return await follow(parsed, host, { out, err, data });
   } catch (error) {
-    const { renderFailure } = await import("./failure.ts");
+    const { renderFailure } = await import("./shell/failure.ts");
     const verbose = isVerbose(host.env) || args.includes("--verbose");
     const { text, exitCode } = renderFailure(error, parsed.path, verbose);
     err(text);
@@ -62,12 +62,12 @@ async function follow(parsed: Parsed, host: Host, outputs: Outputs): Promise<num
       return runner.run(invocationOf(parsed.values, parsed.positionals, host, outputs));
     }
     case "help": {
-      const { renderHelp } = await import("./help.ts");
+      const { renderHelp } = await import("./shell/help.ts");
       out(renderHelp(parsed.path, styleOf(host.stdout, host.env)));
       return 0;
     }
     case "no-command": {
-      const { renderHelp } = await import("./help.ts");
+      const { renderHelp } = await import("./shell/help.ts");
       err(renderHelp(parsed.path, styleOf(host.stderr, host.env)));
       return 2;
     }
@@ -79,7 +79,7 @@ async function follow(parsed: Parsed, host: Host, outputs: Outputs): Promise<num
       return 0;
     }
     case "misuse": {
-      const { misuseError } = await import("./misuse.ts");
+      const { misuseError } = await import("./shell/misuse.ts");
       throw misuseError(parsed.misuse);
     }
   }

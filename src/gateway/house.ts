@@ -1,9 +1,9 @@
-import { BUFFERS } from "../base/byte-budget.ts";
-import { limitsFor } from "../base/limits.ts";
+import { BUFFERS } from "../base/limit/byte-budget.ts";
+import { limitsFor } from "../base/limit/limits.ts";
 import { Log } from "../base/log.ts";
 import type { PeerOptions } from "../rpc/peer-options.ts";
 import type { Config } from "./config/config.ts";
-import { traceTo } from "./trace.ts";
+import { traceTo } from "./door/trace.ts";
 import type { Reloading } from "./follow-config.ts";
 
 /** The running program as the doors see it: its configuration and its log. */

@@ -1,7 +1,7 @@
 import { accessSync, constants } from "node:fs";
 
 import { TrunklineError } from "../base/errors.ts";
-import { makeFolder } from "../base/make-folder.ts";
+import { makeFolder } from "../base/process/make-folder.ts";
 
 /**
  * Makes the data folder for what runs long: whoever starts it is there to read why that cannot be,

@@ -2,10 +2,10 @@ import { createHash } from "node:crypto";
 import { access, constants, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 
-import type { ConfigEntry } from "./config-list.ts";
+import type { ConfigEntry } from "./config/config-list.ts";
 import { discover } from "./discover.ts";
 import type { Git } from "./git.ts";
-import type { GitConfig } from "./git-config.ts";
+import type { GitConfig } from "./config/git-config.ts";
 import { hooksFolder, hooksIn } from "./hooks-folder.ts";
 import type { Repository } from "./repository.ts";
 

@@ -2,7 +2,7 @@ import { existsSync, realpathSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 
 import type { Git } from "./git.ts";
-import { GitConfig } from "./git-config.ts";
+import { GitConfig } from "./config/git-config.ts";
 import { findRepository, type Repository } from "./repository.ts";
 import { worktreeAt } from "./worktree-at.ts";
 

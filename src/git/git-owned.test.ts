@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { isGitOwned } from "./git-owned.ts";
-import { SampleRepository } from "./sample-repository.ts";
+import { SampleRepository } from "../../test/samples/sample-repository.ts";
 
 describe("isGitOwned()", () => {
   it("knows .git by all its names", () => {

@@ -5,11 +5,11 @@ import { describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { TrunklineError } from "../base/errors.ts";
-import { processOf } from "../base/process-table.ts";
+import { processOf } from "../base/process/process-table.ts";
 import { Stopper } from "../base/stop.ts";
 import { Git } from "./git.ts";
 import { gitEnvironment } from "./git-environment.ts";
-import { SampleRepository } from "./sample-repository.ts";
+import { SampleRepository } from "../../test/samples/sample-repository.ts";
 
 function failsWith(code: string, says: RegExp): (error: unknown) => boolean {
   return (error) => {

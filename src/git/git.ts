@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 
 import { TrunklineError } from "../base/errors.ts";
-import { maskText } from "../base/mask.ts";
+import { maskText } from "../base/text/mask.ts";
 import type { Stop } from "../base/stop.ts";
 import { isInBareRepository } from "./bare-repository.ts";
 import { type GitMode, gitCommand } from "./git-commands.ts";

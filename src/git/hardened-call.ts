@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
 import { topFolder } from "./bare-repository.ts";
-import { type FilterSettings, filterSettings } from "./filter-settings.ts";
+import { type FilterSettings, filterSettings } from "./config/filter-settings.ts";
 import type { Git } from "./git.ts";
 import type { GitMode, GivenCommand } from "./git-commands.ts";
 import { worktreeAt } from "./worktree-at.ts";

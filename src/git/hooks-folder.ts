@@ -1,7 +1,7 @@
 import { join, resolve } from "node:path";
 
-import { homeOf } from "../base/home-of.ts";
-import type { GitConfig } from "./git-config.ts";
+import { homeOf } from "../base/process/home-of.ts";
+import type { GitConfig } from "./config/git-config.ts";
 import type { Repository } from "./repository.ts";
 
 /** The folder that git takes hooks from (git-config(1), `core.hooksPath`). */

@@ -6,8 +6,8 @@ import { describe, it } from "node:test";
 
 import { TrunklineError } from "../base/errors.ts";
 import { Git } from "./git.ts";
-import { HostileRepository } from "./sample-hostile-repository.ts";
-import { SampleRepository } from "./sample-repository.ts";
+import { HostileRepository } from "../../test/samples/sample-hostile-repository.ts";
+import { SampleRepository } from "../../test/samples/sample-repository.ts";
 
 /** Runs git as a person would, whatever comes of it, and tells which programs that ran. */
 function plainGit(sample: HostileRepository, folder: string, ...args: string[]): string[] {

@@ -1,4 +1,4 @@
-import { filterSettings } from "./filter-settings.ts";
+import { filterSettings } from "./config/filter-settings.ts";
 import type { Git } from "./git.ts";
 
 /**

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { GitConfig, isStronger, setConfig, unsetConfig } from "./git-config.ts";
+import { GitConfig, isStronger, setConfig, unsetConfig } from "./config/git-config.ts";
 import { remotesOf } from "./remotes.ts";
-import { SampleRepository } from "./sample-repository.ts";
+import { SampleRepository } from "../../test/samples/sample-repository.ts";
 
 /** What git itself says of a remote. */
 function urlsOf(sample: SampleRepository, name: string, ...options: string[]): string[] {

@@ -1,4 +1,4 @@
-import type { GitConfig } from "./git-config.ts";
+import type { GitConfig } from "./config/git-config.ts";
 
 /** An address as it is written, and as git uses it. */
 export interface RemoteAddress {

@@ -6,7 +6,7 @@ import { describe, it } from "node:test";
 import { discover } from "./discover.ts";
 import { findRepository, listSubmodules, listWorktrees, openRepository } from "./repository.ts";
 import { hasLinkedWorktrees, superproject } from "./repository.ts";
-import { SampleRepository } from "./sample-repository.ts";
+import { SampleRepository } from "../../test/samples/sample-repository.ts";
 
 describe("findRepository()", { timeout: 60_000 }, () => {
   it("finds the repository from any folder in it (RemoteJuggler defect 6)", async () => {

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 
-import { parseConfigList } from "./config-list.ts";
+import { parseConfigList } from "./config/config-list.ts";
 import { type Git, gitFailure } from "./git.ts";
 
 /** A repository as seen from a folder in it. All paths are absolute. */

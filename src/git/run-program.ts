@@ -1,11 +1,11 @@
 import type { ChildProcess } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
 
-import { absolutePath } from "../base/absolute-path.ts";
+import { absolutePath } from "../base/file/absolute-path.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { Stop } from "../base/stop.ts";
-import { ProcessTree } from "../base/process-tree.ts";
-import { killGroup, killTree, watchGroup } from "../base/watchdog.ts";
+import { ProcessTree } from "../base/process/process-tree.ts";
+import { killGroup, killTree, watchGroup } from "../base/process/watchdog.ts";
 
 export interface ProgramRun {
   readonly command: string;

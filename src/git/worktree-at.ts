@@ -1,7 +1,7 @@
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 
-import { readRegularFile } from "../base/read-regular-file.ts";
+import { readRegularFile } from "../base/file/read-regular-file.ts";
 import type { Repository } from "./repository.ts";
 
 /** Bytes of a file that only says where another is. */

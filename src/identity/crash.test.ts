@@ -5,8 +5,8 @@ import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { recoverIfNeeded } from "./recover.ts";
-import { SampleIdentities } from "./sample-identities.ts";
+import { recoverIfNeeded } from "./switch/recover.ts";
+import { SampleIdentities } from "../../test/samples/sample-identities.ts";
 
 /** Far more than any of these takes. */
 const MOST_STEPS = 100;

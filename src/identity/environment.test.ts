@@ -8,7 +8,7 @@ import { describe, it } from "node:test";
 import { promisify } from "node:util";
 
 import { environmentPlan, identityOfEnvironment, withIdentity } from "./environment.ts";
-import { HOME, SampleIdentities, WORK } from "./sample-identities.ts";
+import { HOME, SampleIdentities, WORK } from "../../test/samples/sample-identities.ts";
 import { resolveIdentity } from "./identity.ts";
 
 const run = promisify(execFile);

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
-import { homeOf } from "../base/home-of.ts";
-import { suggest } from "../base/suggest.ts";
+import { homeOf } from "../base/process/home-of.ts";
+import { suggest } from "../base/text/suggest.ts";
 
 const PROVIDERS = ["github", "gitlab", "bitbucket", "other"] as const;
 export type Provider = (typeof PROVIDERS)[number];

@@ -4,7 +4,7 @@ import { chmodSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { HOME, SampleIdentities, WORK } from "./sample-identities.ts";
+import { HOME, SampleIdentities, WORK } from "../../test/samples/sample-identities.ts";
 
 describe("planSwitch()", { timeout: 120_000 }, () => {
   it("lists every change and makes none", async () => {
@@ -297,7 +297,7 @@ describe("switching", { timeout: 120_000 }, () => {
     // A folder where a file should be: it cannot be read, nor replaced.
     const plan = await sample.plan("work", {}, linked);
     const path = plan.files.at(-1)?.path ?? "";
-    const { applyPlan } = await import("./apply.ts");
+    const { applyPlan } = await import("./switch/apply.ts");
     const spoilt = async () => {
       const made = await sample.plan("work", {}, linked);
       writeFileSync(path, "[x]\n\ty = 1\n");

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { SampleContext, sampleTool } from "../tool/sample-context.ts";
+import { SampleContext, sampleTool } from "../../test/samples/sample-context.ts";
 import { type Tool, textResult } from "../tool/tool.ts";
 import { aiTool } from "./ai-tools.ts";
-import { PROVIDER } from "./plugin-tool.ts";
+import { PROVIDER } from "./plugin/plugin-tool.ts";
 
 function named(name: string): Tool {
   return sampleTool("prompt", () => textResult(name));

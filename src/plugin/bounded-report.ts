@@ -1,4 +1,4 @@
-import { RateLimiter } from "../base/rate-limiter.ts";
+import { RateLimiter } from "../base/limit/rate-limiter.ts";
 
 type Report = (event: string, fields: Record<string, unknown>) => void;
 

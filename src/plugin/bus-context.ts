@@ -2,11 +2,11 @@ import { isAbsolute } from "node:path";
 
 import type { Log, LogLevel } from "../base/log.ts";
 import type { Stop } from "../base/stop.ts";
-import type { ToolCall } from "../protocol/bus/tool-shape.ts";
+import type { ToolCall } from "../protocol/bus/shape/tool-shape.ts";
 import type { Project } from "../tool/project.ts";
 import { type Caller, CannotAsk, type Question, type ToolContext } from "../tool/tool.ts";
 import { markNested } from "./nested-call.ts";
-import { PROVIDER } from "./plugin-tool.ts";
+import { PROVIDER } from "./plugin/plugin-tool.ts";
 
 export interface BusContextOptions {
   /** Who calls, by its certificate. */

@@ -1,6 +1,6 @@
 import type { PluginManifest } from "../protocol/bus/plugin.gen.ts";
 import { PLUGIN_UNIT } from "../protocol/bus/certificates/certificates.ts";
-import { STDIO_CALLER } from "../protocol/bus/tool-shape.ts";
+import { STDIO_CALLER } from "../protocol/bus/shape/tool-shape.ts";
 import type { Connection, PeerCertificate } from "../wire/quic/connection.ts";
 
 /** The certificate that `trunkline plugin` shows. */

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { background } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
-import { suggest } from "../base/suggest.ts";
+import { suggest } from "../base/text/suggest.ts";
 import { startOrder } from "../protocol/bus/plugins-file/start-order.ts";
 import {
   type BusCall,
@@ -11,7 +11,7 @@ import {
   type BusService,
   serveExchange,
 } from "../protocol/bus/serve.ts";
-import type { Offer } from "../tool/offer.ts";
+import type { Offer } from "../tool/offer/offer.ts";
 import { parseAddress } from "../wire/quic/address.ts";
 import type {
   Connection,
@@ -19,23 +19,23 @@ import type {
   Listener,
   ListenOptions,
 } from "../wire/quic/connection.ts";
-import { HeldBytes } from "../wire/quic/held-bytes.ts";
+import { HeldBytes } from "../wire/quic/stream/held-bytes.ts";
 import { boundedReport } from "./bounded-report.ts";
 import { BusCertificates } from "./bus-certificates.ts";
-import { Events } from "./events.ts";
+import { Events } from "./serve/events.ts";
 import { expectPlugin } from "./expect-peer.ts";
-import { FirstStarts } from "./first-starts.ts";
+import { FirstStarts } from "./plugin/first-starts.ts";
 import { GuestGuard, GUEST_LIMITS } from "./guest-guard.ts";
 import { Guests, problemOfId } from "./guests.ts";
 import type { PluginOffer } from "./bounded-offer.ts";
-import { limitStorage } from "./limit-storage.ts";
-import { Plugin, type PluginStatus } from "./plugin.ts";
-import { PluginFolders } from "./plugin-folders.ts";
-import { PluginTools } from "./plugin-tools.ts";
-import { serveBus } from "./serve-bus.ts";
-import { serveControl } from "./serve-control.ts";
-import { routeStorage } from "./route-storage.ts";
-import type { PluginLimits, PluginSettings } from "./settings.ts";
+import { limitStorage } from "./storage/limit-storage.ts";
+import { Plugin, type PluginStatus } from "./plugin/plugin.ts";
+import { PluginFolders } from "./plugin/plugin-folders.ts";
+import { PluginTools } from "./plugin/plugin-tools.ts";
+import { serveBus } from "./serve/serve-bus.ts";
+import { serveControl } from "./serve/serve-control.ts";
+import { routeStorage } from "./storage/route-storage.ts";
+import type { PluginLimits, PluginSettings } from "./plugin/settings.ts";
 
 /** How the bus reaches others. */
 export interface BusTransport {

@@ -1,13 +1,13 @@
 import { STANDARD } from "../rpc/codes.ts";
 import { answerOf } from "../protocol/bus/answer.ts";
 import { BusClient } from "../protocol/bus/connect.ts";
-import { fromToolResponse } from "../protocol/bus/tool-result.ts";
-import { fromBusPrompt, fromPromptGetResponse } from "../protocol/bus/prompt-shape.ts";
-import { fromBusTool, toToolRequest } from "../protocol/bus/tool-shape.ts";
-import type { Offer } from "../tool/offer.ts";
+import { fromToolResponse } from "../protocol/bus/shape/tool-result.ts";
+import { fromBusPrompt, fromPromptGetResponse } from "../protocol/bus/shape/prompt-shape.ts";
+import { fromBusTool, toToolRequest } from "../protocol/bus/shape/tool-shape.ts";
+import type { Offer } from "../tool/offer/offer.ts";
 import type { Prompt } from "../tool/prompt.ts";
 import { projectFolder } from "../tool/project.ts";
-import { Published } from "../tool/published.ts";
+import { Published } from "../tool/offer/published.ts";
 import {
   type Arguments,
   type Tool,

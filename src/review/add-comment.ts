@@ -1,7 +1,7 @@
 import { TrunklineError } from "../base/errors.ts";
-import type { Severity, Side } from "../store/review-thread.ts";
-import type { Reviews } from "../store/reviews.ts";
-import { makeAnchor } from "./anchor.ts";
+import type { Severity, Side } from "../store/review/review-thread.ts";
+import type { Reviews } from "../store/review/reviews.ts";
+import { makeAnchor } from "./anchor/anchor.ts";
 import { type FoundRepository, pathIn } from "./repository.ts";
 
 export interface NewComment {

@@ -1,6 +1,6 @@
-import type { Message } from "../store/review-thread.ts";
+import type { Message } from "../store/review/review-thread.ts";
 import type { ToolContext } from "../tool/tool.ts";
-import type { ReviewDesk } from "./desk.ts";
+import type { ReviewDesk } from "./review-commands.ts";
 import { messagesText } from "./message-text.ts";
 import type { FoundRepository } from "./repository.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import type { Message } from "../store/review-thread.ts";
+import type { Message } from "../store/review/review-thread.ts";
 import { messagesText } from "./message-text.ts";
 
 function message(path: string, line: number | undefined, text: string, at: string): Message {

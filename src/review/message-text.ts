@@ -1,4 +1,4 @@
-import type { Message } from "../store/review-thread.ts";
+import type { Message } from "../store/review/review-thread.ts";
 
 /** What is said where there is nothing to say. */
 const NO_MESSAGES = "No new messages from lazygit";

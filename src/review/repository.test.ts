@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { findRepository, headCommit, openRepository, pathIn } from "./repository.ts";
-import { SampleRepository } from "./sample-repository.ts";
+import { SampleRepository } from "../../test/samples/sample-review-repository.ts";
 
 describe("findRepository()", () => {
   it("knows a repository from any folder in it, and by any way to it", () => {

@@ -2,11 +2,11 @@ import { existsSync, realpathSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
-import { readRegularFile } from "../base/read-regular-file.ts";
-import { realPath } from "../base/real-path.ts";
+import { readRegularFile } from "../base/file/read-regular-file.ts";
+import { realPath } from "../base/file/real-path.ts";
 import { isEmbedded, isGitFolder } from "../git/bare-repository.ts";
 import { commonDirOf, worktreeAt } from "../git/worktree-at.ts";
-import type { Repository } from "../store/review-thread.ts";
+import type { Repository } from "../store/review/review-thread.ts";
 
 /** All refs of a large repository are in one file. */
 const LARGEST_REFS = 64 * 1024 * 1024;

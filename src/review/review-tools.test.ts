@@ -3,10 +3,10 @@ import { describe, it } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 
 import type { Project } from "../tool/project.ts";
-import { SampleContext } from "../tool/sample-context.ts";
+import { SampleContext } from "../../test/samples/sample-context.ts";
 import type { Arguments, ToolResult } from "../tool/tool.ts";
 import { ReviewTools, type ReviewSettings } from "./review-tools.ts";
-import { sampleLines, SampleRepository } from "./sample-repository.ts";
+import { sampleLines, SampleRepository } from "../../test/samples/sample-review-repository.ts";
 import type { ThreadView } from "./thread-view.ts";
 
 const SETTINGS: ReviewSettings = { batch: 10, first: "newest", lease: 900 };

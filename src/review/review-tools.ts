@@ -1,8 +1,8 @@
-import type { Thread, ThreadState } from "../store/review-thread.ts";
+import type { Thread, ThreadState } from "../store/review/review-thread.ts";
 import { type Arguments, textResult, type ToolContext, type ToolResult } from "../tool/tool.ts";
-import { commitId } from "./commit-file.ts";
+import { commitId } from "./anchor/commit-file.ts";
 import { Deliveries } from "./deliver.ts";
-import type { ReviewDesk } from "./desk.ts";
+import type { ReviewDesk } from "./review-commands.ts";
 import { narrowScopeOf, type Scope, scopeOf } from "./scope.ts";
 import type { Project } from "../tool/project.ts";
 import { messagesText } from "./message-text.ts";

@@ -4,8 +4,8 @@ import { chmodSync, readFileSync, statSync, symlinkSync, writeFileSync } from "n
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import type { Anchor } from "../store/review-thread.ts";
-import { sampleLines, SampleRepository } from "./sample-repository.ts";
+import type { Anchor } from "../store/review/review-thread.ts";
+import { sampleLines, SampleRepository } from "../../test/samples/sample-review-repository.ts";
 
 async function suggested(
   sample: SampleRepository,

@@ -3,9 +3,9 @@ import { dirname, join } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
 import { isGitOwned } from "../git/git-owned.ts";
-import type { Anchor, Suggestion } from "../store/review-thread.ts";
-import { written } from "./anchor.ts";
-import type { Located } from "./locator.ts";
+import type { Anchor, Suggestion } from "../store/review/review-thread.ts";
+import { written } from "./anchor/anchor.ts";
+import type { Located } from "./anchor/locator.ts";
 
 const CONTEXT = 3;
 const NEWLINE = 0x0a;

@@ -1,5 +1,5 @@
-import type { Thread, ThreadEvent } from "../store/review-thread.ts";
-import type { Located } from "./locator.ts";
+import type { Thread, ThreadEvent } from "../store/review/review-thread.ts";
+import type { Located } from "./anchor/locator.ts";
 import { timeText } from "./message-text.ts";
 
 /** A thread as people's programs and agents see it. */

@@ -1,7 +1,7 @@
 import { TrunklineError } from "../base/errors.ts";
-import type { Thread } from "../store/review-thread.ts";
+import type { Thread } from "../store/review/review-thread.ts";
 import type { ToolContext } from "../tool/tool.ts";
-import { watchReviews } from "./watch-reviews.ts";
+import { watchReviews } from "./inbox/watch-reviews.ts";
 
 /** Clients give up on a call that is silent for long. */
 const SIGN_OF_LIFE = 10_000;

@@ -1,8 +1,8 @@
 import { Stopper } from "../base/stop.ts";
-import type { Deadline } from "../base/deadlines.ts";
+import type { Deadline } from "../base/limit/deadlines.ts";
 import type { Room, Topic } from "../wire/channel.ts";
-import type { Batch } from "./batch.ts";
-import type { HeldId } from "./id.ts";
+import type { Batch } from "./message/batch.ts";
+import type { HeldId } from "./message/id.ts";
 import type { Method } from "./method.ts";
 import type { RequestOptions } from "./outgoing.ts";
 import type { Peer } from "./peer.ts";

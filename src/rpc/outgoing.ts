@@ -1,5 +1,5 @@
 import { SignalStop, type Stop, type StopListener } from "../base/stop.ts";
-import type { Deadline, Deadlines } from "../base/deadlines.ts";
+import type { Deadline, Deadlines } from "../base/limit/deadlines.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { describeProblem, type Problem } from "../base/check.ts";
 import type { Topic } from "../wire/channel.ts";

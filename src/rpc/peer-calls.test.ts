@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 
 import { ask, echoRoute, heldRoute, type Text } from "../../test/support/peer-fixtures.ts";
 import { WireTap } from "../../test/support/wire-tap.ts";
-import { RateLimiter } from "../base/rate-limiter.ts";
+import { RateLimiter } from "../base/limit/rate-limiter.ts";
 import { Lanes } from "./lanes.ts";
 import { method } from "./method.ts";
 import { route, routes } from "./route.ts";

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { ask, echo, echoRoute, heldRoute } from "../../test/support/peer-fixtures.ts";
 import { RecordingSink } from "../../test/support/recording-sink.ts";
 import { TEST_DIALECT, WireTap } from "../../test/support/wire-tap.ts";
-import { RateLimiter } from "../base/rate-limiter.ts";
+import { RateLimiter } from "../base/limit/rate-limiter.ts";
 import { memoryPair } from "../wire/channel/memory.ts";
 import { method } from "./method.ts";
 import { Peer } from "./peer.ts";

@@ -1,5 +1,5 @@
-import type { Rate } from "../base/rate-limiter.ts";
-import type { ComplexityLimits } from "./complexity.ts";
+import type { Rate } from "../base/limit/rate-limiter.ts";
+import type { ComplexityLimits } from "./message/complexity.ts";
 import type { Dialect } from "./dialect.ts";
 import type { Routes } from "./route.ts";
 

@@ -1,6 +1,6 @@
-import { Deadlines } from "../base/deadlines.ts";
+import { Deadlines } from "../base/limit/deadlines.ts";
 import { TrunklineError } from "../base/errors.ts";
-import { RateLimiter } from "../base/rate-limiter.ts";
+import { RateLimiter } from "../base/limit/rate-limiter.ts";
 import {
   type Channel,
   type FrameFault,
@@ -9,18 +9,18 @@ import {
   type Sink,
   type Topic,
 } from "../wire/channel.ts";
-import { Batch } from "./batch.ts";
+import { Batch } from "./message/batch.ts";
 import { Call } from "./call.ts";
 import { ACP, STANDARD, TRUNKLINE } from "./codes.ts";
 import type { Dialect } from "./dialect.ts";
-import { readElements } from "./envelope.ts";
+import { readElements } from "./message/envelope.ts";
 import { faultError } from "./fault-error.ts";
-import { type HeldId, type LostMessage, recoverMessage, recoverUnparsed } from "./id.ts";
+import { type HeldId, type LostMessage, recoverMessage, recoverUnparsed } from "./message/id.ts";
 import { InFlight } from "./in-flight.ts";
-import { classify } from "./message.ts";
+import { classify } from "./message/message.ts";
 import type { Method } from "./method.ts";
 import { Outgoing, type RequestOptions } from "./outgoing.ts";
-import { parseMessage } from "./parse-message.ts";
+import { parseMessage } from "./message/parse-message.ts";
 import {
   type PeerLimits,
   type PeerOptions,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { RateLimiter } from "../base/rate-limiter.ts";
+import { RateLimiter } from "../base/limit/rate-limiter.ts";
 import { refuse } from "./refuse.ts";
 
 describe("refuse", () => {

@@ -1,7 +1,7 @@
 import { background } from "../base/background.ts";
 import { type Channel, type FrameFault, ROOM, type Room, type Sink } from "../wire/channel.ts";
 import { STANDARD, TRUNKLINE } from "./codes.ts";
-import { readEnvelope, type Span } from "./envelope.ts";
+import { readEnvelope, type Span } from "./message/envelope.ts";
 import { faultError } from "./fault-error.ts";
 import {
   holdId,
@@ -10,8 +10,8 @@ import {
   type LostMessage,
   recoverMessage,
   recoverUnparsed,
-} from "./id.ts";
-import { parseMessage } from "./parse-message.ts";
+} from "./message/id.ts";
+import { parseMessage } from "./message/parse-message.ts";
 import { DEFAULT_PEER_LIMITS, type PeerLimits } from "./peer-options.ts";
 import { errorText, RpcError } from "./rpc-error.ts";
 

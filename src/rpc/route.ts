@@ -1,4 +1,4 @@
-import type { RateLimiter } from "../base/rate-limiter.ts";
+import type { RateLimiter } from "../base/limit/rate-limiter.ts";
 import type { Call } from "./call.ts";
 import type { Check } from "../base/check.ts";
 import type { Lanes } from "./lanes.ts";

@@ -1,8 +1,8 @@
 import { hasBrand } from "../base/brand.ts";
-import { diskWords } from "../base/disk-words.ts";
+import { diskWords } from "../base/file/disk-words.ts";
 import { originalError } from "../base/original-error.ts";
 import { type ErrorCode, TrunklineError } from "../base/errors.ts";
-import { visible } from "../base/visible.ts";
+import { visible } from "../base/text/visible.ts";
 import { ACP, type Code, STANDARD, TRUNKLINE } from "./codes.ts";
 
 /** An error that crosses the wire. */

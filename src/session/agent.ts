@@ -1,7 +1,7 @@
 import type { Log } from "../base/log.ts";
 import type { Principal } from "../base/principal.ts";
 import type { Stop } from "../base/stop.ts";
-import type { PermissionOutcome, PermissionRequest } from "./permission.ts";
+import type { PermissionOutcome, PermissionRequest } from "./permission/permission.ts";
 
 /** One update of a conversation, in ACP's own shape (`session/update` → `update`). */
 export type SessionUpdate = Readonly<Record<string, unknown>> & { readonly sessionUpdate: string };

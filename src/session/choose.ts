@@ -1,5 +1,5 @@
 import { TrunklineError } from "../base/errors.ts";
-import type { SessionClient } from "./client.ts";
+import type { SessionClient } from "./client/client.ts";
 import type { Session } from "./session.ts";
 import { choicesOf, optionOf } from "./settings.ts";
 

@@ -1,5 +1,5 @@
 import type { ContentBlock, SessionUpdate, StopReason } from "./agent.ts";
-import type { PermissionOutcome, PermissionRequest } from "./permission.ts";
+import type { PermissionOutcome, PermissionRequest } from "./permission/permission.ts";
 
 /** One thing that happened in a session, as its log keeps it. */
 export type SessionEvent =

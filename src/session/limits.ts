@@ -1,5 +1,5 @@
-import { type LimitTable, limitsFor } from "../base/limits.ts";
-import { type Rate, RateLimiter } from "../base/rate-limiter.ts";
+import { type LimitTable, limitsFor } from "../base/limit/limits.ts";
+import { type Rate, RateLimiter } from "../base/limit/rate-limiter.ts";
 
 /** What sessions may cost, for all of a house. */
 export interface SessionLimits {

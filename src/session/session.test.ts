@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { covers } from "../../test/requirements/acp.ts";
 import { AcpHouse } from "../../test/support/acp-house.ts";
 import { chunk, promptText } from "../../test/support/scripted-agent.ts";
-import type { PermissionOutcome, PermissionRequest } from "./permission.ts";
+import type { PermissionOutcome, PermissionRequest } from "./permission/permission.ts";
 
 const REQUEST: PermissionRequest = {
   toolCall: {

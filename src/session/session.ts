@@ -2,20 +2,20 @@ import { TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { type Stop, Stopper } from "../base/stop.ts";
 import type { AgentSession, SessionSettings, SessionUpdate, TurnClient, TurnEnd } from "./agent.ts";
-import { Audience } from "./audience.ts";
-import { clientServices } from "./client-services.ts";
-import type { SessionClient } from "./client.ts";
+import { Audience } from "./client/audience.ts";
+import { clientServices } from "./client/client-services.ts";
+import type { SessionClient } from "./client/client.ts";
 import type { EndEvent } from "./event.ts";
 import type { SessionLimits } from "./limits.ts";
-import type { PermissionOutcome, PermissionRequest } from "./permission.ts";
-import { PermissionDesk } from "./permission-desk.ts";
-import type { RunningTurn, TurnHost } from "./running-turn.ts";
+import type { PermissionOutcome, PermissionRequest } from "./permission/permission.ts";
+import { PermissionDesk } from "./permission/permissions.ts";
+import type { RunningTurn, TurnHost } from "./turn/running-turn.ts";
 import { SessionError } from "./session-error.ts";
 import { type Notes, SessionNotes } from "./session-notes.ts";
 import { chosenAfter, type ChosenSetting, inBothForms } from "./settings.ts";
 import type { HeldSession, RuleStore, SessionStore } from "./store.ts";
-import { Transcript } from "./transcript.ts";
-import { type PromptOptions, Turns } from "./turns.ts";
+import { Transcript } from "./turn/transcript.ts";
+import { type PromptOptions, Turns } from "./turn/turns.ts";
 import { visibleUpdate } from "./visible-request.ts";
 
 export interface SessionOptions {

@@ -1,7 +1,7 @@
 import { TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { limitRefusal, OWNER, type Principal } from "../base/principal.ts";
-import { mayUseAgent } from "../base/principal-limits.ts";
+import { mayUseAgent } from "../base/limit/principal-limits.ts";
 import type {
   Agent,
   AgentOpenOptions,
@@ -10,10 +10,10 @@ import type {
   McpServer,
   Meta,
 } from "./agent.ts";
-import type { SessionClient } from "./client.ts";
+import type { SessionClient } from "./client/client.ts";
 import type { SessionLimits } from "./limits.ts";
-import { recoverTurn } from "./recover.ts";
-import { historyOf } from "./replay.ts";
+import { recoverTurn } from "./turn/recover.ts";
+import { historyOf } from "./turn/replay.ts";
 import { expired, Session } from "./session.ts";
 import { SessionError } from "./session-error.ts";
 import type {

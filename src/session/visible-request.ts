@@ -1,6 +1,6 @@
-import { visible } from "../base/visible.ts";
+import { visible } from "../base/text/visible.ts";
 import type { SessionUpdate } from "./agent.ts";
-import type { PermissionRequest } from "./permission.ts";
+import type { PermissionRequest } from "./permission/permission.ts";
 
 /** Names that programs go by; they have to stay what they are. */
 const NAMES: ReadonlySet<string> = new Set(["path", "terminalId", "uri", "data", "mimeType"]);

@@ -9,7 +9,7 @@ import { promisify } from "node:util";
 
 import { LockedDatabase } from "../../test/support/locked-database.ts";
 import { Database } from "./database.ts";
-import { SampleFolder } from "./sample-folder.ts";
+import { SampleFolder } from "../../test/samples/sample-folder.ts";
 
 const MODULE = JSON.stringify(new URL("database.ts", import.meta.url).href);
 const STEPS = ["CREATE TABLE t (n INTEGER) STRICT", "INSERT INTO t VALUES (1)"];

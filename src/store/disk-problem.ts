@@ -1,4 +1,4 @@
-import { diskWords } from "../base/disk-words.ts";
+import { diskWords } from "../base/file/disk-words.ts";
 import { TrunklineError } from "../base/errors.ts";
 
 /** What the system said of a file, and what was to be done with it. */

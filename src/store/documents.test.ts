@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
 
 import { Documents } from "./documents.ts";
-import { SampleFolder } from "./sample-folder.ts";
+import { SampleFolder } from "../../test/samples/sample-folder.ts";
 
 const put = (text: string): { content: Buffer; metadata: undefined } => ({
   content: Buffer.from(text),

@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
 import { promisify } from "node:util";
 
-import { SampleFolder } from "./sample-folder.ts";
+import { SampleFolder } from "../../test/samples/sample-folder.ts";
 import { FileLock } from "./file-lock.ts";
 
 const run = promisify(execFile);

@@ -7,8 +7,8 @@ import { promisify } from "node:util";
 
 import { HoldingProcess } from "../../test/support/holding-process.ts";
 import { Holder, HOLDERS } from "./holder.ts";
-import { SampleFolder } from "./sample-folder.ts";
-import { SessionLog } from "./session-log.ts";
+import { SampleFolder } from "../../test/samples/sample-folder.ts";
+import { SessionLog } from "./session/session-log.ts";
 
 const MODULE = JSON.stringify(new URL("holder.ts", import.meta.url).href);
 

@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { describe, it } from "node:test";
 
-import { SampleFolder } from "./sample-folder.ts";
+import { SampleFolder } from "../../test/samples/sample-folder.ts";
 import { type StoredTaskRecord, TaskRecords } from "./task-records.ts";
 
 const MODULE = JSON.stringify(new URL("task-records.ts", import.meta.url).href);

@@ -1,6 +1,6 @@
-import { LARGEST_QUESTION } from "../base/limits.ts";
-import { maskWords } from "../base/mask-words.ts";
-import { visibleLine } from "../base/visible.ts";
+import { LARGEST_QUESTION } from "../base/limit/limits.ts";
+import { maskWords } from "../base/text/mask-words.ts";
+import { visibleLine } from "../base/text/visible.ts";
 import { type Arguments, CannotAsk, type ToolContext } from "./tool.ts";
 
 /** What a form for the person says back (MCP, "Elicitation"). */

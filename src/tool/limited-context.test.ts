@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import type { Deadline } from "../base/deadlines.ts";
+import type { Deadline } from "../base/limit/deadlines.ts";
 import { LimitedContext } from "./limited-context.ts";
-import { SampleContext } from "./sample-context.ts";
+import { SampleContext } from "../../test/samples/sample-context.ts";
 
 /** Deadlines on a clock that the test moves. */
 class Clock {

@@ -1,5 +1,5 @@
 import { type Stop, Stopper, type StopListener } from "../base/stop.ts";
-import type { Deadline, Deadlines } from "../base/deadlines.ts";
+import type { Deadline, Deadlines } from "../base/limit/deadlines.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { LogLevel } from "../base/log.ts";
 import type { Project } from "./project.ts";

@@ -1,5 +1,5 @@
-import { glob } from "../base/glob.ts";
-import { isInside, realPath } from "../base/real-path.ts";
+import { glob } from "../base/text/glob.ts";
+import { isInside, realPath } from "../base/file/real-path.ts";
 import type { Project } from "./project.ts";
 import type { Arguments, Caller } from "./tool.ts";
 

@@ -6,7 +6,7 @@ import { describe, it } from "node:test";
 
 import { Policy } from "./policy.ts";
 import { type Project, resolveProject } from "./project.ts";
-import { SampleContext, sampleTool } from "./sample-context.ts";
+import { SampleContext, sampleTool } from "../../test/samples/sample-context.ts";
 import { type Arguments, textResult, type ToolContext, type ToolResult } from "./tool.ts";
 import { Toolbox, type ToolboxOptions } from "./toolbox.ts";
 

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { type Principal, OWNER } from "../base/principal.ts";
-import { Resources } from "./resources.ts";
-import { SampleContext, sampleTool } from "./sample-context.ts";
-import { textOf, toolbox } from "./sample-toolbox.ts";
+import { Resources } from "./offer/resources.ts";
+import { SampleContext, sampleTool } from "../../test/samples/sample-context.ts";
+import { textOf, toolbox } from "../../test/samples/sample-toolbox.ts";
 import { textResult } from "./tool.ts";
 import { mayHave } from "./tool-access.ts";
 import { Toolbox } from "./toolbox.ts";

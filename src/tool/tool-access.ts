@@ -5,7 +5,7 @@ import {
   type Scope,
   scopeRefusal,
 } from "../base/principal.ts";
-import { mayUseTool } from "../base/principal-limits.ts";
+import { mayUseTool } from "../base/limit/principal-limits.ts";
 import type { Tool } from "./tool.ts";
 
 /** Why a principal may not call a tool, and what to do about it; undefined where it may. */

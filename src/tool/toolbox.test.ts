@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { TrunklineError } from "../base/errors.ts";
-import { SampleContext, sampleTool } from "./sample-context.ts";
-import { echo, textOf, toolbox } from "./sample-toolbox.ts";
+import { SampleContext, sampleTool } from "../../test/samples/sample-context.ts";
+import { echo, textOf, toolbox } from "../../test/samples/sample-toolbox.ts";
 import { CannotAsk, textResult, ToolFault, type ToolResult } from "./tool.ts";
 import { Toolbox } from "./toolbox.ts";
 

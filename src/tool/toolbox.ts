@@ -1,13 +1,13 @@
-import { Deadlines } from "../base/deadlines.ts";
-import { diskWords } from "../base/disk-words.ts";
+import { Deadlines } from "../base/limit/deadlines.ts";
+import { diskWords } from "../base/file/disk-words.ts";
 import { TrunklineError } from "../base/errors.ts";
-import { mask, maskText } from "../base/mask.ts";
+import { mask, maskText } from "../base/text/mask.ts";
 import { OWNER, type Principal } from "../base/principal.ts";
 import { originalError } from "../base/original-error.ts";
-import { RateLimiter } from "../base/rate-limiter.ts";
-import { visible } from "../base/visible.ts";
+import { RateLimiter } from "../base/limit/rate-limiter.ts";
+import { visible } from "../base/text/visible.ts";
 import type { Approver } from "./approver.ts";
-import { argumentProblem } from "./argument-problem.ts";
+import { argumentProblem } from "./schema/argument-problem.ts";
 import { askPerson } from "./ask-person.ts";
 import type { Audit, AuditEntry } from "./audit.ts";
 import { FAULT_META, INVALID_ARGUMENTS } from "./fault-meta.ts";
@@ -24,10 +24,10 @@ import {
   type RepositoryOf,
   resolveProject,
 } from "./project.ts";
-import { heldBecause, type HeldTool, Shelves } from "./shelves.ts";
+import { heldBecause, type HeldTool, Shelves } from "./tool-registry.ts";
 import { timestamp } from "./timestamp.ts";
 import { toolRefusal } from "./tool-access.ts";
-import { awaitTool, type ToolSources } from "./tool-sources.ts";
+import { awaitTool, type ToolSources } from "./offer/tool-sources.ts";
 import {
   type Arguments,
   CannotAsk,

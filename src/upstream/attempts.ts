@@ -1,11 +1,11 @@
 import { TrunklineError } from "../base/errors.ts";
-import type { Around } from "../protocol/mcp/client-requests.ts";
-import type { McpClient } from "../protocol/mcp/connect.ts";
+import type { Around } from "../protocol/mcp/connect/requests.ts";
+import type { McpClient } from "../protocol/mcp/connect/connect.ts";
 import { LostRequest } from "../rpc/lost-request.ts";
 import { RpcError } from "../rpc/rpc-error.ts";
 import { ToolFault } from "../tool/tool.ts";
 import type { Lifecycle } from "./lifecycle.ts";
-import { isLost } from "./meet.ts";
+import { isLost } from "./first-contact.ts";
 
 /** How often a call is tried that never gets to the server. */
 const MOST_ATTEMPTS = 3;

@@ -1,6 +1,6 @@
 import { STANDARD } from "../rpc/codes.ts";
 import { RpcError } from "../rpc/rpc-error.ts";
-import type { McpClient } from "../protocol/mcp/connect.ts";
+import type { McpClient } from "../protocol/mcp/connect/connect.ts";
 import { type Catalogue, EMPTY_CATALOGUE } from "./catalogue.ts";
 
 export type CatalogueKind = "tools" | "prompts" | "resources";

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 
-import type { Era } from "../protocol/mcp/client-handshake.ts";
+import type { Era } from "../protocol/mcp/connect/handshake.ts";
 import { cataloguePath, hashOf, sourceOf } from "./catalogue-key.ts";
 import type { UpstreamSettings } from "./settings.ts";
 

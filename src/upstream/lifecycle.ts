@@ -1,17 +1,17 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { background } from "../base/background.ts";
-import { Backoff } from "../base/backoff.ts";
+import { Backoff } from "../base/limit/backoff.ts";
 import { TrunklineError } from "../base/errors.ts";
-import { nextTurn } from "../base/full-read.ts";
+import { nextTurn } from "../base/file/full-read.ts";
 import type { Log } from "../base/log.ts";
-import { Sayings } from "../base/sayings.ts";
-import type { Era } from "../protocol/mcp/client-handshake.ts";
-import type { McpClient, McpClientOptions } from "../protocol/mcp/connect.ts";
+import { Sayings } from "../base/throttled-log.ts";
+import type { Era } from "../protocol/mcp/connect/handshake.ts";
+import type { McpClient, McpClientOptions } from "../protocol/mcp/connect/connect.ts";
 import { RpcError } from "../rpc/rpc-error.ts";
 import type { ChannelLimits } from "../wire/channel.ts";
 import { type Link, openLink, type OpenLink } from "./link.ts";
-import { meet, type Met, whyEnded } from "./meet.ts";
+import { meet, type Met, whyEnded } from "./first-contact.ts";
 import type { UpstreamLimits, UpstreamSettings } from "./settings.ts";
 
 /**

@@ -1,5 +1,5 @@
-import { OwnedChild } from "../base/child-process.ts";
-import { usualVariables } from "../base/usual-variables.ts";
+import { OwnedChild } from "../base/process/child-process.ts";
+import { usualVariables } from "../base/process/usual-variables.ts";
 import type { Channel, ChannelLimits } from "../wire/channel.ts";
 import { childChannel } from "../wire/channel/child.ts";
 import type { AddressSettings, CommandSettings, UpstreamSettings } from "./settings.ts";
@@ -66,11 +66,11 @@ async function openAddress(
 ): Promise<Link> {
   const end = async (): Promise<void> => {};
   if (type === "sse") {
-    const { SseChannel } = await import("./sse-channel.ts");
+    const { SseChannel } = await import("./http/sse-channel.ts");
     const channel = new SseChannel(new URL(url), { headers, limits });
     return { channel, ended: channel.ended, end };
   }
-  const { HttpChannel } = await import("./http-channel.ts");
+  const { HttpChannel } = await import("./http/http-channel.ts");
   const channel = new HttpChannel(new URL(url), { headers, limits });
   return {
     channel,

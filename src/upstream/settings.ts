@@ -1,5 +1,5 @@
-import type { BackoffLimits } from "../base/backoff.ts";
-import { QUESTION_LIMITS } from "../protocol/mcp/client-questions.ts";
+import type { BackoffLimits } from "../base/limit/backoff.ts";
+import { QUESTION_LIMITS } from "../protocol/mcp/connect/questions.ts";
 
 /** An MCP server that is started, and spoken to on its standard streams. */
 export interface CommandSettings {

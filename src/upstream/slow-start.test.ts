@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import type { Notice } from "../tool/notices.ts";
-import { MISSING_META } from "../tool/tool-sources.ts";
+import { MISSING_META } from "../tool/offer/tool-sources.ts";
 import { HouseOfUpstreams } from "../../test/upstream/house-of-upstreams.ts";
 import { RawClient, type Json } from "../../test/upstream/raw-client.ts";
 import { SampleContext } from "../../test/upstream/sample-context.ts";

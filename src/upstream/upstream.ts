@@ -2,9 +2,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
-import type { McpClientEvents } from "../protocol/mcp/client-events.ts";
-import type { Around } from "../protocol/mcp/client-requests.ts";
-import type { McpClient } from "../protocol/mcp/connect.ts";
+import type { McpClientEvents } from "../protocol/mcp/connect/events.ts";
+import type { Around } from "../protocol/mcp/connect/requests.ts";
+import type { McpClient } from "../protocol/mcp/connect/connect.ts";
 import type { Notice } from "../tool/notices.ts";
 import type { ToolResult } from "../tool/tool.ts";
 import type { ChannelLimits } from "../wire/channel.ts";
@@ -14,7 +14,7 @@ import { type CatalogueKind, CatalogueRefresh } from "./catalogue-refresh.ts";
 import { Lifecycle, type UpstreamState } from "./lifecycle.ts";
 import type { OpenLink } from "./link.ts";
 import { DEFAULT_UPSTREAM_LIMITS, type UpstreamLimits, type UpstreamSettings } from "./settings.ts";
-import { Trickle } from "./trickle.ts";
+import { Trickle } from "../base/limit/limited-reports.ts";
 
 export interface UpstreamStatus {
   readonly name: string;

@@ -14,7 +14,7 @@ import type {
   SessionUpdate,
   TurnEnd,
 } from "../../src/session/agent.ts";
-import { sessionServers } from "../../src/gateway/session-servers.ts";
+import { sessionServers } from "../../src/gateway/session/session-servers.ts";
 import type { FakeLlm } from "./fake-llm.ts";
 import { SampleTurn, type SampleTurnOptions } from "./sample-turn.ts";
 

@@ -6,7 +6,10 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import { OWNER, type Principal } from "../../src/base/principal.ts";
 import { Stopper } from "../../src/base/stop.ts";
 import type { ContentBlock, SessionUpdate, Turn, TurnClient } from "../../src/session/agent.ts";
-import type { PermissionOutcome, PermissionRequest } from "../../src/session/permission.ts";
+import type {
+  PermissionOutcome,
+  PermissionRequest,
+} from "../../src/session/permission/permission.ts";
 import { Packages } from "../support/packages.ts";
 
 const packages = new Packages("test/agent");

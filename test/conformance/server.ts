@@ -6,11 +6,11 @@ import { join } from "node:path";
 
 import { defaultConfig } from "../../src/gateway/config/defaults.ts";
 import { House } from "../../src/gateway/house.ts";
-import { HttpServer } from "../../src/gateway/http-server.ts";
-import { serveStdio } from "../../src/gateway/serve-stdio.ts";
+import { HttpServer } from "../../src/gateway/http/http-server.ts";
+import { serveStdio } from "../../src/gateway/door/serve-stdio.ts";
 import { untilSignal } from "../../src/gateway/signals.ts";
-import { Connection } from "../../src/protocol/mcp/connection.ts";
-import { McpDoor } from "../../src/protocol/mcp/door.ts";
+import { Connection } from "../../src/protocol/mcp/serve/connection.ts";
+import { McpDoor } from "../../src/protocol/mcp/serve/door.ts";
 import { fixtureOffer } from "./fixture/offer.ts";
 
 using data = mkdtempDisposableSync(join(tmpdir(), "trunkline-fixture-"));

@@ -9,7 +9,7 @@ import { text } from "node:stream/consumers";
 import { refuseForeign } from "../../src/gateway/access/refuse-foreign.ts";
 import { resolveServing } from "../../src/gateway/access/serving.ts";
 import { defaultConfig } from "../../src/gateway/config/defaults.ts";
-import { claimOf, type JsonObject, metaOf } from "../../src/protocol/mcp/client.ts";
+import { claimOf, type JsonObject, metaOf } from "../../src/protocol/mcp/serve/client.ts";
 import {
   headerProblem,
   paramHeaderProblem,

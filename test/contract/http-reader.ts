@@ -1,4 +1,4 @@
-import { type Exchange, exchange } from "../../src/upstream/http-exchange.ts";
+import { type Exchange, exchange } from "../../src/upstream/http/http-exchange.ts";
 import type { Channel, ChannelLimits, Sink } from "../../src/wire/channel.ts";
 
 /**

@@ -9,7 +9,7 @@ import { describe, it } from "node:test";
 
 import { SignJWT } from "jose";
 
-import { SampleIssuer } from "../../src/gateway/access/sample-issuer.ts";
+import { SampleIssuer } from "../samples/sample-issuer.ts";
 import { loadX509 } from "../../src/protocol/bus/certificates/load-x509.ts";
 import { AcpSocket } from "../support/acp-socket.ts";
 import { bearer, GuardedHome, PING } from "../support/guarded-gateway.ts";

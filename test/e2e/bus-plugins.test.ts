@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { Stopper } from "../../src/base/stop.ts";
-import type { PluginLimits } from "../../src/plugin/settings.ts";
+import type { PluginLimits } from "../../src/plugin/plugin/settings.ts";
 import { BusHome } from "../support/bus-home.ts";
 import { BusInProcess, wordsOf } from "../support/bus-in-process.ts";
 

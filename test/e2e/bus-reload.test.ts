@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import type { PluginStatus } from "../../src/plugin/plugin.ts";
+import type { PluginStatus } from "../../src/plugin/plugin/plugin.ts";
 import { Bridge, BusHome, OrchestratorProgram, type PluginEntry } from "../support/bus-home.ts";
 import { Program } from "../support/program.ts";
 

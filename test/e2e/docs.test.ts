@@ -17,8 +17,8 @@ import type { AddressInfo } from "node:net";
 import { after, before, describe, it } from "node:test";
 
 import { PROGRAM } from "../../src/cli/commands.ts";
-import { parse } from "../../src/cli/parse.ts";
-import { allPaths, last } from "../../src/cli/path.ts";
+import { parse } from "../../src/cli/shell/parse.ts";
+import { allPaths, last } from "../../src/cli/shell/path.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 
@@ -86,7 +86,7 @@ const SHOWN_ELSEWHERE = [
   /\breview (?:add|watch)$|\br7k2mq\b/,
   // test/e2e/access-login.test.ts
   /^trunkline open\b/,
-  // src/gateway/model-desk.test.ts
+  // src/gateway/model/model-commands.test.ts
   /\bmodels key\b/,
 ];
 

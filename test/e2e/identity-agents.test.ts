@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { SampleRepository } from "../../src/git/sample-repository.ts";
+import { SampleRepository } from "../samples/sample-repository.ts";
 import { AgentEditor } from "../agent/agent-editor.ts";
 import { WITHOUT_SSHD } from "../support/git-rig/ssh-server.ts";
 import { runTwoAgents } from "../support/git-rig/two-agents.ts";

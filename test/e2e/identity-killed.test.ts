@@ -4,7 +4,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { SampleRepository } from "../../src/git/sample-repository.ts";
+import { SampleRepository } from "../samples/sample-repository.ts";
 import { Program } from "../support/program.ts";
 
 const BUILT = join(import.meta.dirname, "../../dist/trunkline.js");

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { processOf } from "../../src/base/process-table.ts";
+import { processOf } from "../../src/base/process/process-table.ts";
 import { AgentEditor } from "../agent/agent-editor.ts";
 import { FakeLlm } from "../agent/fake-llm.ts";
 import { BusHome } from "../support/bus-home.ts";

@@ -7,8 +7,8 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
-import { scaffoldPlugin } from "../../src/plugin/scaffold.ts";
-import { SampleOrchestrator } from "../../src/plugin/sdk/sample-orchestrator.ts";
+import { scaffoldPlugin } from "../../src/plugin/scaffold/scaffold.ts";
+import { SampleOrchestrator } from "../samples/sample-orchestrator.ts";
 import { answerOf } from "../../src/protocol/bus/answer.ts";
 import type { BusClient } from "../../src/protocol/bus/connect.ts";
 

@@ -9,10 +9,10 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { describe, it } from "node:test";
 
-import { parseFile } from "../../src/gateway/config/parse-file.ts";
-import { checkConfigFile } from "../../src/gateway/config/schema.gen.ts";
-import { Approvals } from "../../src/store/approvals.ts";
-import { readAudit } from "../../src/store/read-audit.ts";
+import { parseFile } from "../../src/gateway/config/file/parse-file.ts";
+import { checkConfigFile } from "../../src/gateway/config/schema/schema.gen.ts";
+import { Approvals } from "../../src/store/approval/approvals.ts";
+import { readAudit } from "../../src/store/audit/read-audit.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const SERVER = join(ROOT, "test/support/notes-server.mjs");

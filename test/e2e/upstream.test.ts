@@ -4,7 +4,7 @@ import { createServer } from "node:net";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { OwnedChild } from "../../src/base/child-process.ts";
+import { OwnedChild } from "../../src/base/process/child-process.ts";
 import type { UpstreamSettings } from "../../src/upstream/settings.ts";
 import { EVERYTHING, everythingIsMissing, serversLeft } from "../upstream/everything.ts";
 import { HouseOfUpstreams } from "../upstream/house-of-upstreams.ts";

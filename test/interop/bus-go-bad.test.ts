@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 
-import type { PluginLimits } from "../../src/plugin/settings.ts";
+import type { PluginLimits } from "../../src/plugin/plugin/settings.ts";
 import { BusClient } from "../../src/protocol/bus/connect.ts";
 import { connect } from "../../src/wire/quic/connect.ts";
 import { BusHome, type OrchestratorProgram, type PluginEntry } from "../support/bus-home.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { EventEmitter, once } from "node:events";
 
-import type { LimitTable } from "../../src/base/limits.ts";
+import type { LimitTable } from "../../src/base/limit/limits.ts";
 import { Log } from "../../src/base/log.ts";
 import type { Principal } from "../../src/base/principal.ts";
 import { AcpDoor } from "../../src/protocol/acp/door.ts";
@@ -9,9 +9,9 @@ import { AcpConversation } from "../../src/protocol/acp/serve.ts";
 import type { Agent } from "../../src/session/agent.ts";
 import { resolveSessionLimits, type SessionLimits } from "../../src/session/limits.ts";
 import { Sessions } from "../../src/session/sessions.ts";
-import { SampleFolder } from "../../src/store/sample-folder.ts";
-import { SessionLog } from "../../src/store/session-log.ts";
-import { SessionRules } from "../../src/store/session-rules.ts";
+import { SampleFolder } from "../samples/sample-folder.ts";
+import { SessionLog } from "../../src/store/session/session-log.ts";
+import { SessionRules } from "../../src/store/session/session-rules.ts";
 import type { ChannelLimits } from "../../src/wire/channel.ts";
 import { type MemoryChannel, memoryPair } from "../../src/wire/channel/memory.ts";
 import { Oracle, packages } from "../acp/oracle.ts";

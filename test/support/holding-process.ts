@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 
-const MODULE = new URL("../../src/store/session-log.ts", import.meta.url).href;
+const MODULE = new URL("../../src/store/session/session-log.ts", import.meta.url).href;
 
 /** Another process that has a session open, until it is killed. */
 export class HoldingProcess implements AsyncDisposable {

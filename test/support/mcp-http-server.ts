@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-import { McpDoor } from "../../src/protocol/mcp/door.ts";
+import { McpDoor } from "../../src/protocol/mcp/serve/door.ts";
 import { McpHttp } from "../../src/protocol/mcp/http/mcp-http.ts";
 import type { McpHttpOptions } from "../../src/protocol/mcp/http/options.ts";
 import { SseDecoder, type SseEvent } from "../../src/wire/framing/sse.ts";

@@ -16,7 +16,7 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 /** The one child that is to live as long as this process: it ends what is left when that dies. */
-const FOR_LIFE = "/src/base/watchdog.ts";
+const FOR_LIFE = "/src/base/process/watchdog.ts";
 
 interface Handle {
   readonly type: string;

@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { sampleConfig } from "../../src/git/sample-config.ts";
-import { applyPlan } from "../../src/identity/apply.ts";
-import { HOME, SampleIdentities, WORK } from "../../src/identity/sample-identities.ts";
-import { sampleSshConfig } from "../../src/identity/sample-ssh-config.ts";
-import { planSync } from "../../src/identity/sync-plan.ts";
+import { sampleConfig } from "../samples/sample-config.ts";
+import { applyPlan } from "../../src/identity/switch/apply.ts";
+import { HOME, SampleIdentities, WORK } from "../samples/sample-identities.ts";
+import { sampleSshConfig } from "../samples/sample-ssh-config.ts";
+import { planSync } from "../../src/identity/switch/sync-plan.ts";
 import { SeededRandom } from "./seeded-random.ts";
 
 const SOME = ["work", "home"] as const;

@@ -3,8 +3,8 @@ import { globSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { Connection } from "../../src/protocol/mcp/connection.ts";
-import { McpDoor } from "../../src/protocol/mcp/door.ts";
+import { Connection } from "../../src/protocol/mcp/serve/connection.ts";
+import { McpDoor } from "../../src/protocol/mcp/serve/door.ts";
 import { jugglerServer } from "../../src/protocol/juggler/serve.ts";
 import { Peer } from "../../src/rpc/peer.ts";
 import { DOCUMENTS } from "./mcp/documents.ts";

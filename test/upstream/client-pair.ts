@@ -1,4 +1,4 @@
-import { McpClient, type McpClientOptions } from "../../src/protocol/mcp/connect.ts";
+import { McpClient, type McpClientOptions } from "../../src/protocol/mcp/connect/connect.ts";
 import { type Script, ScriptedServer } from "./scripted-server.ts";
 
 /** A client and the server that it talks to. */

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { Log } from "../../src/base/log.ts";
-import { McpDoor } from "../../src/protocol/mcp/door.ts";
-import { Offer } from "../../src/tool/offer.ts";
+import { McpDoor } from "../../src/protocol/mcp/serve/door.ts";
+import { Offer } from "../../src/tool/offer/offer.ts";
 import type { OpenLink } from "../../src/upstream/link.ts";
 import type { UpstreamLimits } from "../../src/upstream/settings.ts";
 import { Upstreams, type UpstreamTable } from "../../src/upstream/upstreams.ts";

@@ -1,7 +1,7 @@
 import { EventEmitter, once } from "node:events";
 
-import { Connection } from "../../src/protocol/mcp/connection.ts";
-import type { McpDoor } from "../../src/protocol/mcp/door.ts";
+import { Connection } from "../../src/protocol/mcp/serve/connection.ts";
+import type { McpDoor } from "../../src/protocol/mcp/serve/door.ts";
 import { Peer } from "../../src/rpc/peer.ts";
 import type { Channel } from "../../src/wire/channel.ts";
 import { memoryPair } from "../../src/wire/channel/memory.ts";

@@ -1,4 +1,4 @@
-import { suggest } from "../../base/suggest.ts";
+import { suggest } from "../../base/text/suggest.ts";
 import type { ToolRunner } from "../tools/tool-runner.ts";
 import { COMMANDS } from "./commands.ts";
 import { offlineText } from "./help.ts";

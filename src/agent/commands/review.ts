@@ -1,4 +1,4 @@
-import { maskText } from "../../base/mask.ts";
+import { maskText } from "../../base/text/mask.ts";
 import { git } from "../tools/git-tools.ts";
 import type { Location, ToolWork } from "../tools/agent-tool.ts";
 import { readProject } from "./project.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { DiskFaults } from "../../../test/support/disk-faults.ts";
-import { SampleFolder } from "../../store/sample-folder.ts";
+import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { Journal } from "./journal.ts";
 
 describe("Journal", () => {

@@ -1,6 +1,6 @@
 import { userInfo } from "node:os";
 
-import { OwnedChild } from "../../base/child-process.ts";
+import { OwnedChild } from "../../base/process/child-process.ts";
 import { Stopper } from "../../base/stop.ts";
 import { readBounded } from "./read-bounded.ts";
 

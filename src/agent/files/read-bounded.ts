@@ -1,4 +1,4 @@
-import type { ChildExit, OwnedChild } from "../../base/child-process.ts";
+import type { ChildExit, OwnedChild } from "../../base/process/child-process.ts";
 import type { Stop } from "../../base/stop.ts";
 
 export interface ReadBoundedOptions {

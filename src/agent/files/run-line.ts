@@ -1,4 +1,4 @@
-import { OwnedChild } from "../../base/child-process.ts";
+import { OwnedChild } from "../../base/process/child-process.ts";
 import type { Stop } from "../../base/stop.ts";
 import type { TerminalHost } from "../../session/agent.ts";
 import { type AgentIdentity, identityVariables } from "../agent-identity.ts";

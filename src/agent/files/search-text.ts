@@ -1,5 +1,5 @@
-import { absolutePath } from "../../base/absolute-path.ts";
-import { OwnedChild } from "../../base/child-process.ts";
+import { absolutePath } from "../../base/file/absolute-path.ts";
+import { OwnedChild } from "../../base/process/child-process.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Stop } from "../../base/stop.ts";
 import { Git } from "../../git/git.ts";

@@ -2,10 +2,10 @@ import type { LanguageModel } from "ai";
 
 import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
-import { maskText } from "../../base/mask.ts";
-import { suggest } from "../../base/suggest.ts";
-import { visibleLine } from "../../base/visible.ts";
-import { Announcement } from "../../tool/announcement.ts";
+import { maskText } from "../../base/text/mask.ts";
+import { suggest } from "../../base/text/suggest.ts";
+import { visibleLine } from "../../base/text/visible.ts";
+import { Announcement } from "../../tool/offer/announcement.ts";
 import { USUAL_MODELS, windowOf } from "./known-models.ts";
 import { type ListedModel, listModels } from "./list-models.ts";
 import {

@@ -1,6 +1,6 @@
 import { TrunklineError } from "../../base/errors.ts";
 import type { Place } from "../files/places.ts";
-import { MASK } from "../../base/mask.ts";
+import { MASK } from "../../base/text/mask.ts";
 import type { ToolAnswer, ToolWork } from "./agent-tool.ts";
 import { changeLocation, shownDiff, wholeDiff } from "./shown-diff.ts";
 

@@ -7,7 +7,7 @@ import { describe, it } from "node:test";
 import { AgentRig } from "../../../test/agent/agent-rig.ts";
 import { FakeLlm, type Scripted } from "../../../test/agent/fake-llm.ts";
 import { ALLOW, REJECT, type SampleTurnOptions } from "../../../test/agent/sample-turn.ts";
-import type { PermissionRequest } from "../../session/permission.ts";
+import type { PermissionRequest } from "../../session/permission/permission.ts";
 
 const COMMIT: Scripted[] = [
   { toolCalls: [{ name: "git_commit", arguments: { message: "More\n\nOf it.", paths: ["a"] } }] },

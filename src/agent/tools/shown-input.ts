@@ -1,5 +1,5 @@
-import { mask } from "../../base/mask.ts";
-import { maskWords } from "../../base/mask-words.ts";
+import { mask } from "../../base/text/mask.ts";
+import { maskWords } from "../../base/text/mask-words.ts";
 import { wholeFenced } from "../fenced.ts";
 import { type ShownContent, textContent } from "./agent-tool.ts";
 

@@ -1,20 +1,20 @@
 import type { Log } from "../../base/log.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import { maskWords } from "../../base/mask-words.ts";
+import { maskWords } from "../../base/text/mask-words.ts";
 import { Stopper } from "../../base/stop.ts";
-import { suggest } from "../../base/suggest.ts";
-import { visibleLine } from "../../base/visible.ts";
+import { suggest } from "../../base/text/suggest.ts";
+import { visibleLine } from "../../base/text/visible.ts";
 import { ACP } from "../../rpc/codes.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import type { Turn } from "../../session/agent.ts";
-import type { PermissionOption } from "../../session/permission.ts";
+import type { PermissionOption } from "../../session/permission/permission.ts";
 import type { ActsAs } from "../agent-identity.ts";
 import type { TurnFiles } from "../files/turn-files.ts";
 import { hideSecrets } from "../hide-secrets.ts";
 import type { Mode } from "../modes.ts";
 import type { Speaker } from "../turn/speaker.ts";
 import { untilStopped } from "../until-stopped.ts";
-import { argumentProblem } from "../../tool/argument-problem.ts";
+import { argumentProblem } from "../../tool/schema/argument-problem.ts";
 import type { Arguments, Tool } from "../../tool/tool.ts";
 import {
   type AgentTool,

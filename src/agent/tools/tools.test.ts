@@ -3,7 +3,7 @@ import { mkdirSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { Offer } from "../../tool/offer.ts";
+import { Offer } from "../../tool/offer/offer.ts";
 import { call, read } from "../../../test/agent/call-tools.ts";
 import { ALLOW } from "../../../test/agent/sample-turn.ts";
 

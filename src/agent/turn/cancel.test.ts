@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { Offer } from "../../tool/offer.ts";
+import { Offer } from "../../tool/offer/offer.ts";
 import { AgentRig, QUICK } from "../../../test/agent/agent-rig.ts";
 import { FakeLlm } from "../../../test/agent/fake-llm.ts";
 import { groupEnd } from "../../../test/agent/group-end.ts";

@@ -1,5 +1,5 @@
 import { TrunklineError } from "../../base/errors.ts";
-import { maskText } from "../../base/mask.ts";
+import { maskText } from "../../base/text/mask.ts";
 
 /** Why a model did not answer, and what can be done about it. */
 export interface ModelFailure {

@@ -1,4 +1,4 @@
-import { visible } from "../../base/visible.ts";
+import { visible } from "../../base/text/visible.ts";
 import type { SessionUpdate, Turn } from "../../session/agent.ts";
 
 type Severity = "info" | "warning" | "error";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { Offer } from "../../tool/offer.ts";
+import { Offer } from "../../tool/offer/offer.ts";
 import { AgentRig } from "../../../test/agent/agent-rig.ts";
 import { FakeLlm, type Request, type Scripted } from "../../../test/agent/fake-llm.ts";
 import { withoutImages } from "./without-images.ts";

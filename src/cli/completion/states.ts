@@ -1,6 +1,6 @@
-import type { Argument, Command, OptionSpec } from "../command.ts";
-import { GLOBAL_OPTIONS, optionsOf } from "../global-options.ts";
-import { callOf, last, type Path } from "../path.ts";
+import type { Argument, Command, OptionSpec } from "../shell/command.ts";
+import { GLOBAL_OPTIONS, optionsOf } from "../shell/global-options.ts";
+import { callOf, last, type Path } from "../shell/path.ts";
 
 /** What may come next once the words of `path` have been typed. */
 export interface State {

@@ -1,8 +1,8 @@
-import { hasBus } from "../../gateway/bus.ts";
-import type { BusControl } from "../../gateway/bus-control.ts";
+import { hasBus } from "../../gateway/bus/bus.ts";
+import type { BusControl } from "../../gateway/bus/bus-control.ts";
 import type { LoadedConfig } from "../../gateway/config/config.ts";
-import type { Invocation } from "../command.ts";
-import { quietHouse } from "../quiet-house.ts";
+import type { Invocation } from "../shell/command.ts";
+import { quietHouse } from "../shell/quiet-house.ts";
 import type { Finding } from "./finding.ts";
 
 const what = "Plugin bus";
@@ -13,7 +13,7 @@ export async function checkBus(
   { config }: LoadedConfig,
 ): Promise<Finding[]> {
   if (!hasBus(config)) return [];
-  const { BusControl } = await import("../../gateway/bus-control.ts");
+  const { BusControl } = await import("../../gateway/bus/bus-control.ts");
   const house = await quietHouse(invocation);
   const asked = { address: undefined, certsDir: undefined };
   try {

@@ -1,6 +1,6 @@
 import { TrunklineError } from "../../base/errors.ts";
 import type { ConfigInput, ConfigSource, LoadedConfig } from "../../gateway/config/config.ts";
-import { checkAll } from "../../gateway/config/check-file.ts";
+import { checkAll } from "../../gateway/config/file/check-file.ts";
 import type { Finding } from "./finding.ts";
 
 const what = "Configuration";

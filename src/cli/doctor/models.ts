@@ -1,6 +1,6 @@
 import type { LoadedConfig } from "../../gateway/config/config.ts";
 import { House } from "../../gateway/house.ts";
-import { ModelDesk } from "../../gateway/model-desk.ts";
+import { ModelDesk } from "../../gateway/model/model-commands.ts";
 import type { Finding } from "./finding.ts";
 
 const what = "Models";

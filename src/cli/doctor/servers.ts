@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { type OpenedTools, openTools } from "../../gateway/open-tools.ts";
-import type { Invocation } from "../command.ts";
-import { visibleLine } from "../../base/visible.ts";
-import { quietHouse } from "../quiet-house.ts";
+import { type OpenedTools, openTools } from "../../gateway/tool/open-tools.ts";
+import type { Invocation } from "../shell/command.ts";
+import { visibleLine } from "../../base/text/visible.ts";
+import { quietHouse } from "../shell/quiet-house.ts";
 import type { Finding } from "./finding.ts";
 
 /** Milliseconds that servers are waited for; the first start of one may fetch it from a registry. */

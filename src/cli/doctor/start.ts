@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
 
-import type { Invocation } from "../command.ts";
+import type { Invocation } from "../shell/command.ts";
 import type { Finding } from "./finding.ts";
 
 const what = "trunkline mcp";

@@ -5,13 +5,13 @@ import { describe, it } from "node:test";
 
 import { Log } from "../../base/log.ts";
 import { OWNER } from "../../base/principal.ts";
-import { AccessTokens } from "../../store/access-tokens.ts";
-import { OwnerToken } from "../../store/owner-token.ts";
-import { SampleFolder } from "../../store/sample-folder.ts";
+import { AccessTokens } from "../../store/access/access-tokens.ts";
+import { OwnerToken } from "../../store/access/owner-token.ts";
+import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { Access, type AccessOptions } from "./access.ts";
 import { BrowserLogins } from "./browser-logins.ts";
 import type { Verdict } from "./jwt-verifier.ts";
-import { sampleServing } from "./sample-serving.ts";
+import { sampleServing } from "../../../test/samples/sample-serving.ts";
 import { Verifications } from "./verifications.ts";
 
 const TOOLS = { scopes: ["tools"] } as const;

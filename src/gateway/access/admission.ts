@@ -2,9 +2,9 @@ import type { IncomingMessage } from "node:http";
 
 import { background } from "../../base/background.ts";
 import { hasScope, type Principal, type Scope, scopeRefusal } from "../../base/principal.ts";
-import { AccessTokens } from "../../store/access-tokens.ts";
-import { LoginCodes } from "../../store/login-codes.ts";
-import { OwnerToken } from "../../store/owner-token.ts";
+import { AccessTokens } from "../../store/access/access-tokens.ts";
+import { LoginCodes } from "../../store/access/login-codes.ts";
+import { OwnerToken } from "../../store/access/owner-token.ts";
 import type { House } from "../house.ts";
 import { Access, type Admitted, type Refused } from "./access.ts";
 import { challenge } from "./bearer.ts";

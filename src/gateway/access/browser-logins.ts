@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 
-import { hashToken } from "../../store/access-token.ts";
-import type { OwnerToken } from "../../store/owner-token.ts";
-import { isLoopbackAuthority } from "../loopback.ts";
+import { hashToken } from "../../store/access/access-token.ts";
+import type { OwnerToken } from "../../store/access/owner-token.ts";
+import { isLoopbackAuthority } from "../http/loopback.ts";
 import { isFromOtherUser } from "./peer-user.ts";
 import { isOwnOrigin, type Own } from "./refuse-foreign.ts";
 

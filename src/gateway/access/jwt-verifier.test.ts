@@ -4,8 +4,8 @@ import { describe, it } from "node:test";
 import { exportSPKI, importJWK, SignJWT } from "jose";
 
 import { JwtVerifier, type Verdict } from "./jwt-verifier.ts";
-import { SampleIssuer } from "./sample-issuer.ts";
-import { sampleServing } from "./sample-serving.ts";
+import { SampleIssuer } from "../../../test/samples/sample-issuer.ts";
+import { sampleServing } from "../../../test/samples/sample-serving.ts";
 
 const AUD = "https://tools.example.com/mcp";
 

@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { background } from "../../base/background.ts";
 import { readHttpBody } from "../../wire/channel/http-body.ts";
-import { fail, send } from "../http-answers.ts";
-import { Page } from "../page.ts";
+import { fail, send } from "../http/http-answers.ts";
+import { Page } from "../http/page.ts";
 import type { Admission } from "./admission.ts";
 import { isFromOtherUser } from "./peer-user.ts";
 

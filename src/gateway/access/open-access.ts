@@ -1,5 +1,5 @@
-import { AccessTokens } from "../../store/access-tokens.ts";
-import { OwnerToken } from "../../store/owner-token.ts";
+import { AccessTokens } from "../../store/access/access-tokens.ts";
+import { OwnerToken } from "../../store/access/owner-token.ts";
 import type { House } from "../house.ts";
 
 /** The access tokens of a house. */

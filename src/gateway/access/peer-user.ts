@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 
-import { isLoopbackAuthority } from "../loopback.ts";
+import { isLoopbackAuthority } from "../http/loopback.ts";
 
 /** What is known of the user whose program is at the other end of a connection. */
 type PeerUser = "owner" | "other" | "unknown";

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { describe, it } from "node:test";
 
 import { isLocal, type Reach, refuseForeign } from "./refuse-foreign.ts";
-import { sampleServing } from "./sample-serving.ts";
+import { sampleServing } from "../../../test/samples/sample-serving.ts";
 
 const OWN = { scheme: "http", port: 4180 } as const;
 

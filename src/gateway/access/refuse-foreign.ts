@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 
-import { hostOf, isLoopbackAddress, isLoopbackAuthority } from "../loopback.ts";
+import { hostOf, isLoopbackAddress, isLoopbackAuthority } from "../http/loopback.ts";
 
 /** Who can reach a server, and by what names. */
 export interface Reach {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { sampleServing } from "./sample-serving.ts";
+import { sampleServing } from "../../../test/samples/sample-serving.ts";
 import { clearTextWarning } from "./serving.ts";
 
 const HTTPS = { publicUrl: "https://tools.example.com/" };

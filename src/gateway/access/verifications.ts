@@ -1,4 +1,4 @@
-import { hashToken } from "../../store/access-token.ts";
+import { hashToken } from "../../store/access/access-token.ts";
 import type { JwtVerifier, Verdict } from "./jwt-verifier.ts";
 
 /** Tokens that were looked at lately, and need not be for each request. */

@@ -1,4 +1,4 @@
-import { suggest } from "../../base/suggest.ts";
+import { suggest } from "../../base/text/suggest.ts";
 import type { Config } from "./config.ts";
 import { BUILT_IN } from "./defaults.ts";
 

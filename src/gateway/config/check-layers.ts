@@ -10,7 +10,7 @@ export async function checkedValues(layers: readonly Layer[]): Promise<Values> {
     if (Object.keys(layer.values).length === 0) continue;
     merged = mergeValues(merged, layer.values);
     if (layer.isRight) continue;
-    const { checkConfigFile } = await import("./schema.gen.ts");
+    const { checkConfigFile } = await import("./schema/schema.gen.ts");
     const problem = checkConfigFile(merged);
     if (problem !== undefined) throw layer.complain(problem.path, problem.says);
   }

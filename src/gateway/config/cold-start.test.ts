@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { describe, it } from "node:test";
 import { promisify } from "node:util";
 
-import { SampleHome } from "./sample-home.ts";
+import { SampleHome } from "../../../test/samples/sample-home.ts";
 
 /** Prints what a program loads that loads the configuration, first its own files, then Node's. */
 const PROGRAM = `

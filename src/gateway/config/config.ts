@@ -15,7 +15,7 @@ import type {
   ReviewSettings,
   ServeSettings,
   ToolRule,
-} from "./schema.gen.ts";
+} from "./schema/schema.gen.ts";
 
 /** The configuration in force: every key has its value. */
 export interface Config {

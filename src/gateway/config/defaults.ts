@@ -1,4 +1,4 @@
-import { DEFAULT_BUFFERED } from "../../base/byte-budget.ts";
+import { DEFAULT_BUFFERED } from "../../base/limit/byte-budget.ts";
 import { DEFAULT_PEER_LIMITS } from "../../rpc/peer-options.ts";
 import { DEFAULT_CHANNEL_LIMITS } from "../../wire/channel.ts";
 import type { Config } from "./config.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { settings } from "./keys.ts";
-import { SampleHome } from "./sample-home.ts";
+import { settings } from "./schema/keys.ts";
+import { SampleHome } from "../../../test/samples/sample-home.ts";
 
 describe("variables", () => {
   it("set every single value that has a fixed place", async () => {

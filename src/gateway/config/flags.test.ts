@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import type { ConfigFlags } from "./config.ts";
-import { SampleHome } from "./sample-home.ts";
+import { SampleHome } from "../../../test/samples/sample-home.ts";
 import { parseAssignment } from "./set-path.ts";
 
 describe("options", () => {

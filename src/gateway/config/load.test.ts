@@ -6,7 +6,7 @@ import { describe, it } from "node:test";
 
 import type { ConfigFlags } from "./config.ts";
 import { defaultConfig } from "./defaults.ts";
-import { SampleHome } from "./sample-home.ts";
+import { SampleHome } from "../../../test/samples/sample-home.ts";
 
 describe("loadConfig()", () => {
   it("gives the defaults where nobody has configured anything", async () => {

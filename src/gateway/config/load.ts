@@ -3,13 +3,13 @@ import { checkedValues } from "./check-layers.ts";
 import type { Config, ConfigInput, ConfigSource, LoadedConfig } from "./config.ts";
 import { defaultConfig } from "./defaults.ts";
 import { environmentLayer } from "./environment.ts";
-import { userLayer } from "./files.ts";
+import { userLayer } from "./file/files.ts";
 import { flagsLayer } from "./flags.ts";
 import { type Layer, mergeValues, originsOf, type Values } from "./layer.ts";
 import { defaultData, findProjectFile, userFile } from "./locations.ts";
-import type { ParsedFile } from "./parse-file.ts";
-import { quickParse } from "./quick-parse.ts";
-import { readText } from "./read-text.ts";
+import type { ParsedFile } from "./file/parse-file.ts";
+import { quickParse } from "./file/quick-parse.ts";
+import { readText } from "./file/read-text.ts";
 
 /**
  * The configuration in force: options, then the environment, then the project's file, then the
@@ -37,7 +37,7 @@ export async function loadConfig(input: ConfigInput): Promise<LoadedConfig> {
   const projectPath = input.ignoreProject ? undefined : findProjectFile(cwd);
   const projectText = projectPath === undefined ? undefined : readText(projectPath);
   if (projectPath !== undefined && projectText !== undefined) {
-    const { projectLayer } = await import("./project-layer.ts");
+    const { projectLayer } = await import("./trust/project-layer.ts");
     const file = await parsed(projectPath, projectText);
     const project = projectLayer(projectPath, projectText, file, data, env);
     const { isTrusted } = project;
@@ -64,7 +64,7 @@ export async function loadConfig(input: ConfigInput): Promise<LoadedConfig> {
 async function parsed(path: string, text: string): Promise<ParsedFile> {
   const file = quickParse(text);
   if (file !== undefined) return file;
-  const { parseFile } = await import("./parse-file.ts");
+  const { parseFile } = await import("./file/parse-file.ts");
   return parseFile(path, text);
 }
 

@@ -1,4 +1,4 @@
-import type { Setting } from "./keys.ts";
+import type { Setting } from "./schema/keys.ts";
 
 const YES: ReadonlySet<string> = new Set(["1", "true", "yes", "on"]);
 const NO: ReadonlySet<string> = new Set(["0", "false", "no", "off"]);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { SampleHome } from "./sample-home.ts";
+import { SampleHome } from "../../../test/samples/sample-home.ts";
 
 const RULES = `{ "policy": { "tools": {
   "approve": "always",

@@ -1,5 +1,5 @@
 import type { Variables } from "./environment.ts";
-import { type Setting, settings } from "./keys.ts";
+import { type Setting, settings } from "./schema/keys.ts";
 import { keyText, mergeValues, type Values } from "./layer.ts";
 import { readScalar } from "./scalar.ts";
 import { nest } from "./set-path.ts";

@@ -1,10 +1,10 @@
 import type { Credentials } from "../../git/server/credentials.ts";
 import { gitSettings } from "../../identity/git-settings.ts";
 import { authorOf, type Identity } from "../../identity/identity.ts";
-import { matchIdentity } from "../../identity/match.ts";
+import { matchIdentity } from "../../identity/detect/match.ts";
 import type { Author } from "../../run/deliver.ts";
 import type { House } from "../house.ts";
-import { identitiesAtHand } from "../identities-at-hand.ts";
+import { identitiesAtHand } from "../identity/current-identities.ts";
 
 /** Whom commits are by where no identity fits the repository. */
 const NOBODY: Author = { name: "Trunkline", email: "trunkline@localhost" };

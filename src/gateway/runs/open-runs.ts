@@ -3,7 +3,7 @@ import { join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { limitRefusal, type Principal } from "../../base/principal.ts";
-import { mayUseRepository } from "../../base/principal-limits.ts";
+import { mayUseRepository } from "../../base/limit/principal-limits.ts";
 import { RunAgent } from "../../run/run-agent.ts";
 import { Runs } from "../../run/runs.ts";
 import { DENIED_NAMES } from "../../run/scan.ts";

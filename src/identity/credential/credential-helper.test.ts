@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { Git } from "../../git/git.ts";
-import { SampleFolder } from "../../store/sample-folder.ts";
+import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { type IdentitySettings, resolveIdentities } from "../identity.ts";
-import { lookAround } from "../surroundings.ts";
-import { SampleKeychain } from "../tokens/sample-keychain.ts";
+import { lookAround } from "../detect/surroundings.ts";
+import { SampleKeychain } from "../../../test/samples/sample-keychain.ts";
 import { Tokens } from "../tokens/tokens.ts";
 import { answerCredential, hearCredential } from "./credential-helper.ts";
 import { parseCredential } from "./credential-text.ts";

@@ -1,6 +1,6 @@
-import type { Surroundings } from "../surroundings.ts";
+import type { Surroundings } from "../detect/surroundings.ts";
 import type { Identity } from "../identity.ts";
-import { rightIdentity, towards } from "../right-identity.ts";
+import { rightIdentity, towards } from "../detect/right-identity.ts";
 import { isExpired, type Tokens } from "../tokens/tokens.ts";
 import { type CredentialQuestion, credentialText, QUIT } from "./credential-text.ts";
 import { strangeTransport } from "./strange-transport.ts";

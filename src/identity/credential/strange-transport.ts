@@ -1,4 +1,4 @@
-import type { GitConfig } from "../../git/git-config.ts";
+import type { GitConfig } from "../../git/config/git-config.ts";
 
 /** Settings by which a connection leads elsewhere, or is no longer checked. */
 const TRANSPORT =

@@ -3,7 +3,7 @@ import { type ProgramEnd, runProgram } from "../../git/run-program.ts";
 import { parseCredential } from "../credential/credential-text.ts";
 import { sshCommand } from "../git-settings.ts";
 import type { Identity } from "../identity.ts";
-import type { Surroundings } from "../surroundings.ts";
+import type { Surroundings } from "../detect/surroundings.ts";
 import type { GuardProblem } from "./verdict.ts";
 
 const TIMEOUT = 10_000;

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { gitSettings } from "../git-settings.ts";
 import type { Identity } from "../identity.ts";
 import { authorOf } from "../identity.ts";
-import type { RightIdentity } from "../right-identity.ts";
-import type { Surroundings } from "../surroundings.ts";
+import type { RightIdentity } from "../detect/right-identity.ts";
+import type { Surroundings } from "../detect/surroundings.ts";
 import type { GuardProblem } from "./verdict.ts";
 
 /** Left by git while it puts in commits that others may have made. */

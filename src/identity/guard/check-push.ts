@@ -1,8 +1,8 @@
 import type { Identity } from "../identity.ts";
-import type { RightIdentity } from "../right-identity.ts";
+import type { RightIdentity } from "../detect/right-identity.ts";
 import { signerOf, signingKeysOf } from "../signing/commit-signer.ts";
 import { asker } from "../signing/signing-readiness.ts";
-import type { Surroundings } from "../surroundings.ts";
+import type { Surroundings } from "../detect/surroundings.ts";
 import type { GuardProblem } from "./verdict.ts";
 
 interface PushedCommit {

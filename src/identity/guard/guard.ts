@@ -1,7 +1,7 @@
 import { TrunklineError } from "../../base/errors.ts";
 import type { Identity } from "../identity.ts";
-import { rightIdentity, type RightIdentity, towards } from "../right-identity.ts";
-import type { Surroundings } from "../surroundings.ts";
+import { rightIdentity, type RightIdentity, towards } from "../detect/right-identity.ts";
+import type { Surroundings } from "../detect/surroundings.ts";
 import { checkAccount } from "./check-account.ts";
 import { checkCommit } from "./check-commit.ts";
 import { checkPushed } from "./check-push.ts";

@@ -2,13 +2,13 @@ import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/
 import { join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
-import type { ConfigScope } from "../../git/config-list.ts";
-import { setConfig, unsetConfig } from "../../git/git-config.ts";
+import type { ConfigScope } from "../../git/config/config-list.ts";
+import { setConfig, unsetConfig } from "../../git/config/git-config.ts";
 import { hooksFolder, hooksIn } from "../../git/hooks-folder.ts";
 import type { Repository } from "../../git/repository.ts";
 import type { OwnProgram } from "../credential/helper-command.ts";
 import { shellQuote } from "../git-settings.ts";
-import type { Surroundings } from "../surroundings.ts";
+import type { Surroundings } from "../detect/surroundings.ts";
 import { guardScript, HOOK_MARK, keptName, passingScript } from "./hook-script.ts";
 import { GUARD_HOOKS, type GuardHook } from "./verdict.ts";
 

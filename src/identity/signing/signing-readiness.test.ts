@@ -7,7 +7,7 @@ import { describe, it } from "node:test";
 import { Git } from "../../git/git.ts";
 import { resolveIdentity, type Signing } from "../identity.ts";
 import { signerOf, signingKeysOf } from "./commit-signer.ts";
-import { SampleGpg } from "./sample-gpg.ts";
+import { SampleGpg } from "../../../test/samples/sample-gpg.ts";
 import { asker, signingReadiness } from "./signing-readiness.ts";
 
 function identity(signing: Signing | undefined, more: object = {}) {

@@ -3,7 +3,7 @@ import { chmodSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { SampleFolder } from "../../store/sample-folder.ts";
+import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { EncryptedFile } from "./encrypted-file.ts";
 
 const WORK = { service: "trunkline.github.work", account: "ada" };

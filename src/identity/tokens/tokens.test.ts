@@ -3,9 +3,9 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { SampleFolder } from "../../store/sample-folder.ts";
+import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { type IdentitySettings, resolveIdentity } from "../identity.ts";
-import { SampleKeychain } from "./sample-keychain.ts";
+import { SampleKeychain } from "../../../test/samples/sample-keychain.ts";
 import { showToken } from "./show-token.ts";
 import { isExpired, Tokens } from "./tokens.ts";
 

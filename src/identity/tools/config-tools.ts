@@ -1,4 +1,4 @@
-import { mask } from "../../base/mask.ts";
+import { mask } from "../../base/text/mask.ts";
 import { type Arguments, textResult, type ToolResult } from "../../tool/tool.ts";
 import { MODE_WORDS, type SecurityMode } from "./security-mode.ts";
 import { changeLines } from "./switch-tools.ts";

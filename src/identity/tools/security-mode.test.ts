@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { SampleFolder } from "../../store/sample-folder.ts";
+import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { SecurityModes } from "./security-mode.ts";
 
 describe("SecurityModes", () => {

@@ -3,12 +3,12 @@ import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { homeOf } from "../../base/home-of.ts";
+import { homeOf } from "../../base/process/home-of.ts";
 import { type Arguments, textResult, type ToolResult } from "../../tool/tool.ts";
 import { type Identity, type IdentitySettings, resolveIdentity } from "../identity.ts";
 import { parseGpgKeys } from "../signing/gpg-keys.ts";
 import { asker } from "../signing/signing-readiness.ts";
-import { sshOptions, type SshOptions } from "../ssh-options.ts";
+import { sshOptions, type SshOptions } from "../detect/ssh-options.ts";
 import { logInBySsh } from "../validate/ssh-login.ts";
 import { sshHosts } from "./ssh-hosts.ts";
 import type { ToolDesk } from "./tool-desk.ts";

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
 
-import { sshConfigFile } from "../ssh-options.ts";
+import { sshConfigFile } from "../detect/ssh-options.ts";
 
 const DEEPEST = 8;
 const MOST_HOSTS = 50;

@@ -1,7 +1,7 @@
 import { TrunklineError } from "../../base/errors.ts";
-import { maskText } from "../../base/mask.ts";
+import { maskText } from "../../base/text/mask.ts";
 import { type Arguments, textResult, type ToolResult } from "../../tool/tool.ts";
-import type { Applied } from "../apply.ts";
+import type { Applied } from "../switch/apply.ts";
 import type { Identity } from "../identity.ts";
 import { showToken } from "../tokens/show-token.ts";
 import { isExpired } from "../tokens/tokens.ts";

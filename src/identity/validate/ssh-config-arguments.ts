@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { userInfo } from "node:os";
 import { dirname } from "node:path";
 
-import { sshConfigFile } from "../ssh-options.ts";
+import { sshConfigFile } from "../detect/ssh-options.ts";
 
 /** ssh finds its files by the account, whatever `HOME` says: where they differ it must be told. */
 export function sshConfigArguments(env: NodeJS.ProcessEnv): string[] {

@@ -1,4 +1,4 @@
-import { maskText } from "../../base/mask.ts";
+import { maskText } from "../../base/text/mask.ts";
 import { gitEnvironment } from "../../git/git-environment.ts";
 import { type ProgramEnd, runProgram } from "../../git/run-program.ts";
 import type { Identity } from "../identity.ts";

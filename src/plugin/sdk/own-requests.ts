@@ -1,4 +1,4 @@
-import { Slots } from "../../base/slots.ts";
+import { Slots } from "../../base/limit/slots.ts";
 import type { Asked, AskOptions, BusClient } from "../../protocol/bus/connect.ts";
 import type { PluginResponse } from "../../protocol/bus/plugin.gen.ts";
 

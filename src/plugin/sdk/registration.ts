@@ -1,6 +1,6 @@
 import { fromJson, type JsonObject } from "@bufbuild/protobuf";
 import { background } from "../../base/background.ts";
-import { Backoff } from "../../base/backoff.ts";
+import { Backoff } from "../../base/limit/backoff.ts";
 import type { Log } from "../../base/log.ts";
 import { Stopper } from "../../base/stop.ts";
 import { answerOf, checkAnswer } from "../../protocol/bus/answer.ts";
@@ -8,7 +8,7 @@ import type { BusClient } from "../../protocol/bus/connect.ts";
 import { PluginManifestSchema } from "../../protocol/bus/plugin.gen.ts";
 import type { EventSpec, Manifest } from "./definition.ts";
 import { ORCHESTRATOR } from "./outside.ts";
-import type { Deliver } from "./serve-events.ts";
+import type { Deliver } from "./serve/serve-events.ts";
 
 export interface RegistrationOptions {
   readonly client: BusClient;

@@ -2,9 +2,9 @@ import { timestampDate } from "@bufbuild/protobuf/wkt";
 import type { Stop } from "../../base/stop.ts";
 import { answerOf } from "../../protocol/bus/answer.ts";
 import type { Asked, BusClient } from "../../protocol/bus/connect.ts";
-import { toStruct } from "../../protocol/bus/json-struct.ts";
+import { toStruct } from "../../protocol/bus/shape/json-struct.ts";
 import type { PluginResponse, StorageReadResponse } from "../../protocol/bus/plugin.gen.ts";
-import { EXPECT_ANYTHING } from "../storage.ts";
+import { EXPECT_ANYTHING } from "../storage/storage.ts";
 import type { PluginStorage, StoredDocument, StoredEntry, WriteOptions } from "./context.ts";
 import { ToolError } from "./tool-error.ts";
 

@@ -1,9 +1,9 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { isContent } from "../../protocol/bus/content-text.ts";
+import { isContent } from "../../protocol/bus/shape/content-text.ts";
 import { FAILURE, failure } from "../../protocol/bus/failure.ts";
-import { toStruct } from "../../protocol/bus/json-struct.ts";
+import { toStruct } from "../../protocol/bus/shape/json-struct.ts";
 import type { ToolResponseSchema } from "../../protocol/bus/plugin.gen.ts";
-import { toToolResponse } from "../../protocol/bus/tool-result.ts";
+import { toToolResponse } from "../../protocol/bus/shape/tool-result.ts";
 import { textResult, type ToolResult } from "../../tool/tool.ts";
 import { ToolError } from "./tool-error.ts";
 

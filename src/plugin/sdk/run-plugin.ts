@@ -26,6 +26,6 @@ export async function runPlugin(
   }
   // What it prints is for whoever reads its diagnostics.
   process.stdout.write = process.stderr.write.bind(process.stderr);
-  const { serveProgram } = await import("./serve-program.ts");
+  const { serveProgram } = await import("./serve/serve-program.ts");
   await serveProgram(parts, flags);
 }

@@ -8,7 +8,7 @@ import { listen } from "../../wire/quic/listen.ts";
 import { definePlugin } from "./define-plugin.ts";
 import { DefinedPlugin } from "./defined-plugin.ts";
 import { RunningPlugin } from "./running-plugin.ts";
-import { SampleOrchestrator } from "./sample-orchestrator.ts";
+import { SampleOrchestrator } from "../../../test/samples/sample-orchestrator.ts";
 
 const plugin = definePlugin({
   id: "tools.asking",

@@ -10,7 +10,7 @@ import { definePlugin } from "./define-plugin.ts";
 import { DefinedPlugin } from "./defined-plugin.ts";
 import type { Plugin } from "./definition.ts";
 import { RunningPlugin } from "./running-plugin.ts";
-import { SampleOrchestrator } from "./sample-orchestrator.ts";
+import { SampleOrchestrator } from "../../../test/samples/sample-orchestrator.ts";
 
 const about = { id: "tools.sample", version: "1.0.0" };
 const limit = { timeout: 60_000 };

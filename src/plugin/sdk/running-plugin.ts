@@ -10,7 +10,7 @@ import { expectOrchestrator, isPlugin } from "../expect-peer.ts";
 import type { BusTransport } from "../orchestrator.ts";
 import type { PluginFlags } from "./flags.ts";
 import type { PluginParts } from "./parts.ts";
-import { PluginService } from "./plugin-service.ts";
+import { PluginService } from "./serve/plugin-service.ts";
 import { Registration } from "./registration.ts";
 
 export interface RunningPluginOptions {

@@ -1,4 +1,4 @@
-import type { ClientCapabilities, ClientMethod, Shown } from "../../session/client.ts";
+import type { ClientCapabilities, ClientMethod, Shown } from "../../session/client/client.ts";
 import { isObject, objectOf } from "./json-object.ts";
 import type { JsonObject } from "./methods.ts";
 import type { InitializeParams } from "./schema.gen.ts";

@@ -1,5 +1,5 @@
 import { TrunklineError } from "../../base/errors.ts";
-import { type LimitTable, limitsFor } from "../../base/limits.ts";
+import { type LimitTable, limitsFor } from "../../base/limit/limits.ts";
 import { VERSION } from "../../base/version.ts";
 import type { Call } from "../../rpc/call.ts";
 import type { Method } from "../../rpc/method.ts";

@@ -9,7 +9,7 @@ import type {
   ClientMethod,
   SessionClient,
   Shown,
-} from "../../session/client.ts";
+} from "../../session/client/client.ts";
 import { ROOM, type Room, type Topic } from "../../wire/channel.ts";
 import { type Codec, V1 } from "./codec.ts";
 import { isObject, ours } from "./json-object.ts";

@@ -1,6 +1,6 @@
-import { type LimitTable, limitsFor } from "../../base/limits.ts";
+import { type LimitTable, limitsFor } from "../../base/limit/limits.ts";
 import type { Principal } from "../../base/principal.ts";
-import { RateLimiter } from "../../base/rate-limiter.ts";
+import { RateLimiter } from "../../base/limit/rate-limiter.ts";
 import { VERSION } from "../../base/version.ts";
 import type { Call } from "../../rpc/call.ts";
 import { STANDARD } from "../../rpc/codes.ts";

@@ -1,4 +1,4 @@
-import { visible } from "../../base/visible.ts";
+import { visible } from "../../base/text/visible.ts";
 import { ACP, type Code } from "../../rpc/codes.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import { SessionError, type SessionProblem } from "../../session/session-error.ts";

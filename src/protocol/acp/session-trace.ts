@@ -1,4 +1,4 @@
-import { isId } from "../../rpc/id.ts";
+import { isId } from "../../rpc/message/id.ts";
 import type { Trace } from "../../rpc/peer-options.ts";
 import { objectOf } from "./json-object.ts";
 

@@ -7,7 +7,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { MAX_FRAME } from "../../wire/framing/length-prefixed.ts";
 import { bodyOf, decodeRequest, decodeResponse, encodeRequest, encodeResponse } from "./codec.ts";
 import { PluginRequestSchema, PluginResponseSchema } from "./plugin.gen.ts";
-import { sampleMessage } from "./sample-message.ts";
+import { sampleMessage } from "../../../test/samples/sample-message.ts";
 
 const ROUNDS = 1_000;
 

@@ -1,10 +1,10 @@
 import type { JsonObject, MessageInitShape } from "@bufbuild/protobuf";
 
-import { diskWords } from "../../base/disk-words.ts";
+import { diskWords } from "../../base/file/disk-words.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { originalError } from "../../base/original-error.ts";
 import { CannotAsk, ToolFault } from "../../tool/tool.ts";
-import { toStruct } from "./json-struct.ts";
+import { toStruct } from "./shape/json-struct.ts";
 import type { ToolResponseSchema } from "./plugin.gen.ts";
 
 type ToolResponseInit = MessageInitShape<typeof ToolResponseSchema>;

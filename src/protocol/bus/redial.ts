@@ -1,5 +1,5 @@
 import { background } from "../../base/background.ts";
-import { Backoff } from "../../base/backoff.ts";
+import { Backoff } from "../../base/limit/backoff.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { BidiStream, Connection } from "../../wire/quic/connection.ts";
 import { FurtherConnections, MOST_AT_ONCE } from "./further-connections.ts";

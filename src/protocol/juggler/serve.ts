@@ -10,7 +10,7 @@ import type { PeerOptions } from "../../rpc/peer-options.ts";
 import { type Route, route, routes } from "../../rpc/route.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import { FAULT_META } from "../../tool/fault-meta.ts";
-import type { Offer } from "../../tool/offer.ts";
+import type { Offer } from "../../tool/offer/offer.ts";
 import { type Caller, CannotAsk, ToolFault, type ToolResult } from "../../tool/tool.ts";
 import { jugglerDialect } from "./dialect.ts";
 import { executeAction, type ExecuteActionResult, initialize, type ServerInfo } from "./methods.ts";

@@ -1,5 +1,5 @@
 import { method } from "../../rpc/method.ts";
-import type { JsonObject } from "./client.ts";
+import type { JsonObject } from "./serve/client.ts";
 import {
   type CallToolParams,
   checkCallToolParams,

@@ -2,9 +2,9 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 
 import { background } from "../../base/background.ts";
-import { OwnedChild } from "../../base/child-process.ts";
+import { OwnedChild } from "../../base/process/child-process.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import { usualVariables } from "../../base/usual-variables.ts";
+import { usualVariables } from "../../base/process/usual-variables.ts";
 import type { MountAnswer, MountRequest } from "./mount-request.ts";
 
 /** Put in by the bundler: the code of the program that mounts. */

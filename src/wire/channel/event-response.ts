@@ -1,7 +1,7 @@
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 
 import { background } from "../../base/background.ts";
-import { Holding } from "../../base/byte-budget.ts";
+import { Holding } from "../../base/limit/byte-budget.ts";
 import { type ChannelLimits, ROOM, type Room } from "../channel.ts";
 import { Outbox } from "./outbox.ts";
 

@@ -1,7 +1,7 @@
 import type { Writable } from "node:stream";
 
 import { aboutToSend } from "../../base/before-sending.ts";
-import type { Holding } from "../../base/byte-budget.ts";
+import type { Holding } from "../../base/limit/byte-budget.ts";
 import { type ChannelLimits, ROOM, type Room, SlowReaderError } from "../channel.ts";
 
 /**

@@ -4,7 +4,7 @@ import type { Duplex } from "node:stream";
 import type { RawData, WebSocket } from "ws";
 
 import { aboutToSend } from "../../base/before-sending.ts";
-import { Holding } from "../../base/byte-budget.ts";
+import { Holding } from "../../base/limit/byte-budget.ts";
 import {
   type Channel,
   type ChannelLimits,

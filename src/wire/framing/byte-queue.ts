@@ -1,4 +1,4 @@
-import { type ByteBudget, Holding } from "../../base/byte-budget.ts";
+import { type ByteBudget, Holding } from "../../base/limit/byte-budget.ts";
 import type { FrameFault } from "../channel.ts";
 
 /** How much of each end of a frame is remembered once the frame is over the limit. */

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { everyCut } from "../../../test/fuzz/decode.ts";
 import { bytesInUse } from "../../../test/fuzz/memory.ts";
 import { SeededRandom } from "../../../test/support/seeded-random.ts";
-import { BUFFERS } from "../../base/byte-budget.ts";
+import { BUFFERS } from "../../base/limit/byte-budget.ts";
 import { encodeFrame, type Frames, LengthPrefixedDecoder, MAX_FRAME } from "./length-prefixed.ts";
 
 const KEPT = 5 * 1024 * 1024;

@@ -1,4 +1,4 @@
-import { ByteBudget } from "../../base/byte-budget.ts";
+import { ByteBudget } from "../../base/limit/byte-budget.ts";
 import { ByteQueue } from "./byte-queue.ts";
 
 /** A frame is a 32-bit big-endian length and so many bytes. */

@@ -1,7 +1,7 @@
 import type { X509Certificate } from "node:crypto";
 import type { Stop } from "../../base/stop.ts";
 import type { ConnectionError } from "./connection-error.ts";
-import type { HeldBytes } from "./held-bytes.ts";
+import type { HeldBytes } from "./stream/held-bytes.ts";
 
 /** A certificate and its key, and the CA that vouches for the other side: PEM texts. */
 export interface Credentials {

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { background } from "../../base/background.ts";
-import { OwnedChild } from "../../base/child-process.ts";
+import { OwnedChild } from "../../base/process/child-process.ts";
 import { HEADER, readFrames, type TakeFrame, writeHeader } from "./control-frame.ts";
 
 /** Put in by the bundler: the engine's code. */

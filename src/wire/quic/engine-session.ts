@@ -1,9 +1,9 @@
 import type { ConnectionLimits } from "./connection.ts";
 import { COMMAND, EVENT, FIRST, LAST } from "./control-frame.ts";
 import type { EngineProcess } from "./engine-process.ts";
-import type { HeldBytes } from "./held-bytes.ts";
+import type { HeldBytes } from "./stream/held-bytes.ts";
 import { QuicConnection } from "./quic-connection.ts";
-import type { QuicStream } from "./quic-stream.ts";
+import type { QuicStream } from "./stream/quic-stream.ts";
 import type { Connected, DialSettings, Ending, ListenSettings, TlsSettings } from "./settings.ts";
 
 /** What a listener is told by the engine. */

@@ -1,7 +1,7 @@
 import { parseAddress, resolveHost } from "./address.ts";
 import type { Listener, ListenOptions } from "./connection.ts";
 import { QuicListener } from "./quic-listener.ts";
-import { TlsListener } from "./tls-listener.ts";
+import { TlsListener } from "./tls/tls-listener.ts";
 
 /** Takes connections at an address; port 0 picks a free one. */
 export async function listen(address: string, options: ListenOptions): Promise<Listener> {

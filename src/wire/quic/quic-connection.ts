@@ -1,10 +1,10 @@
 import { background } from "../../base/background.ts";
 import type { Connection, ConnectionLimits, PeerCertificate } from "./connection.ts";
 import { ConnectionError } from "./connection-error.ts";
-import { HeldBytes } from "./held-bytes.ts";
+import { HeldBytes } from "./stream/held-bytes.ts";
 import type { EngineSession } from "./engine-session.ts";
 import { readPeerCertificate } from "./peer-certificate.ts";
-import { QuicStream } from "./quic-stream.ts";
+import { QuicStream } from "./stream/quic-stream.ts";
 import type { Connected, Ending } from "./settings.ts";
 
 /**

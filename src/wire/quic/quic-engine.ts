@@ -2,7 +2,7 @@ import { background } from "../../base/background.ts";
 import type { ConnectionLimits } from "./connection.ts";
 import { EngineProcess } from "./engine-process.ts";
 import { EngineSession, type ListenerEvents } from "./engine-session.ts";
-import type { HeldBytes } from "./held-bytes.ts";
+import type { HeldBytes } from "./stream/held-bytes.ts";
 import type { QuicConnection } from "./quic-connection.ts";
 import type { DialSettings, ListenSettings } from "./settings.ts";
 

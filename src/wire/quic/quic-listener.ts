@@ -13,7 +13,7 @@ import type { EngineSession, ListenerEvents } from "./engine-session.ts";
 import { PeerCount } from "./peer-count.ts";
 import type { QuicConnection } from "./quic-connection.ts";
 import { type QuicEngine, sharedEngine } from "./quic-engine.ts";
-import type { QuicStream } from "./quic-stream.ts";
+import type { QuicStream } from "./stream/quic-stream.ts";
 import type { Ending, ListenSettings } from "./settings.ts";
 
 const FIRST_WAIT = 50;

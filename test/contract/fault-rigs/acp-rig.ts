@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 
-import { HttpServer } from "../../../src/gateway/http-server.ts";
-import { LateTools } from "../../../src/gateway/late-tools.ts";
-import { LateSessions } from "../../../src/gateway/sessions-late.ts";
+import { HttpServer } from "../../../src/gateway/http/http-server.ts";
+import { LateTools } from "../../../src/gateway/tool/lazy-tools.ts";
+import { LateSessions } from "../../../src/gateway/session/lazy-sessions.ts";
 import { AcpDoor } from "../../../src/protocol/acp/door.ts";
 import { AcpConversation } from "../../../src/protocol/acp/serve.ts";
 import type { SessionEvent } from "../../../src/session/event.ts";
-import { OwnerToken } from "../../../src/store/owner-token.ts";
-import { SessionLog } from "../../../src/store/session-log.ts";
+import { OwnerToken } from "../../../src/store/access/owner-token.ts";
+import { SessionLog } from "../../../src/store/session/session-log.ts";
 import { memoryPair } from "../../../src/wire/channel/memory.ts";
 import type { FaultRig, Step } from "../store-fault-contract.ts";
 import { faultHouse, type FaultHouse } from "./fault-house.ts";

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 
-import { busPlan, openBus } from "../../../src/gateway/bus.ts";
-import { openAudit } from "../../../src/gateway/open-audit.ts";
+import { busPlan, openBus } from "../../../src/gateway/bus/bus.ts";
+import { openAudit } from "../../../src/gateway/tool/open-audit.ts";
 import { BusCertificates } from "../../../src/plugin/bus-certificates.ts";
 import { type Asked, BusClient } from "../../../src/protocol/bus/connect.ts";
 import type { PluginResponse } from "../../../src/protocol/bus/plugin.gen.ts";
-import { Offer } from "../../../src/tool/offer.ts";
+import { Offer } from "../../../src/tool/offer/offer.ts";
 import { textResult } from "../../../src/tool/tool.ts";
 import { connect } from "../../../src/wire/quic/connect.ts";
 import type { FaultRig, Step } from "../store-fault-contract.ts";

@@ -3,9 +3,9 @@ import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import type { Host, Output } from "../../../src/cli/host.ts";
+import type { Host, Output } from "../../../src/cli/shell/host.ts";
 import { run } from "../../../src/cli/program.ts";
-import { SessionLog } from "../../../src/store/session-log.ts";
+import { SessionLog } from "../../../src/store/session/session-log.ts";
 import type { FaultRig } from "../store-fault-contract.ts";
 import { faultHouse } from "./fault-house.ts";
 

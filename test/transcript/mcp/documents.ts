@@ -1,5 +1,5 @@
-import type { McpDoorOptions } from "../../../src/protocol/mcp/door.ts";
-import { Offer } from "../../../src/tool/offer.ts";
+import type { McpDoorOptions } from "../../../src/protocol/mcp/serve/door.ts";
+import { Offer } from "../../../src/tool/offer/offer.ts";
 import {
   type Arguments,
   errorResult,

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 
 import { background } from "../../../base/background.ts";
-import { Holding } from "../../../base/byte-budget.ts";
+import { Holding } from "../../../base/limit/byte-budget.ts";
 import {
   type Channel,
   type ChannelLimits,

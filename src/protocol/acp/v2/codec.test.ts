@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { AcpHouse, type Message, type TestClient } from "../../../../test/support/acp-house.ts";
 import { chunk, promptText } from "../../../../test/support/scripted-agent.ts";
 import type { SessionUpdate } from "../../../session/agent.ts";
-import type { PermissionOption } from "../../../session/permission.ts";
+import type { PermissionOption } from "../../../session/permission/permission.ts";
 
 const PLACE = { cwd: "/tmp", mcpServers: [] };
 const OPTIONS: PermissionOption[] = [

@@ -1,6 +1,6 @@
 import { ACP } from "../../../rpc/codes.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
-import type { ClientMethod, Shown } from "../../../session/client.ts";
+import type { ClientMethod, Shown } from "../../../session/client/client.ts";
 import type { Codec, Hello, Implementation } from "../codec.ts";
 import { isObject, objectOf, ours } from "../json-object.ts";
 import type { JsonObject } from "../methods.ts";

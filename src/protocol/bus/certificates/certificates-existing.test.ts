@@ -5,7 +5,7 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import { describe, it } from "node:test";
 
 import { issueAuthority, issueLeaf, newKey } from "./issue.ts";
-import { greet, SampleCertificates } from "./sample-certificates.ts";
+import { greet, SampleCertificates } from "../../../../test/samples/sample-certificates.ts";
 
 const DAY = 24 * 60 * 60_000;
 const noOpenssl = spawnSync("openssl", ["version"]).status !== 0 && "openssl is not installed";

@@ -3,7 +3,7 @@ import { chmod, readdir, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { describe, it } from "node:test";
 
 import { newKey } from "./issue.ts";
-import { SampleCertificates } from "./sample-certificates.ts";
+import { SampleCertificates } from "../../../../test/samples/sample-certificates.ts";
 
 const DAY = 24 * 60 * 60_000;
 

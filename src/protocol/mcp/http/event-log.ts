@@ -1,4 +1,4 @@
-import { Holding } from "../../../base/byte-budget.ts";
+import { Holding } from "../../../base/limit/byte-budget.ts";
 import { encodeSse } from "../../../wire/framing/sse.ts";
 
 interface Logged<S> {

@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { background } from "../../../base/background.ts";
 import { STANDARD } from "../../../rpc/codes.ts";
-import { readElements } from "../../../rpc/envelope.ts";
-import { classify, type Message } from "../../../rpc/message.ts";
+import { readElements } from "../../../rpc/message/envelope.ts";
+import { classify, type Message } from "../../../rpc/message/message.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import { mcpDialect } from "../dialect.ts";
 import type { Principal } from "../../../base/principal.ts";

@@ -2,12 +2,12 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:
 
 import { background } from "../../../base/background.ts";
 import { STANDARD } from "../../../rpc/codes.ts";
-import { classify } from "../../../rpc/message.ts";
+import { classify } from "../../../rpc/message/message.ts";
 import { Peer } from "../../../rpc/peer.ts";
 import type { PeerOptions } from "../../../rpc/peer-options.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
-import { claimOf, claimsModern, unsupportedVersion } from "../client.ts";
-import { Connection } from "../connection.ts";
+import { claimOf, claimsModern, unsupportedVersion } from "../serve/client.ts";
+import { Connection } from "../serve/connection.ts";
 import { mcpDialect } from "../dialect.ts";
 import { OWNER, type Principal } from "../../../base/principal.ts";
 import { MODERN } from "../revision.ts";

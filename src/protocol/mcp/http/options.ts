@@ -3,8 +3,8 @@ import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:
 import type { Principal } from "../../../base/principal.ts";
 import type { PeerOptions } from "../../../rpc/peer-options.ts";
 import { type ChannelLimits, resolveChannelLimits } from "../../../wire/channel.ts";
-import type { JsonObject } from "../client.ts";
-import type { McpDoor } from "../door.ts";
+import type { JsonObject } from "../serve/client.ts";
+import type { McpDoor } from "../serve/door.ts";
 
 /** Bounds of MCP on HTTP; times are milliseconds. */
 export interface McpHttpLimits {

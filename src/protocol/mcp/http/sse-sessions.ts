@@ -6,7 +6,7 @@ import { Peer } from "../../../rpc/peer.ts";
 import type { Channel, Sink } from "../../../wire/channel.ts";
 import { EventResponse } from "../../../wire/channel/event-response.ts";
 import { encodeSse } from "../../../wire/framing/sse.ts";
-import { Connection } from "../connection.ts";
+import { Connection } from "../serve/connection.ts";
 import type { Principal } from "../../../base/principal.ts";
 import { accepts } from "./accepts.ts";
 import type { ResolvedMcpHttpOptions } from "./options.ts";

@@ -4,7 +4,7 @@ import type { Endpoint } from "./endpoint.ts";
 import type { Engine } from "./engine.ts";
 import { DiscardedStream } from "./discarded-stream.ts";
 import { endingOf } from "./ending.ts";
-import { Farewell } from "./farewell.ts";
+import { Farewell } from "./close-reason.ts";
 import { CHECKS, Liveness } from "./liveness.ts";
 import { internals, native, NULL, type Pointer } from "./native.ts";
 import { NativeStream } from "./native-stream.ts";

@@ -1,5 +1,5 @@
 import { EVENT, FIRST, LAST, LONGEST_PAYLOAD } from "../control-frame.ts";
-import { READ_WINDOW } from "../stream-window.ts";
+import { READ_WINDOW } from "../stream/stream-window.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { NativeConnection } from "./native-connection.ts";
 import { addressOf, native, NULL, type Pointer, pinnedBuffer } from "./native.ts";

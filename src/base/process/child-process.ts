@@ -1,0 +1,194 @@
+import type { ChildProcessWithoutNullStreams } from "node:child_process";
+import type { Readable, Writable } from "node:stream";
+
+import { background } from "../background.ts";
+import { TrunklineError } from "../errors.ts";
+import { FULL_READ, nextTurn } from "../file/full-read.ts";
+import { ownerMark, ProcessTree } from "./process-tree.ts";
+import { killGroup, startWatchdog, watchGroup } from "./watchdog.ts";
+
+export interface ChildOptions {
+  readonly command: string;
+  readonly args?: readonly string[];
+  /** The whole environment. */
+  readonly env: NodeJS.ProcessEnv;
+  readonly cwd?: string;
+  /** Milliseconds between asking it to stop, telling it to, and making it. */
+  readonly grace?: number;
+  /** Each line it writes to stderr, cut to a bounded length. */
+  readonly stderr?: (line: string) => void;
+  /** Takes what it hands out once it runs, such as a listener in a network of its own. */
+  readonly takes?: ((handle: unknown) => void) | undefined;
+}
+
+/** Has a program start otherwise than it is wished, such as in a sandbox. */
+export type Confine = (options: ChildOptions) => ChildOptions;
+
+/** How a child ended: its exit code, or the signal that ended it. */
+export type ChildExit = number | NodeJS.Signals;
+
+const GRACE = 1_000;
+const LONGEST_LINE = 4_096;
+
+/**
+ * A process that belongs to this one, with all that it starts: in a group of its own, and known by a
+ * mark where it leaves that (see process-tree.ts). None of it is alive after its owner (watchdog.ts).
+ */
+export class OwnedChild implements AsyncDisposable {
+  readonly pid: number;
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  /** Resolves when it is over. */
+  readonly exit: Promise<ChildExit>;
+  /** Resolves when nothing is left that it started, either. */
+  readonly gone: Promise<void>;
+  readonly #tree: ProcessTree;
+  readonly #grace: number;
+  #ending: Promise<void> | undefined;
+  #isOver = false;
+
+  private constructor(
+    child: ChildProcessWithoutNullStreams,
+    tree: ProcessTree,
+    pid: number,
+    options: ChildOptions,
+  ) {
+    this.pid = pid;
+    this.#tree = tree;
+    this.stdin = child.stdin;
+    this.stdout = child.stdout;
+    this.#grace = options.grace ?? GRACE;
+    const release = watchGroup(pid);
+    const exit = Promise.withResolvers<ChildExit>();
+    this.exit = exit.promise;
+    const gone = Promise.withResolvers<void>();
+    this.gone = gone.promise;
+    child.on("exit", (code, signal) => {
+      this.#isOver = true;
+      // Whatever it started and left behind.
+      killGroup(pid, "SIGKILL");
+      exit.resolve(code ?? signal ?? 0);
+      background(
+        tree.clear().finally(() => {
+          release();
+          gone.resolve();
+        }),
+        "Ending what a child had started",
+      );
+    });
+    // A child that is gone does not read; that it is gone is told by its exit.
+    child.stdin.on("error", () => {});
+    const tell = options.stderr ?? (() => {});
+    readLines(child.stderr, tell);
+  }
+
+  /** Starts it. Throws "unavailable" when that cannot be done. */
+  static async start(options: ChildOptions): Promise<OwnedChild> {
+    const { command, args = [], env, cwd, takes } = options;
+    // Loaded with the first child: a start that needs none does not wait for it.
+    const { spawn } = process.getBuiltinModule("node:child_process");
+    startWatchdog();
+    const { mark, env: marked } = ownerMark();
+    const child = spawn(command, [...args], {
+      stdio: takes === undefined ? "pipe" : ["pipe", "pipe", "pipe", "ipc"],
+      detached: true,
+      env: { ...env, ...marked },
+      ...(cwd === undefined ? {} : { cwd }),
+    }) as ChildProcessWithoutNullStreams;
+    const { pid } = child;
+    if (takes !== undefined) {
+      child.once("message", (_, handle) => {
+        takes(handle);
+        // It waits to hear that, and becomes another program then.
+        child.send("taken", () => child.disconnect());
+      });
+    }
+    if (pid !== undefined) return new OwnedChild(child, new ProcessTree(pid, mark), pid, options);
+    const error = await new Promise<NodeJS.ErrnoException>((resolve) => child.on("error", resolve));
+    throw new TrunklineError("unavailable", `Cannot start '${command}': ${explain(error, cwd)}`, {
+      cause: error,
+    });
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /**
+   * Closes its input; if it is still there after the grace, terminates and then kills its group.
+   * What it started ends with it.
+   */
+  end(): Promise<void> {
+    this.#ending ??= this.#end();
+    return this.#ending;
+  }
+
+  /** Ends it at once, with all that it started. */
+  kill(): void {
+    if (this.#isOver) return;
+    this.#tree.killNow();
+    killGroup(this.pid, "SIGKILL");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.end();
+  }
+
+  async #end(): Promise<void> {
+    // Once it is over, nobody can tell what it started that hides its mark.
+    if (!this.#isOver) await this.#tree.look();
+    await this.#stop();
+    await this.gone;
+  }
+
+  async #stop(): Promise<void> {
+    this.stdin.end();
+    // Nobody reads what it still says, and a full pipe must not keep it from ending.
+    this.stdout.resume();
+    if (await this.#exits()) return;
+    killGroup(this.pid, "SIGTERM");
+    if (await this.#exits()) return;
+    killGroup(this.pid, "SIGKILL");
+    await this.exit;
+  }
+
+  async #exits(): Promise<boolean> {
+    if (this.#isOver) return true;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<false>((resolve) => {
+      timer = setTimeout(resolve, this.#grace, false);
+    });
+    const hasExited = await Promise.race([this.exit.then(() => true), late]);
+    clearTimeout(timer);
+    return hasExited;
+  }
+}
+
+function explain(error: NodeJS.ErrnoException, cwd: string | undefined): string {
+  if (error.code === "ENOENT") {
+    const folder = cwd === undefined ? "" : `, or no folder '${cwd}'`;
+    return `no such program${folder}. Check the command, or install it.`;
+  }
+  if (error.code === "EACCES") return "it may not be executed";
+  return error.message;
+}
+
+/** Lines of a stream; of one that does not end, the beginning. */
+function readLines(stream: Readable, tell: (line: string) => void): void {
+  let rest = "";
+  stream.setEncoding("utf8").on("data", (text: string) => {
+    const lines = (rest + text).split("\n");
+    rest = (lines.pop() ?? "").slice(0, LONGEST_LINE);
+    for (const line of lines) if (line !== "") tell(line.slice(0, LONGEST_LINE).trimEnd());
+    if (Buffer.byteLength(text) < FULL_READ) return;
+    stream.pause();
+    background(
+      nextTurn().then(() => stream.resume()),
+      "Reading the errors of a child",
+    );
+  });
+  stream.on("end", () => {
+    if (rest !== "") tell(rest);
+  });
+  stream.on("error", () => {});
+}

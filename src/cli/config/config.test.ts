@@ -1,0 +1,209 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { SampleHome } from "../../../test/samples/sample-home.ts";
+import type { Invocation, Values } from "../shell/command.ts";
+import { check, path, schema, show, trust, untrust } from "./config.ts";
+
+interface Ran {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+async function run<V extends Values>(
+  command: (invocation: Invocation<V>) => Promise<number>,
+  home: SampleHome,
+  values: V,
+  ...positionals: string[]
+): Promise<Ran> {
+  const written = { out: "", err: "" };
+  const code = await command({
+    values,
+    positionals,
+    env: { HOME: home.path },
+    cwd: home.project,
+    out: (text) => (written.out += text),
+    data: (text) => (written.out += text),
+    err: (text) => (written.err += text),
+    color: false,
+    isTerminal: false,
+    width: 80,
+  });
+  return { code, ...written };
+}
+
+const SECRETS = `{
+  "mcpServers": {
+    "a": { "command": "a", "env": { "API_TOKEN": "hush", "LEVEL": "1" } },
+    "my token": { "command": "b" }
+  }
+}`;
+
+describe("trunkline config show", () => {
+  it("prints every value on a line, secrets masked", async () => {
+    await using home = await SampleHome.create();
+    await home.write(home.userFile, SECRETS);
+    const { code, out } = await run(show, home, {});
+    const lines = out.split("\n");
+    assert.equal(code, 0);
+    assert(lines.includes("server.port = 4180"));
+    assert(lines.includes('mcpServers.a.env.API_TOKEN = "•••"'));
+    assert(lines.includes('mcpServers.a.env.LEVEL = "1"'));
+    assert.doesNotMatch(out, /hush/);
+  });
+
+  it("says where values come from when asked, also of what is masked", async () => {
+    await using home = await SampleHome.create();
+    await home.write(home.userFile, SECRETS);
+    const { out } = await run(show, home, { origin: true, set: ["server.port=1"] });
+    assert.match(out, /^server\.port = 1 +# flag: --set server\.port$/m);
+    assert.match(out, /^server\.host = "127\.0\.0\.1" +# default: built in$/m);
+    const masked = out
+      .split("\n")
+      .find((line) => line.startsWith('mcpServers["my token"] = "•••"'));
+    assert(masked?.endsWith(`# user: ${home.userFile}:4:30`), masked ?? out);
+  });
+
+  it("prints JSON, with the origins when asked", async () => {
+    await using home = await SampleHome.create();
+    await home.write(home.userFile, SECRETS);
+    const plain = JSON.parse((await run(show, home, { json: true })).out);
+    assert.equal(plain.server.port, 4180);
+    assert.equal(plain.mcpServers.a.env.API_TOKEN, "•••");
+    const { config, origins } = JSON.parse(
+      (await run(show, home, { json: true, origin: true })).out,
+    );
+    assert.deepEqual(config, plain);
+    assert.deepEqual(origins["server.port"], { kind: "default", where: "built in" });
+  });
+
+  it("warns of what is ignored", async () => {
+    await using home = await SampleHome.create();
+    await home.write(home.projectFile, `{ "server": { "port": 1 } }`);
+    const { err } = await run(show, home, {});
+    assert.match(
+      err,
+      /^warning: .*\.trunkline\.jsonc:1:3: 'server' is ignored: .*config trust`\n$/,
+    );
+  });
+});
+
+describe("trunkline config path", () => {
+  it("prints the user's file alone to stdout, notes to stderr", async () => {
+    await using home = await SampleHome.create();
+    await home.write(home.projectFile, "{}");
+    const { out, err } = await run(path, home, {});
+    assert.equal(out, `${home.userFile}\n`);
+    assert.equal(
+      err,
+      `${home.userFile}: there is no such file\n` +
+        `${home.projectFile}: a project file that is not trusted\n`,
+    );
+  });
+
+  it("prints JSON", async () => {
+    await using home = await SampleHome.create();
+    const { out } = await run(path, home, { json: true, data: "state" });
+    assert.deepEqual(JSON.parse(out), {
+      files: [{ kind: "user", path: home.userFile, isFound: false }],
+      data: join(home.project, "state"),
+    });
+  });
+});
+
+describe("trunkline config path of a file that is wrong", () => {
+  it("still prints it, with what is wrong on stderr", async () => {
+    await using home = await SampleHome.create();
+    await home.write(home.userFile, "{");
+    const problem = `${home.userFile}:1:2: expected '}'`;
+    assert.deepEqual(await run(path, home, {}), {
+      code: 0,
+      out: `${home.userFile}\n`,
+      err: `${problem}\n`,
+    });
+    assert.deepEqual(JSON.parse((await run(path, home, { json: true })).out), {
+      files: [{ kind: "user", path: home.userFile, isFound: true }],
+      problems: [problem],
+    });
+  });
+});
+
+describe("trunkline config check", () => {
+  it("refuses an agent that there is not, which another file may have", async () => {
+    await using home = await SampleHome.create();
+    await home.write(
+      home.userFile,
+      `{ "agent": "cluade", "agents": { "claude": { "command": "c" } } }`,
+    );
+    const message = `${home.userFile}:1:12: 'agent' must be one of: trunkline, claude; did you mean 'claude'?`;
+    await assert.rejects(run(check, home, {}), { code: "config", message });
+    assert.equal((await run(check, home, {}, home.userFile)).code, 0);
+    assert.equal((await run(check, home, { set: ["agent=claude"] })).code, 0);
+  });
+
+  it("says that all is right", async () => {
+    await using home = await SampleHome.create();
+    const right = { code: 0, out: "The configuration is right.\n", err: "" };
+    assert.deepEqual(await run(check, home, {}), right);
+  });
+
+  it("fails with the place of the mistake, of the whole and of one file", async () => {
+    await using home = await SampleHome.create();
+    const file = join(home.project, "team.jsonc");
+    await home.write(file, `{ "server": 1 }`);
+    const message = `${file}:1:13: 'server' must be an object`;
+    await assert.rejects(run(check, home, {}, "team.jsonc"), { code: "config", message });
+    await assert.rejects(run(check, home, { config: file }), { code: "config", message });
+    await assert.rejects(run(check, home, {}, "none.jsonc"), /no such file$/);
+  });
+
+  it("prints JSON either way", async () => {
+    await using home = await SampleHome.create();
+    const right = await run(check, home, { json: true });
+    assert.equal(JSON.parse(right.out).ok, true);
+    await home.write(home.userFile, `{ "a": , "b" 1 }`);
+    const wrong = await run(check, home, { json: true });
+    assert.equal(wrong.code, 1);
+    const problems = [
+      `${home.userFile}:1:8: expected a value`,
+      `${home.userFile}:1:14: expected ':'`,
+    ];
+    assert.deepEqual(JSON.parse(wrong.out), { ok: false, problems });
+  });
+});
+
+describe("trunkline config schema", () => {
+  it("prints a JSON Schema", async () => {
+    await using home = await SampleHome.create();
+    const { out } = await run(schema, home, {});
+    assert.equal(JSON.parse(out).$id, "trunkline-config.schema.json");
+  });
+});
+
+describe("trunkline config trust and untrust", () => {
+  it("say what they did, for the folder that is named or the current one", async () => {
+    await using home = await SampleHome.create();
+    await home.write(home.projectFile, `{ "server": { "port": 1 } }`);
+    const file = home.projectFile;
+    const trusted = `Trusted ${file} as it is now. It sets: server.\n`;
+    assert.equal((await run(trust, home, {}, ".")).out, trusted);
+    assert.equal((await home.load()).config.server.port, 1);
+    assert.equal((await run(untrust, home, {})).out, `${file} is no longer trusted.\n`);
+    assert.equal((await home.load()).config.server.port, 4180);
+    assert.equal((await run(untrust, home, {})).out, `${file} was not trusted.\n`);
+    const asJson = async (command: typeof trust): Promise<unknown> =>
+      JSON.parse((await run(command, home, { json: true })).out);
+    assert.deepEqual(await asJson(trust), { file, keys: ["server"] });
+    assert.deepEqual(await asJson(untrust), { file, wasTrusted: true });
+  });
+
+  it("keep the trust in the data folder of the options", async () => {
+    await using home = await SampleHome.create();
+    await home.write(home.projectFile, `{ "server": { "port": 1 } }`);
+    await run(trust, home, { data: "state" });
+    assert.equal((await home.load()).config.server.port, 4180);
+    assert.equal((await home.load({ flags: { data: "state" } })).config.server.port, 1);
+  });
+});

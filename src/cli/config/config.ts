@@ -1,0 +1,166 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { mask } from "../../base/text/mask.ts";
+import { visibleLine } from "../../base/text/visible.ts";
+import type { ConfigInput, ConfigSource, LoadedConfig } from "../../gateway/config/config.ts";
+import { keyText, leaves } from "../../gateway/config/layer.ts";
+import { loadConfig } from "../../gateway/config/load.ts";
+import { expandPath, userFile } from "../../gateway/config/locations.ts";
+import type { Invocation } from "../shell/command.ts";
+
+type GlobalValues = {
+  readonly config?: string;
+  readonly data?: string;
+  readonly set?: readonly string[];
+};
+type Printing = GlobalValues & { readonly json?: boolean };
+
+/** `trunkline config show` */
+export async function show(
+  invocation: Invocation<Printing & { readonly origin?: boolean }>,
+): Promise<number> {
+  const { values, out } = invocation;
+  const loaded = await loadConfig(inputOf(invocation));
+  const config = mask(loaded.config) as object;
+  if (values.json) {
+    const origins = Object.fromEntries(loaded.origins);
+    out(toJson(values.origin ? { config, origins, warnings: loaded.warnings } : config));
+    return 0;
+  }
+  const rows = [...leaves(config)].map(([path, value]) => {
+    const key = keyText(path);
+    return { line: `${key} = ${JSON.stringify(value)}`, origin: originOf(loaded, key) };
+  });
+  const width = Math.min(48, Math.max(...rows.map(({ line }) => line.length)));
+  for (const { line, origin } of rows) {
+    out(values.origin ? `${line.padEnd(width)}  # ${origin}\n` : `${line}\n`);
+  }
+  warn(invocation, loaded);
+  return 0;
+}
+
+/** `trunkline config path`. Only the user's file goes to stdout, so that a script can use it. */
+export async function path(invocation: Invocation<Printing>): Promise<number> {
+  const input = inputOf(invocation);
+  const found = await locate(input);
+  if (invocation.values.json) {
+    invocation.out(toJson(found));
+    return 0;
+  }
+  for (const problem of found.problems ?? []) invocation.err(`${problem}\n`);
+  for (const file of found.files) {
+    if (file.kind === "user") invocation.data(`${file.path}\n`);
+    const note = noteOn(file);
+    if (note !== "") invocation.err(`${visibleLine(file.path)}: ${note}\n`);
+  }
+  return 0;
+}
+
+/** `trunkline config check [FILE]` */
+export async function check(invocation: Invocation<Printing>): Promise<number> {
+  const { values, positionals, cwd, env, out } = invocation;
+  const [file] = positionals;
+  const { checkAll, checkFile } = await import("../../gateway/config/file/check-file.ts");
+  try {
+    if (file === undefined) {
+      const loaded = await checkAll(inputOf(invocation));
+      const { files, warnings } = loaded;
+      if (values.json) out(toJson({ ok: true, files, warnings }));
+      else warn(invocation, loaded);
+    } else {
+      const checked = resolve(cwd, file);
+      await checkFile(checked, env);
+      if (values.json) out(toJson({ ok: true, files: [{ path: checked }], warnings: [] }));
+    }
+  } catch (error) {
+    if (!values.json || !(error instanceof TrunklineError) || error.code !== "config") throw error;
+    out(toJson({ ok: false, problems: error.message.split("\n") }));
+    return 1;
+  }
+  if (!values.json) out("The configuration is right.\n");
+  return 0;
+}
+
+/** `trunkline config schema` */
+export async function schema({ out }: Invocation<GlobalValues>): Promise<number> {
+  const { configJsonSchema } = await import("../../gateway/config/schema/json-schema.ts");
+  out(toJson(configJsonSchema()));
+  return 0;
+}
+
+/** `trunkline config trust [DIR]` */
+export async function trust(invocation: Invocation<Printing>): Promise<number> {
+  const { trustProject } = await import("../../gateway/config/trust/project-trust.ts");
+  const { file, keys } = await trustProject(inputOf(invocation, invocation.positionals[0]));
+  const set = keys.map(visibleLine).join(", ") || "nothing";
+  const says = `Trusted ${visibleLine(file)} as it is now. It sets: ${set}.\n`;
+  invocation.out(invocation.values.json ? toJson({ file, keys }) : says);
+  return 0;
+}
+
+/** `trunkline config untrust [DIR]` */
+export async function untrust(invocation: Invocation<Printing>): Promise<number> {
+  const { untrustProject } = await import("../../gateway/config/trust/project-trust.ts");
+  const { file, wasTrusted } = await untrustProject(inputOf(invocation, invocation.positionals[0]));
+  const is = wasTrusted ? "is no longer trusted" : "was not trusted";
+  const says = `${visibleLine(file)} ${is}.\n`;
+  invocation.out(invocation.values.json ? toJson({ file, wasTrusted }) : says);
+  return 0;
+}
+
+function inputOf(invocation: Invocation<GlobalValues>, folder = "."): ConfigInput {
+  const { cwd, env, values } = invocation;
+  const { config, data, set } = values;
+  return {
+    cwd: resolve(cwd, folder),
+    env,
+    // Options count from where the command was called, not from the folder it is about.
+    flags: {
+      config: config && expandPath(config, cwd, env),
+      data: data && expandPath(data, cwd, env),
+      set,
+    },
+  };
+}
+
+interface Located {
+  readonly files: readonly ConfigSource[];
+  readonly data?: string;
+  readonly problems?: readonly string[];
+}
+
+/** Also of a configuration that is wrong: whoever wants to mend it has to know where it is. */
+async function locate(input: ConfigInput): Promise<Located> {
+  try {
+    const { files, config } = await loadConfig(input);
+    return { files, data: config.data };
+  } catch (error) {
+    if (!(error instanceof TrunklineError) || error.code !== "config") throw error;
+    const { path: file } = userFile(input);
+    const user: ConfigSource = { kind: "user", path: file, isFound: existsSync(file) };
+    return { files: [user], problems: error.message.split("\n") };
+  }
+}
+
+/** A value that is masked whole has only the origins of its parts. */
+function originOf({ origins }: LoadedConfig, key: string): string {
+  const name = origins.has(key) ? key : origins.keys().find((other) => other.startsWith(key));
+  const origin = origins.get(name ?? key);
+  return origin === undefined ? "" : `${origin.kind}: ${origin.where}`;
+}
+
+function warn(invocation: Invocation<GlobalValues>, { warnings }: LoadedConfig): void {
+  for (const warning of warnings) invocation.err(`warning: ${warning}\n`);
+}
+
+function noteOn(file: ConfigSource): string {
+  if (!file.isFound) return "there is no such file";
+  if (file.kind === "user") return "";
+  return file.isTrusted ? "a trusted project file" : "a project file that is not trusted";
+}
+
+function toJson(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}

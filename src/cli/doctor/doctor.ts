@@ -1,0 +1,63 @@
+import type { ConfigFlags, LoadedConfig } from "../../gateway/config/config.ts";
+import type { Invocation } from "../shell/command.ts";
+import { checkAccess } from "./access.ts";
+import { checkBus } from "./bus.ts";
+import { checkConfig } from "./config.ts";
+import { checkData } from "./data.ts";
+import type { Finding } from "./finding.ts";
+import { checkGit } from "./git.ts";
+import { checkModels } from "./models.ts";
+import { checkNode } from "./node.ts";
+import { checkPort } from "./port.ts";
+import { checkServers } from "./servers.ts";
+import { checkStart } from "./start.ts";
+import { paint } from "../shell/paint.ts";
+
+/** `trunkline doctor` */
+export async function run(invocation: Invocation): Promise<number> {
+  const findings: Finding[] = [];
+  const print = (finding: Finding): void => {
+    findings.push(finding);
+    if (invocation.values.json !== true) invocation.out(lineOf(finding, invocation.color));
+  };
+  for await (const finding of examine(invocation)) print(finding);
+  const ok = findings.every(({ state }) => state !== "fail");
+  if (invocation.values.json === true) {
+    invocation.out(`${JSON.stringify({ ok, findings }, null, 2)}\n`);
+  }
+  return ok ? 0 : 1;
+}
+
+async function* examine(invocation: Invocation): AsyncGenerator<Finding> {
+  const { cwd, env } = invocation;
+  yield checkNode(process.versions.node);
+  yield checkGit(cwd, env);
+  const flags = invocation.values as ConfigFlags;
+  const { findings, loaded } = await checkConfig({ cwd, env, flags });
+  yield* findings;
+  // Without a configuration there is nothing to look at the rest with.
+  if (loaded !== undefined) yield* examineHouse(invocation, loaded);
+}
+
+async function* examineHouse(
+  invocation: Invocation,
+  loaded: LoadedConfig,
+): AsyncGenerator<Finding> {
+  const { config } = loaded;
+  yield* await checkData(config.data);
+  yield* await checkStart(invocation);
+  yield await checkPort(config);
+  yield* await checkAccess(config);
+  yield* await checkServers(invocation);
+  yield* await checkBus(invocation, loaded);
+  yield* await checkModels(loaded, invocation.env);
+}
+
+const STYLES = { ok: "green", warn: "yellow", fail: "red" } as const;
+
+function lineOf({ state, what, says, next }: Finding, color: boolean): string {
+  const word = state.padEnd(4);
+  const shown = paint(STYLES[state], word, color);
+  const advice = next === undefined ? "" : `     ${next}\n`;
+  return `${shown} ${what}: ${says}\n${advice}`;
+}

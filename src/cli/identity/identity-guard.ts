@@ -1,0 +1,95 @@
+import { text as readAll } from "node:stream/consumers";
+
+import type { IdentityDesk } from "../../gateway/identity/identity-commands.ts";
+import type { Invocation } from "../shell/command.ts";
+import { openDesk } from "./open-identities.ts";
+import { toJson } from "./identity.ts";
+import { visibleLine } from "../../base/text/visible.ts";
+
+type InRepository = { readonly json?: boolean; readonly repo?: string };
+type GuardOutcome = Awaited<ReturnType<IdentityDesk["judge"]>>;
+type GuardStatus = Awaited<ReturnType<IdentityDesk["guardStatus"]>>;
+type Hook = Parameters<IdentityDesk["judge"]>[0]["hook"];
+
+/** `trunkline identity guard install` */
+export async function install(invocation: Invocation<InRepository>): Promise<number> {
+  await using desk = await openDesk(invocation);
+  return show(invocation, await desk.installGuard(invocation.values.repo ?? "."));
+}
+
+/** `trunkline identity guard remove` */
+export async function remove(invocation: Invocation<InRepository>): Promise<number> {
+  const { values, out } = invocation;
+  await using desk = await openDesk(invocation);
+  const wasThere = await desk.removeGuard(values.repo ?? ".");
+  if (values.json) out(toJson({ removed: wasThere }));
+  else out(wasThere ? "Removed: hooks are as they were.\n" : "There was no guard here.\n");
+  return 0;
+}
+
+/** `trunkline identity guard status` */
+export async function status(invocation: Invocation<InRepository>): Promise<number> {
+  await using desk = await openDesk(invocation);
+  const found = await desk.guardStatus(invocation.values.repo ?? ".");
+  show(invocation, found);
+  return found.isInstalled ? 0 : 1;
+}
+
+/** `trunkline identity guard allow` */
+export async function allow(
+  invocation: Invocation<InRepository & { readonly reason?: string; readonly once?: boolean }>,
+): Promise<number> {
+  const { values, out } = invocation;
+  await using desk = await openDesk(invocation);
+  const pass = await desk.givePass(values.repo ?? ".", values.reason);
+  if (values.json) out(toJson(pass));
+  else {
+    const where = visibleLine(pass.worktree);
+    out(
+      `The next commit or push in ${where} is let through, until ${pass.until}. It is on record.\n`,
+    );
+  }
+  return 0;
+}
+
+/** `trunkline identity guard check HOOK [REMOTE] [URL]`: what the hooks call. */
+export async function check(invocation: Invocation<InRepository>): Promise<number> {
+  const { positionals, values, out, err } = invocation;
+  const [hook = "", name, url] = positionals;
+  const refs = hook === "pre-push" ? await readAll(process.stdin) : undefined;
+  await using desk = await openDesk(invocation);
+  const outcome = await desk.judge({
+    hook: hook as Hook,
+    ...(url === undefined ? {} : { remote: { name: name ?? "", url } }),
+    ...(refs === undefined ? {} : { refs }),
+  });
+  if (values.json) out(toJson(outcome));
+  else err(wordsFor(hook, outcome));
+  return outcome.isAllowed ? 0 : 1;
+}
+
+function wordsFor(hook: string, outcome: GuardOutcome): string {
+  const { problems, notes, override, next, isAllowed } = outcome;
+  const what = hook === "pre-push" ? "push" : "commit";
+  const lines = notes.map((note) => `trunkline guard: ${note}`);
+  if (problems.length > 0) {
+    const verb = isAllowed ? "lets this" : "refuses this";
+    const by = override === undefined ? "" : ` through by ${override}, though`;
+    lines.push(`trunkline guard ${verb} ${what}${by}:`);
+    lines.push(...problems.map(({ says }) => `- ${says}`));
+  }
+  if (!isAllowed) {
+    lines.push(`To put it right: ${next}`);
+    lines.push("To let it through once: trunkline identity guard allow --once");
+  }
+  return lines.map((line) => `${line}\n`).join("");
+}
+
+function show({ values, out }: Invocation<InRepository>, found: GuardStatus): number {
+  if (values.json) out(toJson(found));
+  else {
+    out(`${found.says}\n`);
+    for (const hook of found.chained) out(`Your own ${visibleLine(hook)} hook runs after it.\n`);
+  }
+  return 0;
+}

@@ -1,0 +1,24 @@
+import { Identities, type IdentitiesOptions } from "../../gateway/identity/identities.ts";
+import type { Invocation } from "../shell/command.ts";
+import { openHouse } from "../shell/open-house.ts";
+
+/** What identities are opened with. */
+export async function identityOptions(invocation: Invocation): Promise<IdentitiesOptions> {
+  const { config } = await openHouse(invocation);
+  const { env, cwd, values } = invocation;
+  const configFile = typeof values.config === "string" ? values.config : undefined;
+  return { config, env, cwd, configFile };
+}
+
+/** Repairs what a crash left half done, and says so. */
+export async function repair(invocation: Invocation, identities: Identities): Promise<void> {
+  const recovery = await identities.recover();
+  if (recovery !== undefined) invocation.err(`trunkline: ${recovery.says}\n`);
+}
+
+/** The identities, after whatever a crash left half done has been repaired. */
+export async function openIdentities(invocation: Invocation): Promise<Identities> {
+  const identities = new Identities(await identityOptions(invocation));
+  await repair(invocation, identities);
+  return identities;
+}

@@ -1,0 +1,144 @@
+import type { Identities } from "../../gateway/identity/identities.ts";
+import type { Invocation, Values } from "../shell/command.ts";
+import { openDesk } from "./open-identities.ts";
+import { openIdentities } from "./identity-options-of.ts";
+import { toJson } from "./identity.ts";
+
+type Plan = Awaited<ReturnType<Identities["planSwitch"]>>;
+type Desk = Awaited<ReturnType<typeof openDesk>>;
+type Applied = Awaited<ReturnType<Identities["switch"]>>;
+
+interface Printing extends Values {
+  readonly json?: boolean;
+  readonly "dry-run"?: boolean;
+}
+
+interface SwitchValues extends Printing {
+  readonly global?: boolean;
+  readonly "rewrite-remotes"?: boolean;
+  readonly "recurse-submodules"?: boolean;
+  readonly repo?: string;
+}
+
+interface UndoValues extends Printing {
+  readonly global?: boolean;
+  readonly id?: string;
+  readonly force?: boolean;
+  readonly repo?: string;
+}
+
+/** `trunkline identity switch NAME` */
+export async function switchTo(invocation: Invocation<SwitchValues>): Promise<number> {
+  const { values, positionals } = invocation;
+  const [name = ""] = positionals;
+  await using desk = await openDesk(invocation);
+  const { identities } = desk;
+  const folder = values.repo ?? ".";
+  const plain = {
+    global: values.global === true,
+    rewriteRemotes: values["rewrite-remotes"] === true,
+    recurseSubmodules: values["recurse-submodules"] === true,
+  };
+  // For all that somebody does, one identity's tokens alone would not do.
+  const request = plain.global ? plain : await desk.withHelper(name, plain);
+  if (values["dry-run"]) {
+    const plan = await identities.planSwitch(name, folder, request);
+    return show(invocation, await withSigningNotes(plan, desk, name));
+  }
+  const applied = await identities.switch(name, folder, request);
+  const plan = await withSigningNotes(applied.plan, desk, name);
+  const done = `Switched to identity: ${name}`;
+  return tell(invocation, { ...applied, plan }, done, `Already ${name}.`);
+}
+
+/** A commit that has to be signed and cannot be fails much later, and somewhere else. */
+async function withSigningNotes(plan: Plan, desk: Desk, name: string): Promise<Plan> {
+  const { canSign, says } = await desk.signing(name);
+  if (canSign) return plan;
+  const note = `${says} \`trunkline identity gpg ${name}\` tells more.`;
+  return { ...plan, notes: [...plan.notes, note] };
+}
+
+/** `trunkline identity undo` */
+export async function undo(invocation: Invocation<UndoValues>): Promise<number> {
+  const { values } = invocation;
+  const identities = await openIdentities(invocation);
+  const folder = values.global ? undefined : (values.repo ?? ".");
+  const options = {
+    force: values.force === true,
+    ...(values.id === undefined ? {} : { id: values.id }),
+  };
+  if (values["dry-run"]) return show(invocation, await identities.planUndo(folder, options));
+  const applied = await identities.undo(folder, options);
+  return tell(invocation, applied, "Undone: everything is as it was.", "Nothing was left to undo.");
+}
+
+/** `trunkline identity sync` */
+export async function sync(
+  invocation: Invocation<Printing & { readonly remove?: boolean }>,
+): Promise<number> {
+  const { values } = invocation;
+  const identities = await openIdentities(invocation);
+  const options = { remove: values.remove === true };
+  if (values["dry-run"]) return show(invocation, await identities.planSync(options));
+  const applied = await identities.sync(options);
+  const done = values.remove ? "The blocks are gone." : "ssh and git know the identities.";
+  return tell(invocation, applied, done, "Nothing has to change.");
+}
+
+type Printed = Pick<Invocation, "out" | "err"> & { readonly values: Printing };
+
+function show({ values, out, err }: Printed, plan: Plan): number {
+  if (values.json) {
+    out(toJson({ dryRun: true, ...planFacts(plan) }));
+    return 0;
+  }
+  out(planLines(plan));
+  if (plan.files.length === 0) err("Nothing has to change.\n");
+  for (const note of plan.notes) err(`Note: ${note}\n`);
+  return 0;
+}
+
+function tell({ values, out, err }: Printed, applied: Applied, done: string, idle: string): number {
+  const { id, plan } = applied;
+  if (values.json) {
+    out(toJson({ id: id ?? null, ...planFacts(plan) }));
+    return 0;
+  }
+  out(`${id === undefined ? idle : done}\n`);
+  out(planLines(plan));
+  for (const note of plan.notes) err(`Note: ${note}\n`);
+  return 0;
+}
+
+function planFacts({ kind, identity, subject, settings, files, notes }: Plan): object {
+  return {
+    kind,
+    identity,
+    ...subject,
+    changes: settings,
+    files: files.map(({ path, before, after }) => {
+      const becomes =
+        before === undefined ? "created" : after === undefined ? "deleted" : "changed";
+      return { path, becomes };
+    }),
+    notes,
+  };
+}
+
+/** Every file, and what changes in it. */
+function planLines({ files, settings }: Plan): string {
+  return files
+    .flatMap(({ path, before, after }) => {
+      const state = before === undefined ? " (new)" : after === undefined ? " (deleted)" : "";
+      const lines = settings
+        .filter(({ file }) => file === path)
+        .flatMap(({ key, before: old, after: fresh }) => [
+          ...old.filter((value) => !fresh.includes(value)).map((value) => `  - ${key} = ${value}`),
+          ...fresh.filter((value) => !old.includes(value)).map((value) => `  + ${key} = ${value}`),
+        ]);
+      return [`${path}${state}`, ...lines];
+    })
+    .map((line) => `${line}\n`)
+    .join("");
+}

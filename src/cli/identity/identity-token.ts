@@ -1,0 +1,99 @@
+import { text as readAll } from "node:stream/consumers";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { askSecret } from "../shell/ask-secret.ts";
+import type { Invocation } from "../shell/command.ts";
+import { openDesk } from "./open-identities.ts";
+import { toJson } from "./identity.ts";
+import { visibleLine } from "../../base/text/visible.ts";
+
+type Printing = { readonly json?: boolean };
+type Setting = Printing & {
+  readonly "from-env"?: string;
+  readonly "from-cli"?: boolean;
+  readonly expires?: string;
+  readonly "no-verify"?: boolean;
+};
+
+/** `trunkline identity token set NAME` */
+export async function set(invocation: Invocation<Setting>): Promise<number> {
+  const { values, positionals, out } = invocation;
+  const [name = ""] = positionals;
+  await using desk = await openDesk(invocation);
+  const identity = desk.identities.find(name);
+  const token = await readToken(invocation, () => desk.tokenDesk.ofProgram(identity));
+  const kept = await desk.tokenDesk.save(identity, token, {
+    verify: values["no-verify"] !== true,
+    ...(values.expires === undefined ? {} : { expires: timeOf(values.expires) }),
+  });
+  if (values.json) out(toJson(kept));
+  else {
+    out(`Stored ${kept.token} for '${visibleLine(name)}' in ${visibleLine(kept.where)}.\n`);
+    for (const note of kept.notes) out(`${note}\n`);
+  }
+  return 0;
+}
+
+/** From a variable, a program, or standard input; never from the command line, which all can see. */
+async function readToken(
+  { values, env }: Invocation<Setting>,
+  ofProgram: () => Promise<string>,
+): Promise<string> {
+  const variable = values["from-env"];
+  if (variable !== undefined) {
+    const token = env[variable];
+    if (token !== undefined && token !== "") return token;
+    throw new TrunklineError("usage", `The variable '${variable}' is not set`);
+  }
+  if (values["from-cli"]) return await ofProgram();
+  if (process.stdin.isTTY) return await askSecret("Token: ");
+  return await readAll(process.stdin);
+}
+
+function timeOf(text: string): string {
+  const at = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN;
+  if (!Number.isNaN(at)) return new Date(at).toISOString();
+  throw new TrunklineError("usage", `'${text}' is no time: write it as 2027-01-31`);
+}
+
+/** `trunkline identity token get NAME` */
+export async function get(invocation: Invocation<Printing>): Promise<number> {
+  const { values, positionals, out, err } = invocation;
+  const [name = ""] = positionals;
+  await using desk = await openDesk(invocation);
+  const found = await desk.tokenDesk.show(desk.identities.find(name));
+  if (values.json) out(toJson(found));
+  else if (found.token === undefined) err(`There is no token for '${visibleLine(name)}'.\n`);
+  else out(`${found.token}\n`);
+  if (!values.json && found.where !== undefined) err(`It is in ${visibleLine(found.where)}.\n`);
+  return found.token === undefined ? 1 : 0;
+}
+
+/** `trunkline identity token clear NAME` */
+export async function clear(invocation: Invocation<Printing>): Promise<number> {
+  const { values, positionals, out } = invocation;
+  const [name = ""] = positionals;
+  await using desk = await openDesk(invocation);
+  const wasThere = await desk.tokenDesk.clear(desk.identities.find(name));
+  if (values.json) out(toJson({ identity: name, cleared: wasThere }));
+  else out(wasThere ? `Forgot the token of '${visibleLine(name)}'.\n` : "There was none.\n");
+  return 0;
+}
+
+/** `trunkline identity token verify [NAME]` */
+export async function verify(invocation: Invocation<Printing>): Promise<number> {
+  const { values, positionals, out } = invocation;
+  await using desk = await openDesk(invocation);
+  const names = positionals.length > 0 ? positionals : desk.identities.list.map(({ name }) => name);
+  const found = await Promise.all(
+    names.map((name) => desk.tokenDesk.verify(desk.identities.find(name))),
+  );
+  if (values.json) out(toJson({ tokens: found, store: await desk.tokens.describeStore() }));
+  else {
+    for (const { identity, says, isOk } of found) {
+      out(`${isOk ? "ok  " : "FAIL"} ${visibleLine(identity)}: ${says}\n`);
+    }
+    out(`Tokens are kept in ${visibleLine(await desk.tokens.describeStore())}.\n`);
+  }
+  return found.every(({ isOk }) => isOk) ? 0 : 1;
+}

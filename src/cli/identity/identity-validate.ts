@@ -1,0 +1,41 @@
+import { TrunklineError } from "../../base/errors.ts";
+import type { Invocation } from "../shell/command.ts";
+import { openDesk } from "./open-identities.ts";
+import { toJson } from "./identity.ts";
+import { visibleLine } from "../../base/text/visible.ts";
+
+type Validating = {
+  readonly json?: boolean;
+  readonly offline?: boolean;
+  readonly signing?: boolean;
+  readonly timeout?: string;
+};
+
+const LABELS = { pass: "PASS", fail: "FAIL", warn: "WARN", skip: "SKIP" } as const;
+
+/** `trunkline identity validate [NAME…]` */
+export async function validate(invocation: Invocation<Validating>): Promise<number> {
+  const { values, positionals, out, err } = invocation;
+  const timeout = Number(values.timeout);
+  if (!Number.isFinite(timeout) || timeout <= 0 || timeout > 600) {
+    const says = `'${values.timeout}' is no time to wait: it is a number of seconds up to 600`;
+    throw new TrunklineError("usage", says);
+  }
+  await using desk = await openDesk(invocation);
+  const names = positionals.length > 0 ? positionals : desk.identities.list.map(({ name }) => name);
+  if (names.length === 0)
+    err("There are no identities. `trunkline identity add NAME` makes one.\n");
+  const found = await desk.validate(names, {
+    testAuth: values.offline !== true,
+    checkGPG: values.signing === true,
+    timeout: timeout * 1000,
+  });
+  if (values.json) out(toJson({ identities: found }));
+  else {
+    for (const { identity, findings } of found) {
+      out(`${visibleLine(identity)}\n`);
+      for (const { outcome, says } of findings) out(`  ${LABELS[outcome]} ${says}\n`);
+    }
+  }
+  return found.every(({ isOk }) => isOk) ? 0 : 1;
+}

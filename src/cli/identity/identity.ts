@@ -1,0 +1,114 @@
+import type { Identities } from "../../gateway/identity/identities.ts";
+import type { Invocation } from "../shell/command.ts";
+import { openDesk } from "./open-identities.ts";
+import { openIdentities } from "./identity-options-of.ts";
+import { columns, table } from "../shell/layout.ts";
+import { visibleLine } from "../../base/text/visible.ts";
+
+type Identity = Identities["list"][number];
+type Status = Awaited<ReturnType<Identities["status"]>>;
+type Printing = { readonly json?: boolean };
+type InRepository = Printing & { readonly repo?: string };
+
+/** `trunkline identity list` */
+export async function list(
+  invocation: Invocation<Printing & { readonly provider: string }>,
+): Promise<number> {
+  const { values, out, err } = invocation;
+  const all = (await openIdentities(invocation)).list;
+  const shown = all.filter(({ provider }) => [provider, "all"].includes(values.provider));
+  if (values.json) out(toJson({ identities: shown.map(factsOf) }));
+  else if (shown.length > 0) out(listing(shown));
+  else if (all.length > 0) err(`There are no identities for ${values.provider}.\n`);
+  else err("There are no identities. `trunkline identity add NAME` makes one.\n");
+  return 0;
+}
+
+/** `trunkline identity detect` */
+export async function detect(invocation: Invocation<InRepository>): Promise<number> {
+  const { values, out, err } = invocation;
+  const identities = await openIdentities(invocation);
+  const detection = await identities.detect(values.repo ?? ".");
+  if (values.json) out(toJson(detection));
+  else {
+    const { identity, confidence, explanation, notes } = detection;
+    if (identity !== undefined) out(`${visibleLine(identity)}\n`);
+    const sure = identity === undefined ? "" : ` Confidence: ${confidence}.`;
+    err(`${explanation}${sure}\n`);
+    for (const note of notes) err(`${note}\n`);
+  }
+  return detection.identity === undefined ? 1 : 0;
+}
+
+/** `trunkline identity status` */
+export async function status(invocation: Invocation<InRepository>): Promise<number> {
+  const { values, out } = invocation;
+  const identities = await openIdentities(invocation);
+  const found = await identities.status(values.repo ?? ".");
+  if (values.json) out(toJson(found));
+  else out(statusLines(found, invocation.width));
+  return 0;
+}
+
+/** `trunkline identity env NAME` */
+export async function env(invocation: Invocation<Printing>): Promise<number> {
+  const { values, positionals, out, data } = invocation;
+  await using desk = await openDesk(invocation);
+  const { set, unset } = desk.environmentPlan(positionals[0] ?? "", invocation.env);
+  if (values.json) {
+    out(toJson({ set, unset }));
+    return 0;
+  }
+  for (const variable of unset) data(`unset ${variable}\n`);
+  for (const [variable, value] of Object.entries(set)) {
+    data(`export ${variable}='${value.replaceAll("'", String.raw`'\''`)}'\n`);
+  }
+  return 0;
+}
+
+/** What may be shown of an identity: all but what we only keep for another program. */
+function factsOf(identity: Identity): object {
+  const { settings: _, ...facts } = identity;
+  return facts;
+}
+
+function listing(identities: readonly Identity[]): string {
+  return table([
+    ["NAME", "PROVIDER", "HOST", "USER", "EMAIL", "SIGNS"],
+    ...identities.map(({ name, provider, host, user, email, signing }) => {
+      const signs = signing === undefined ? "no" : signing.format;
+      return [name, provider, host ?? "", user ?? "", email ?? "", signs];
+    }),
+  ]);
+}
+
+function statusLines(status: Status, width: number): string {
+  const { author, signing, sshCommand, switched, current, detected, worktree } = status;
+  const name = author.name ?? "(no name)";
+  const rows: (readonly [string, string])[] = [
+    ["Repository", worktree ?? "none here"],
+    ["Author", `${name} <${author.email ?? "no address"}>`],
+    ["Identity", current ?? "none that is configured"],
+    ["Switched to", switched === undefined ? "none" : `${switched.identity} (${switched.scope})`],
+    ["Detected", detectedWords(status)],
+    ["Signing", signing.commits ? `${signing.format}, ${signing.key ?? "default key"}` : "no"],
+    ["ssh", sshCommand ?? "as it comes"],
+    ...detected.notes.map((note) => ["Note", note] as const),
+  ];
+  return columns(rows, width)
+    .map((line) => `${line}\n`)
+    .join("");
+}
+
+function detectedWords({ detected, isRight, current }: Status): string {
+  const { identity, confidence, explanation } = detected;
+  if (identity === undefined) return explanation;
+  const verdict = isRight
+    ? "as it is"
+    : `not ${current ?? "what it is"}: \`trunkline identity switch ${identity}\` changes that`;
+  return `${identity}, ${verdict}. ${explanation} Confidence: ${confidence}.`;
+}
+
+export function toJson(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}

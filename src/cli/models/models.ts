@@ -1,0 +1,61 @@
+import { text as readAll } from "node:stream/consumers";
+
+import { ModelDesk } from "../../gateway/model/model-commands.ts";
+import { askSecret } from "../shell/ask-secret.ts";
+import type { Invocation } from "../shell/command.ts";
+import { visibleLine } from "../../base/text/visible.ts";
+import { quietHouse } from "../shell/quiet-house.ts";
+
+type Printing = { readonly json?: boolean };
+
+/** `trunkline models list` */
+export async function list(invocation: Invocation<Printing>): Promise<number> {
+  const { values, out, err } = invocation;
+  const listed = await (await open(invocation)).list();
+  if (values.json) {
+    out(`${JSON.stringify(listed, null, 2)}\n`);
+    return 0;
+  }
+  const { models, unanswered } = listed;
+  const widest = Math.max(...models.map(({ id }) => visibleLine(id).length));
+  for (const { id, name, isDefault } of models) {
+    out(`${isDefault ? "*" : " "} ${visibleLine(id).padEnd(widest)}  ${visibleLine(name)}\n`);
+  }
+  for (const [provider, why] of Object.entries(unanswered)) {
+    err(`${visibleLine(provider)} has not said what it has: ${why}\n`);
+  }
+  if (models.some(({ isFound, isDefault }) => isFound && !isDefault)) {
+    err("A model found on this machine is used only once you choose it: set `models.default`.\n");
+  }
+  if (models.length === 1 && Object.keys(unanswered).length === 0) {
+    err("There is no language model. Set a provider's key, or start one on this machine.\n");
+  }
+  return 0;
+}
+
+/** `trunkline models key set VARIABLE` */
+export async function setKey(invocation: Invocation<Printing>): Promise<number> {
+  const { values, positionals, out } = invocation;
+  const [variable = ""] = positionals;
+  const desk = await open(invocation);
+  // Never from the command line, which all can see.
+  const key = await (process.stdin.isTTY ? askSecret("Key: ") : readAll(process.stdin));
+  const where = await desk.saveKey(variable, key);
+  if (values.json) out(`${JSON.stringify({ variable, where }, null, 2)}\n`);
+  else out(`Stored ${visibleLine(variable)} in ${visibleLine(where)}.\n`);
+  return 0;
+}
+
+/** `trunkline models key clear VARIABLE` */
+export async function clearKey(invocation: Invocation<Printing>): Promise<number> {
+  const { values, positionals, out } = invocation;
+  const [variable = ""] = positionals;
+  const wasThere = await (await open(invocation)).clearKey(variable);
+  if (values.json) out(`${JSON.stringify({ variable, wasThere }, null, 2)}\n`);
+  else out(wasThere ? `Forgot ${visibleLine(variable)}.\n` : "There was none.\n");
+  return 0;
+}
+
+async function open(invocation: Invocation): Promise<ModelDesk> {
+  return new ModelDesk(await quietHouse(invocation), invocation.env);
+}

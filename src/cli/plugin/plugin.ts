@@ -1,0 +1,89 @@
+import { resolve } from "node:path";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { BusControl } from "../../gateway/bus/bus-control.ts";
+import type { Invocation, Values } from "../shell/command.ts";
+import { table } from "../shell/layout.ts";
+import { visibleLine } from "../../base/text/visible.ts";
+import { quietHouse } from "../shell/quiet-house.ts";
+import { printResult, readArguments } from "../tools/tool-result.ts";
+
+interface BusValues extends Values {
+  readonly "orchestrator-addr"?: string;
+  readonly "certs-dir"?: string;
+  readonly json?: boolean;
+}
+
+/** `trunkline plugin new NAME` */
+export async function create(
+  invocation: Invocation<{ readonly dir?: string; readonly json?: boolean }>,
+): Promise<number> {
+  const { positionals, values, cwd, out } = invocation;
+  const [name = ""] = positionals;
+  const { beginPlugin } = await import("../../gateway/scaffold.ts");
+  const folder = resolve(cwd, values.dir ?? name);
+  const begun = await beginPlugin(folder, name);
+  out(values.json === true ? `${JSON.stringify({ plugin: name, folder }, null, 2)}\n` : begun);
+  return 0;
+}
+
+/** `trunkline plugin list` */
+export async function list(invocation: Invocation<BusValues>): Promise<number> {
+  await using bus = await open(invocation);
+  const plugins = await bus.list();
+  const { values, out, err } = invocation;
+  if (values.json === true) out(`${JSON.stringify({ plugins }, null, 2)}\n`);
+  else if (plugins.length === 0) err("The bus has no plugins.\n");
+  else {
+    const rows = plugins.map(({ id, state, tools, restarts, health, lastError }) => [
+      id,
+      state,
+      `${tools} tools`,
+      `${restarts} restarts`,
+      state === "up" ? (health ?? "") : (lastError ?? ""),
+    ]);
+    out(table(rows));
+  }
+  return 0;
+}
+
+/** `trunkline plugin call NAME` */
+export async function call(
+  invocation: Invocation<BusValues & { readonly args: string }>,
+): Promise<number> {
+  const args = await readArguments(invocation.values.args);
+  await using bus = await open(invocation);
+  const result = await bus.call(invocation.positionals[0] ?? "", args, invocation.cwd);
+  return printResult(invocation, result);
+}
+
+/** `trunkline plugin logs ID` */
+export async function logs(invocation: Invocation<BusValues>): Promise<number> {
+  await using bus = await open(invocation);
+  const lines = await bus.logs(invocation.positionals[0] ?? "");
+  const { values, out, err } = invocation;
+  if (values.json === true) out(`${JSON.stringify({ lines }, null, 2)}\n`);
+  else if (lines.length === 0) err("It has said nothing.\n");
+  else for (const line of lines) out(`${line}\n`);
+  return 0;
+}
+
+/** `trunkline plugin restart ID` */
+export async function restart(invocation: Invocation<BusValues>): Promise<number> {
+  await using bus = await open(invocation);
+  const plugin = await bus.restart(invocation.positionals[0] ?? "");
+  const { values, out } = invocation;
+  if (values.json === true) out(`${JSON.stringify({ plugin }, null, 2)}\n`);
+  else out(`${visibleLine(plugin.id)} is ${plugin.state}, with ${plugin.tools} tools.\n`);
+  return plugin.state === "up" ? 0 : 1;
+}
+
+async function open(invocation: Invocation<BusValues>): Promise<BusControl> {
+  const { values, cwd } = invocation;
+  const certsDir = values["certs-dir"];
+  if (certsDir === "") throw new TrunklineError("usage", "'--certs-dir' is empty: name a folder.");
+  return BusControl.connect(await quietHouse(invocation), {
+    address: values["orchestrator-addr"],
+    certsDir: certsDir === undefined ? undefined : resolve(cwd, certsDir),
+  });
+}

@@ -1,0 +1,70 @@
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { text as readAll } from "node:stream/consumers";
+
+import { background } from "../../base/background.ts";
+import { TrunklineError } from "../../base/errors.ts";
+import {
+  exportReviews,
+  followReviews,
+  importReviews,
+} from "../../gateway/review/reviews-transfer.ts";
+import { untilSignal } from "../../gateway/signals.ts";
+import type { Invocation } from "../shell/command.ts";
+import { visibleLine } from "../../base/text/visible.ts";
+import { firstLine } from "../shell/first-line.ts";
+import { openDesk, type RepoValues } from "./open-reviews.ts";
+
+/** `trunkline review watch` */
+export async function watch(invocation: Invocation<RepoValues>): Promise<number> {
+  const { values, out, err } = invocation;
+  const over = new AbortController();
+  background(
+    untilSignal().then(() => over.abort()),
+    "Stopping to watch",
+  );
+  using desk = await openDesk(invocation);
+  err(`Watching ${desk.repository?.root ?? "all repositories"}. Stop with Ctrl-C.\n`);
+  const tell: Parameters<typeof followReviews>[1] = (happening) => {
+    if (values.json === true) return out(`${JSON.stringify(happening)}\n`);
+    const { at, thread, kind, file, by, text = "" } = happening;
+    return out(
+      `${at}  ${thread}  ${kind}  ${visibleLine(file)}  ${visibleLine(by)}  ${firstLine(text)}\n`,
+    );
+  };
+  await followReviews(desk, tell, over.signal);
+  return 0;
+}
+
+/** `trunkline review import FILE` */
+export async function importFile(invocation: Invocation<RepoValues>): Promise<number> {
+  const { values, positionals, out, err, cwd } = invocation;
+  const [file = ""] = positionals;
+  using desk = await openDesk(invocation);
+  const imported = await importReviews(desk, await read(cwd, file));
+  const { added, known, refused } = imported;
+  for (const why of refused) err(`${why}\n`);
+  if (values.json === true) out(`${JSON.stringify(imported, null, 2)}\n`);
+  else
+    out(`Opened ${added} threads; ${known} were there already; ${refused.length} were refused.\n`);
+  return refused.length > 0 && added + known === 0 ? 1 : 0;
+}
+
+/** `trunkline review export` */
+export async function exportAll(
+  invocation: Invocation<RepoValues & { readonly format: "json" | "sarif" }>,
+): Promise<number> {
+  using desk = await openDesk(invocation);
+  invocation.out(await exportReviews(desk, invocation.values.format));
+  return 0;
+}
+
+async function read(cwd: string, file: string): Promise<string> {
+  if (file === "-") return readAll(process.stdin);
+  try {
+    return readFileSync(resolve(cwd, file), "utf8");
+  } catch (error) {
+    const { message } = error as Error;
+    throw new TrunklineError("config", `Cannot read '${file}': ${message}`, { cause: error });
+  }
+}

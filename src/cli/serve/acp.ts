@@ -1,0 +1,22 @@
+import { serveAcpOnStdio } from "../../gateway/door/acp-on-stdio.ts";
+import { repairIdentities } from "../../gateway/identity/identities-repair.ts";
+import type { Invocation } from "../shell/command.ts";
+import { openLastingHouse } from "../shell/open-house.ts";
+
+interface AcpValues {
+  readonly agent?: string;
+  readonly dialect: string;
+  readonly [option: string]: string | undefined;
+}
+
+/** `trunkline acp` */
+export async function run(invocation: Invocation<AcpValues>): Promise<number> {
+  const { agent, dialect } = invocation.values;
+  const house = await openLastingHouse(invocation);
+  await using _repair = repairIdentities(house);
+  if (dialect === "juggler") {
+    const { serveJugglerOnStdio } = await import("../../gateway/door/juggler-on-stdio.ts");
+    await serveJugglerOnStdio(house);
+  } else await serveAcpOnStdio(house, { agent, hasActions: dialect !== "acp" });
+  return 0;
+}

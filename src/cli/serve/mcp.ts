@@ -1,0 +1,25 @@
+import { TrunklineError } from "../../base/errors.ts";
+import { repairIdentities } from "../../gateway/identity/identities-repair.ts";
+import { serveMcpOnStdio } from "../../gateway/door/mcp-on-stdio.ts";
+import type { Invocation } from "../shell/command.ts";
+import { openLastingHouse } from "../shell/open-house.ts";
+
+/** `trunkline mcp` */
+export async function run(invocation: Invocation): Promise<number> {
+  const house = await openLastingHouse(invocation);
+  await using _repair = repairIdentities(house);
+  const { "orchestrator-addr": address, "certs-dir": certsDir } = invocation.values;
+  if (typeof address === "string") {
+    const { serveBridge } = await import("../../gateway/door/mcp-bridge.ts");
+    await serveBridge(house, {
+      address,
+      certsDir: typeof certsDir === "string" ? certsDir : undefined,
+      tell: (line) => invocation.err(`trunkline: ${line}\n`),
+    });
+  } else if (certsDir === undefined) await serveMcpOnStdio(house);
+  else {
+    const what = "'--certs-dir' says who we are to an orchestrator";
+    throw new TrunklineError("usage", `${what}: give '--orchestrator-addr' too.`);
+  }
+  return 0;
+}

@@ -1,0 +1,41 @@
+import { loginLinkFor } from "../../gateway/http/local-gateway.ts";
+import type { Invocation } from "../shell/command.ts";
+import { quietHouse } from "../shell/quiet-house.ts";
+
+interface OpenValues {
+  readonly [name: string]: string | boolean | readonly string[] | undefined;
+  readonly json?: boolean;
+  readonly print?: boolean;
+}
+
+/** `trunkline open` */
+export async function run(invocation: Invocation<OpenValues>): Promise<number> {
+  const { values, env, out, err } = invocation;
+  const { config } = await quietHouse(invocation);
+  const url = await loginLinkFor(config.data);
+  out(values.json === true ? `${JSON.stringify({ url }, null, 2)}\n` : `${url}\n`);
+  if (values.print === true || values.json === true) return 0;
+  const opener = openerOf(env);
+  if (opener === undefined || !(await start(opener, url))) {
+    err("Open this link in a browser. It works once, within 15 minutes.\n");
+  }
+  return 0;
+}
+
+/** What opens a page here, where there is a screen to show it on. */
+function openerOf(env: NodeJS.ProcessEnv): string | undefined {
+  if (process.platform === "darwin") return "open";
+  const hasScreen = (env.DISPLAY ?? env.WAYLAND_DISPLAY ?? "") !== "";
+  return hasScreen ? "xdg-open" : undefined;
+}
+
+/** The browser is the user's, and stays when we go. Whether it could be started. */
+function start(opener: string, url: string): Promise<boolean> {
+  const { spawn } = process.getBuiltinModule("node:child_process");
+  const child = spawn(opener, [url], { detached: true, stdio: "ignore" });
+  child.unref();
+  return new Promise((resolve) => {
+    child.on("spawn", () => resolve(true));
+    child.on("error", () => resolve(false));
+  });
+}

@@ -1,0 +1,41 @@
+import { homeOf } from "../../base/process/home-of.ts";
+import { runOrchestrator } from "../../gateway/bus/run-orchestrator.ts";
+import { untilSignal } from "../../gateway/signals.ts";
+import type { Invocation, Values } from "../shell/command.ts";
+import { openLastingHouse } from "../shell/open-house.ts";
+
+interface OrchestratorValues extends Values {
+  readonly listen?: string;
+  readonly "certs-dir"?: string;
+  readonly config?: string;
+  readonly json?: boolean;
+}
+
+/** `trunkline orchestrator` */
+export async function run(invocation: Invocation<OrchestratorValues>): Promise<number> {
+  const signalled = untilSignal();
+  const { values, cwd, env, out, err } = invocation;
+  const isYaml = /\.ya?ml$/i.test(values.config ?? "");
+  // Orchestra's file is not ours: the usual configuration holds beside it.
+  const house = await openLastingHouse({
+    ...invocation,
+    values: { ...values, config: isYaml ? undefined : values.config },
+  });
+  await using orchestrator = await runOrchestrator(house, {
+    listen: values.listen,
+    certsDir: values["certs-dir"],
+    pluginsFile: isYaml ? values.config : undefined,
+    cwd,
+    home: homeOf(env),
+    warn: (message) => err(`trunkline: warning: ${message}\n`),
+  });
+  const { address, certsDir } = orchestrator;
+  const addr = address.replace(/^quic:\/\//, "");
+  if (values.json === true) out(`${JSON.stringify({ ready: true, addr, pid: process.pid })}\n`);
+  else {
+    out(`The plugin bus listens on ${address}, with the certificates in ${certsDir}.\n`);
+    out(`Look at its plugins with: trunkline plugin list --orchestrator-addr ${addr}\n`);
+  }
+  await signalled;
+  return 0;
+}

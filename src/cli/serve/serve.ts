@@ -1,0 +1,64 @@
+import { announceGateway } from "../../gateway/http/announce-gateway.ts";
+import { BusBeside } from "../../gateway/bus/bus-beside.ts";
+import { HttpServer } from "../../gateway/http/http-server.ts";
+import { repairIdentities } from "../../gateway/identity/identities-repair.ts";
+import { openData } from "../../gateway/open-data.ts";
+import { openTools } from "../../gateway/tool/open-tools.ts";
+import { untilSignal } from "../../gateway/signals.ts";
+import type { Invocation } from "../shell/command.ts";
+import { openLastingHouse } from "../shell/open-house.ts";
+import { NO_AUTH_WARNING, serveWelcome } from "./serve-welcome.ts";
+
+/** Whoever pressed Ctrl-C is waiting. */
+const STOP_GRACE = 500;
+
+interface ServeValues {
+  readonly [name: string]: string | boolean | readonly string[] | undefined;
+  readonly json?: boolean;
+  readonly "no-auth"?: boolean;
+}
+
+/** `trunkline serve` */
+export async function run(invocation: Invocation<ServeValues>): Promise<number> {
+  const { values, err } = invocation;
+  const signalled = untilSignal();
+  const house = await openLastingHouse(invocation);
+  openData(house.config.data);
+  await using _repair = repairIdentities(house);
+  await using tools = await openTools(house, { isLasting: true, hasOwnBus: true, isShared: true });
+  const { config, log, reloading } = house;
+  await using bus = new BusBeside({ config, log, reloading, offer: tools.offer });
+  if (bus.isWanted) await bus.open();
+  const noAuth = values["no-auth"] === true;
+  const server = await HttpServer.open(house, { offer: tools.offer, noAuth });
+  try {
+    using _announced = await announceGateway(house.config.data, server);
+    if (server.warning !== undefined) err(`trunkline: warning: ${server.warning}\n`);
+    if (noAuth) err(`trunkline: warning: ${NO_AUTH_WARNING}\n`);
+    await greet(server, invocation);
+    await signalled;
+  } finally {
+    await server.close(STOP_GRACE);
+  }
+  return 0;
+}
+
+async function greet(server: HttpServer, invocation: Invocation<ServeValues>): Promise<void> {
+  const { values, out, color, isTerminal } = invocation;
+  const { origin: url, tokenFile } = server;
+  if (values.json === true) {
+    const mcp = `${url}/mcp`;
+    const acp = `${url.replace("http", "ws")}/acp`;
+    const login = await server.loginLink();
+    const { pid } = process;
+    out(`${JSON.stringify({ ready: true, url, mcp, acp, pid, tokenFile, login })}\n`);
+    return;
+  }
+  // What is not read by a person may be kept for long: there is no link in it that lets anybody in.
+  const login = isTerminal ? await server.loginLink() : undefined;
+  out(serveWelcome({ ...addressesOf(server), tokenFile, login, color, noAuth: values["no-auth"] }));
+}
+
+function addressesOf({ localUrl, publicUrl }: HttpServer): { url: string; publicUrl?: string } {
+  return { url: localUrl, ...(publicUrl === undefined ? {} : { publicUrl }) };
+}

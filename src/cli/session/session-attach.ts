@@ -1,0 +1,103 @@
+import { createInterface } from "node:readline";
+
+import { background } from "../../base/background.ts";
+import { TrunklineError } from "../../base/errors.ts";
+import { ownerTokenFor } from "../../gateway/http/local-gateway.ts";
+import { type Attached, attachTo } from "../../gateway/session/attach.ts";
+import { SessionDesk } from "../../gateway/session/session-commands.ts";
+import type { Invocation } from "../shell/command.ts";
+import { quietHouse } from "../shell/quiet-house.ts";
+import { questionText } from "./session-question-text.ts";
+import { Questions } from "./session-questions.ts";
+import { SessionText } from "./session-text.ts";
+
+interface AttachValues {
+  readonly [name: string]: string | boolean | readonly string[] | undefined;
+  readonly url?: string;
+}
+
+/** `trunkline session attach ID`: lines are prompts, and numbers answer what an agent asks. */
+export async function attach(invocation: Invocation<AttachValues>): Promise<number> {
+  const { values, positionals, env, cwd, out, err, color } = invocation;
+  const house = await quietHouse(invocation);
+  const place = await placeOf(house, positionals[0] ?? "", values.url !== undefined, cwd);
+  const way = await wayTo(house.config.data, values.url, env.TRUNKLINE_TOKEN);
+  const text = new SessionText(color);
+  const input = createInterface({ input: process.stdin });
+  const lines = input[Symbol.asyncIterator]();
+  const questions = new Questions(out);
+  await using session = await attachTo(house, {
+    ...place,
+    ...way,
+    update: (update) => out(text.update(update)),
+    permit: async ({ toolCall, options }, signal) => {
+      const names = options.map(({ name }) => name);
+      const chosen = await questions.ask(questionText(toolCall), names, signal);
+      return chosen === undefined ? undefined : options[chosen]?.optionId;
+    },
+  });
+  background(
+    session.ended.then(() => input.close()),
+    "Leaving a session that has ended",
+  );
+  const turns = new Set<Promise<void>>();
+  let isLeaving = false;
+  const complain = (text: string): void => {
+    // That a turn goes on without us is no failure of it.
+    if (!isLeaving) err(text);
+  };
+  for (let next = await lines.next(); next.done !== true; next = await lines.next()) {
+    const line = next.value;
+    if (line === "/cancel") session.cancel();
+    else if (questions.isOpen) questions.answer(line);
+    else if (line.trim() !== "") turns.add(say(session, line, { out, err: complain }));
+  }
+  questions.endInput();
+  const done = Promise.all(turns).then(() => 0);
+  const left = questions.unanswerable.then(() => 1);
+  const code = await Promise.race([done, left]);
+  if (code !== 0) complain("trunkline: The input ended while the agent waits for an answer.\n");
+  isLeaving = true;
+  return code;
+}
+
+/** A gateway of ours on this machine is sent our token; another, the one that was given. */
+async function wayTo(
+  data: string,
+  url: string | undefined,
+  token: string | undefined,
+): Promise<{ url?: string; token?: string }> {
+  if (url === undefined) return {};
+  if (token !== undefined) return { url, token };
+  return (await ownerTokenFor(data, url)) ?? { url };
+}
+
+async function say(
+  session: Attached,
+  line: string,
+  { out, err }: Pick<Invocation, "out" | "err">,
+): Promise<void> {
+  try {
+    const stopReason = await session.prompt(line);
+    out(stopReason === "end_turn" ? "\n" : `\n(${stopReason})\n`);
+  } catch (error) {
+    err(`\ntrunkline: ${(error as Error).message}\n`);
+  }
+}
+
+/** A session of a gateway elsewhere is not on our disk. */
+async function placeOf(
+  house: Awaited<ReturnType<typeof quietHouse>>,
+  id: string,
+  isElsewhere: boolean,
+  cwd: string,
+): Promise<{ sessionId: string; cwd: string }> {
+  await using desk = await SessionDesk.open(house);
+  try {
+    const { id: sessionId, cwd: folder } = await desk.find(id);
+    return { sessionId, cwd: folder };
+  } catch (error) {
+    if (isElsewhere && error instanceof TrunklineError) return { sessionId: id, cwd };
+    throw error;
+  }
+}

@@ -1,0 +1,118 @@
+import type { SessionEntry, SessionRecord } from "../../gateway/session/session-commands.ts";
+import { visibleLine } from "../../base/text/visible.ts";
+import { firstLine } from "../shell/first-line.ts";
+import { paint } from "../shell/paint.ts";
+
+/** A conversation as a person reads it, bit by bit. */
+export class SessionText {
+  readonly #bold: (text: string) => string;
+  readonly #dim: (text: string) => string;
+  /** Whether the last text ended with a line. */
+  #isAtStart = true;
+
+  constructor(color: boolean) {
+    this.#bold = (text) => paint("bold", text, color);
+    this.#dim = (text) => paint("dim", text, color);
+  }
+
+  /** One event of the log. */
+  event({ event }: SessionEntry): string {
+    switch (event.kind) {
+      case "prompt":
+        return event.prompt
+          .map((content) => this.update({ sessionUpdate: "user_message_chunk", content }))
+          .join("");
+      case "update":
+        return this.update(event.update);
+      case "permission":
+        return this.#line(`? ${wordsOf(event.request.toolCall.title, "May it go on?")}`);
+      case "answer": {
+        const { outcome, by } = event;
+        const what = outcome.outcome === "selected" ? outcome.kind.replace("_", " ") : "cancelled";
+        return this.#line(`  ${what} (${by})`);
+      }
+      case "setting":
+        return this.#line(`* ${event.setting} ${event.id}`);
+      case "end":
+        if (event.stopReason === "end_turn") return this.#newLine();
+        return this.#line(`! ${event.stopReason}${event.error ? `: ${event.error}` : ""}`);
+    }
+  }
+
+  /** One update, as clients see it. */
+  update(update: Readonly<Record<string, unknown>>): string {
+    const text = textOf(update.content);
+    switch (update.sessionUpdate) {
+      case "user_message_chunk":
+        return `${this.#newLine()}${this.#bold(`> ${text.replaceAll("\n", "\n> ")}`)}\n`;
+      case "agent_message_chunk":
+        return this.#said(text);
+      case "agent_thought_chunk":
+        return this.#dim(this.#said(text));
+      case "tool_call":
+        return this.#line(`- ${wordsOf(update.title)}`);
+      case "tool_call_update":
+        if (update.status !== "completed" && update.status !== "failed") return "";
+        return this.#line(`  ${wordsOf(update.title)} ${update.status}`.trimEnd());
+      case "plan":
+        return this.#line(`Plan: ${planOf(update.entries)}`);
+      case "notice":
+        return this.#line(`! ${wordsOf(update.title)} ${wordsOf(update.description)}`);
+      default:
+        return "";
+    }
+  }
+
+  #said(text: string): string {
+    if (text !== "") this.#isAtStart = text.endsWith("\n");
+    return text;
+  }
+
+  #newLine(): string {
+    const end = this.#isAtStart ? "" : "\n";
+    this.#isAtStart = true;
+    return end;
+  }
+
+  #line(text: string): string {
+    return `${this.#newLine()}${this.#dim(text)}\n`;
+  }
+}
+
+function wordsOf(value: unknown, otherwise = ""): string {
+  return typeof value === "string" ? value : otherwise;
+}
+
+function textOf(content: unknown): string {
+  const { type, text, uri } = (content ?? {}) as { type?: string; text?: string; uri?: string };
+  if (type === "text") return text ?? "";
+  return type === undefined ? "" : `[${type}${uri === undefined ? "" : ` ${uri}`}]`;
+}
+
+function planOf(entries: unknown): string {
+  const list = Array.isArray(entries) ? (entries as { content?: string; status?: string }[]) : [];
+  return list.map(({ content, status }) => `${content} (${status})`).join(", ");
+}
+
+const LONGEST_TITLE = 40;
+
+/** Sessions, a line each. */
+export function sessionTable(sessions: readonly SessionRecord[], width: number): string {
+  const rows = sessions.map(({ id, agent, title, updated, cwd, isHeld }) => [
+    id.slice(0, 8),
+    new Date(updated).toISOString().slice(0, 16).replace("T", " "),
+    isHeld ? "open" : "",
+    visibleLine(agent),
+    firstLine(title ?? "(nothing was said)").slice(0, LONGEST_TITLE),
+    visibleLine(cwd),
+  ]);
+  rows.unshift(["ID", "LAST USED", "", "AGENT", "TITLE", "FOLDER"]);
+  const widths =
+    rows[0]?.map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0))) ?? [];
+  const lines = rows.map((row) => {
+    const cells = row.map((cell, at) => cell.padEnd(widths[at] ?? 0));
+    const line = cells.filter((_, at) => widths[at] !== 0).join("  ");
+    return `${line.slice(0, Math.max(width, 80)).trimEnd()}\n`;
+  });
+  return lines.join("");
+}

@@ -1,0 +1,155 @@
+import { resolve } from "node:path";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { SessionDesk, type SessionEntry } from "../../gateway/session/session-commands.ts";
+import type { Invocation } from "../shell/command.ts";
+import { visibleLine } from "../../base/text/visible.ts";
+import { quietHouse } from "../shell/quiet-house.ts";
+import { sessionTable, SessionText } from "./session-text.ts";
+
+type Printing = { readonly json?: boolean };
+
+/** `trunkline session list` */
+export async function list(
+  invocation: Invocation<Printing & { readonly folder?: string }>,
+): Promise<number> {
+  const { values, cwd, out, err, width } = invocation;
+  await using desk = await open(invocation);
+  const folder = values.folder === undefined ? undefined : resolve(cwd, values.folder);
+  const sessions = await desk.list(folder);
+  if (values.json === true) out(`${JSON.stringify({ sessions }, null, 2)}\n`);
+  else if (sessions.length > 0) out(sessionTable(sessions, width));
+  else err("There are no sessions. Editors begin them with `trunkline acp`.\n");
+  return 0;
+}
+
+/** `trunkline session show ID` */
+export async function show(invocation: Invocation<Printing>): Promise<number> {
+  const { values, positionals, out } = invocation;
+  await using desk = await open(invocation);
+  const session = await desk.find(positionals[0] ?? "");
+  let events = 0;
+  let turns = 0;
+  let last: string | undefined;
+  for await (const { event } of desk.events(session.id)) {
+    events++;
+    if (event.kind === "prompt" && event.steers !== true) turns++;
+    if (event.kind === "prompt") last = "running or interrupted";
+    if (event.kind === "end") last = event.stopReason;
+  }
+  if (values.json === true) {
+    out(`${JSON.stringify({ ...session, events, turns, lastTurn: last }, null, 2)}\n`);
+    return 0;
+  }
+  const rows = [
+    ["id", session.id],
+    ["title", session.title ?? ""],
+    ["folder", session.cwd],
+    ["agent", session.agent],
+    ["begun", new Date(session.created).toISOString()],
+    ["last used", new Date(session.updated).toISOString()],
+    ["open", session.isHeld ? "yes" : "no"],
+    ["forked from", session.parent ?? ""],
+    ["turns", String(turns)],
+    ["last turn", last ?? ""],
+    ["events", String(events)],
+  ] as const;
+  for (const [name, value] of rows) {
+    if (value !== "") out(`${name.padEnd(12)} ${visibleLine(value)}\n`);
+  }
+  return 0;
+}
+
+/** `trunkline session replay ID` */
+export async function replay(
+  invocation: Invocation<Printing & { readonly after?: string }>,
+): Promise<number> {
+  const { values, positionals, out, color } = invocation;
+  const after = numberOf(values.after, "--after");
+  await using desk = await open(invocation);
+  const { id } = await desk.find(positionals[0] ?? "");
+  const text = new SessionText(color);
+  for await (const entry of desk.events(id, after)) {
+    out(values.json === true ? `${JSON.stringify(entry)}\n` : text.event(entry));
+  }
+  return 0;
+}
+
+/** `trunkline session export ID` */
+export async function exportSession(
+  invocation: Invocation<{ readonly format?: string }>,
+): Promise<number> {
+  const { values, positionals, out } = invocation;
+  await using desk = await open(invocation);
+  const session = await desk.find(positionals[0] ?? "");
+  const events: SessionEntry[] = await Array.fromAsync(desk.events(session.id));
+  if (values.format !== "markdown") {
+    out(`${JSON.stringify({ session, events }, null, 2)}\n`);
+    return 0;
+  }
+  out(`# ${visibleLine(session.title ?? session.id)}\n`);
+  const text = new SessionText(false);
+  for (const entry of events) {
+    const said = text.event(entry);
+    // A quotation goes on until an empty line.
+    out(entry.event.kind === "prompt" ? `\n${said}\n` : said);
+  }
+  return 0;
+}
+
+/** `trunkline session delete ID…` */
+export async function remove(invocation: Invocation<Printing>): Promise<number> {
+  const { values, positionals, out } = invocation;
+  await using desk = await open(invocation);
+  const deleted: string[] = [];
+  for (const name of positionals) {
+    const { id } = await desk.find(name);
+    await desk.delete(id);
+    deleted.push(id);
+    if (values.json !== true) out(`Deleted ${id}.\n`);
+  }
+  if (values.json === true) out(`${JSON.stringify({ deleted }, null, 2)}\n`);
+  return 0;
+}
+
+/** `trunkline session permissions` */
+export async function permissions(
+  invocation: Invocation<Printing & { readonly folder?: string; readonly revoke?: string }>,
+): Promise<number> {
+  const { values, cwd, out, err } = invocation;
+  await using desk = await open(invocation);
+  if (values.revoke !== undefined) {
+    const id = numberOf(values.revoke, "--revoke");
+    if (!(await desk.revoke(id))) {
+      throw new TrunklineError(
+        "not-found",
+        `Cannot revoke permission '${id}': there is no such. ${LIST_RULES}`,
+      );
+    }
+    if (values.json === true) out(`${JSON.stringify({ revoked: id })}\n`);
+    else out(`Revoked ${id}. Agents ask again.\n`);
+    return 0;
+  }
+  const folder = values.folder === undefined ? undefined : resolve(cwd, values.folder);
+  const rules = await desk.rules.list(folder);
+  if (values.json === true) out(`${JSON.stringify({ permissions: rules }, null, 2)}\n`);
+  else if (rules.length === 0) err("Nothing is allowed or rejected once and for all.\n");
+  for (const { id, decision, subject, workspace, by } of values.json === true ? [] : rules) {
+    const said = `${decision.padEnd(6)}  ${visibleLine(subject)}`;
+    out(`${String(id).padStart(4)}  ${said}  in ${visibleLine(workspace)} (${visibleLine(by)})\n`);
+  }
+  return 0;
+}
+
+const LIST_RULES = "`trunkline session permissions` lists what there is.";
+
+async function open(invocation: Invocation): Promise<SessionDesk> {
+  return SessionDesk.open(await quietHouse(invocation));
+}
+
+function numberOf(text: string | undefined, option: string): number {
+  if (text === undefined) return 0;
+  const number = Number(text);
+  if (Number.isSafeInteger(number) && number >= 0 && text !== "") return number;
+  throw new TrunklineError("usage", `Cannot use '${text}' for ${option}: it is a whole number.`);
+}

@@ -1,0 +1,43 @@
+import { inspect } from "node:util";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { maskText } from "../../base/text/mask.ts";
+import { originalError } from "../../base/original-error.ts";
+import { callOf, type Path } from "./path.ts";
+
+/** What a failed command leaves behind: words for stderr and the exit code. */
+export interface Failure {
+  readonly text: string;
+  readonly exitCode: 1 | 2;
+}
+
+/** What a system refuses whoever asks; no fault of the program that did. */
+const REFUSALS = [
+  "EACCES",
+  "EPERM",
+  "EROFS",
+  "ENOSPC",
+  "EDQUOT",
+  "EIO",
+  "EMFILE",
+  "ENFILE",
+  "ENOTDIR",
+];
+
+/** A failure we foresaw is told in its own words; any other is a bug, and its stack is for us. */
+export function renderFailure(failure: unknown, path: Path, verbose: boolean): Failure {
+  const error = originalError(failure);
+  if (error instanceof TrunklineError) {
+    const said = `trunkline: ${maskText(error.message)}\n`;
+    if (error.code !== "usage") return { text: said, exitCode: 1 };
+    return { text: `${said}Run \`${callOf(path)} --help\` to see how it is used.\n`, exitCode: 2 };
+  }
+  const said = maskText(error instanceof Error ? error.message : String(error));
+  const { code = "" } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
+  const why = REFUSALS.includes(code) ? "" : " because of a fault in Trunkline";
+  const text = `trunkline: '${callOf(path)}' failed${why}: ${said}\n`;
+  const more = verbose
+    ? maskText(inspect(failure))
+    : "Run it again with --verbose to see where it happened.";
+  return { text: `${text}${more}\n`, exitCode: 1 };
+}

@@ -1,0 +1,26 @@
+import type { ConfigFlags } from "../../gateway/config/config.ts";
+import { loadConfig } from "../../gateway/config/load.ts";
+import { House } from "../../gateway/house.ts";
+import { outliveRejections } from "../../gateway/outlive-rejections.ts";
+import type { Invocation } from "./command.ts";
+
+/** The house of a command that serves others until it is stopped. */
+export async function openLastingHouse(invocation: Invocation): Promise<House> {
+  const house = await openHouse(invocation);
+  outliveRejections(house.log);
+  return house;
+}
+
+/** The house as the command line, the environment and the files want it. Warnings go to stderr. */
+export async function openHouse(invocation: Invocation): Promise<House> {
+  const { cwd, env } = invocation;
+  // The table of commands makes these the types that they are.
+  const flags = invocation.values as ConfigFlags;
+  const load = () => loadConfig({ cwd, env, flags });
+  const { config, warnings, files } = await load();
+  for (const warning of warnings) invocation.err(`trunkline: ${warning}\n`);
+  return new House(config, {
+    files: files.map(({ path }) => path),
+    load: async () => (await load()).config,
+  });
+}

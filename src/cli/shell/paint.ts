@@ -1,0 +1,30 @@
+import { visible } from "../../base/text/visible.ts";
+
+/** How to begin and to end it (ECMA-48, "SGR"). */
+const STYLES = {
+  bold: [1, 22],
+  dim: [2, 22],
+  red: [31, 39],
+  green: [32, 39],
+  yellow: [33, 39],
+} as const;
+
+export type StyleName = keyof typeof STYLES;
+
+/**
+ * Stands for the beginning of a terminal escape of ours until the text is written. Nobody else knows
+ * it, so an escape in the text of others is never taken for one of ours.
+ */
+const MARK = `\0${Math.random().toString(36)}\0`;
+
+/** Text in a style, for `Invocation.out` and `err`. */
+export function paint(style: StyleName, text: string, color: boolean): string {
+  if (!color) return text;
+  const [begin, end] = STYLES[style];
+  return `${MARK}${begin}m${text}${MARK}${end}m`;
+}
+
+/** What is written to a terminal or a pipe: the text as a person reads it, and our own styles. */
+export function painted(text: string): string {
+  return text.split(MARK).map(visible).join("\x1b[");
+}

@@ -1,0 +1,244 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { parse, type Parsed } from "./parse.ts";
+import { callOf } from "./path.ts";
+import { sampleProgram } from "../../../test/samples/sample-program.ts";
+
+const PROGRAM = sampleProgram();
+
+function parseLine(line: string): Parsed {
+  return parse(
+    line.split(" ").filter((word) => word !== ""),
+    PROGRAM,
+  );
+}
+
+function runs(line: string): { call: string; values: object; positionals: readonly string[] } {
+  const parsed = parseLine(line);
+  assert.equal(parsed.kind, "run", `${line}: ${JSON.stringify(parsed)}`);
+  assert.ok(parsed.kind === "run");
+  return {
+    call: callOf(parsed.path),
+    values: { ...parsed.values },
+    positionals: parsed.positionals,
+  };
+}
+
+function misuses(line: string): { kind: string; at: string; [detail: string]: unknown } {
+  const parsed = parseLine(line);
+  assert.ok(parsed.kind === "misuse", `${line}: ${JSON.stringify(parsed)}`);
+  const { path, ...rest } = parsed.misuse;
+  assert.equal(path, parsed.path);
+  return { ...rest, at: callOf(path) };
+}
+
+test("parse() finds a command, its values and its defaults", () => {
+  assert.deepEqual(runs("serve --json"), {
+    call: "trunkline serve",
+    values: { port: "4180", json: true },
+    positionals: [],
+  });
+  assert.deepEqual(runs("serve -p 80").values, { port: "80" });
+  assert.deepEqual(runs("serve --port=80 --port 81").values, { port: "81" });
+});
+
+test("parse() finds a command inside groups", () => {
+  const { call, positionals } = runs("store item remove x");
+  assert.equal(call, "trunkline store item remove");
+  assert.deepEqual(positionals, ["x"]);
+});
+
+test("parse() takes global options before, between and after the words of a command", () => {
+  for (const line of [
+    "--data d store item add",
+    "store --data d item add",
+    "store item --data=d add",
+    "store item add --data d",
+  ]) {
+    const { call, values } = runs(line);
+    assert.equal(call, "trunkline store item add", line);
+    assert.deepEqual(values, { data: "d" }, line);
+  }
+});
+
+test("parse() does not take an option's value for a command", () => {
+  assert.equal(runs("--data serve store item add").call, "trunkline store item add");
+});
+
+test("parse() collects an option that may be repeated, which then replaces its default", () => {
+  assert.deepEqual(runs("draw circle").values, { tag: ["x"] });
+  assert.deepEqual(runs("draw circle --tag a --set k=v --tag b").values, {
+    tag: ["a", "b"],
+    set: ["k=v"],
+  });
+});
+
+test("parse() keeps values that contain '=' whole", () => {
+  assert.deepEqual(runs("serve --set a=b=c --set=d=e").values, {
+    port: "4180",
+    set: ["a=b=c", "d=e"],
+  });
+});
+
+test("parse() takes words after -- as arguments", () => {
+  assert.deepEqual(runs("draw circle -- --help").positionals, ["circle", "--help"]);
+});
+
+test("parse() takes a lone dash as an argument or a value", () => {
+  assert.deepEqual(runs("draw circle -").positionals, ["circle", "-"]);
+  assert.deepEqual(runs("serve --port -").values, { port: "-" });
+});
+
+test("parse() takes a negative number as a value", () => {
+  assert.deepEqual(runs("serve --port -12").values, { port: "-12" });
+});
+
+test("parse() runs the command that an option names", () => {
+  for (const line of [
+    "--mode=serve --json",
+    "--mode serve --json",
+    "--verbose --mode serve --json",
+  ]) {
+    const { call, values } = runs(line);
+    assert.equal(call, "trunkline serve", line);
+    assert.equal((values as { json?: boolean }).json, true, line);
+  }
+  assert.deepEqual(runs("--mode=draw circle").positionals, ["circle"]);
+});
+
+test("parse() reports an option that names no command, or none at all", () => {
+  const choices = ["serve", "draw"];
+  const at = "trunkline";
+  const notAChoice = { kind: "not-a-choice", at, subject: "--mode", given: "x", choices };
+  assert.deepEqual(misuses("--mode=x"), notAChoice);
+  // A command of the program, but not one that this option can name.
+  assert.deepEqual(misuses("--mode store"), { ...notAChoice, given: "store" });
+  assert.deepEqual(misuses("--mode"), { kind: "missing-value", at, name: "mode" });
+  assert.deepEqual(misuses("serve --mode=draw"), {
+    kind: "unknown-option",
+    at: "trunkline serve",
+    given: "--mode",
+    typed: "--mode",
+  });
+});
+
+test("parse() gives help when it is asked for, even beside mistakes", () => {
+  for (const [line, call] of [
+    ["", "trunkline"],
+    ["--help", "trunkline"],
+    ["-h", "trunkline"],
+    ["store -h", "trunkline store"],
+    ["store item --help", "trunkline store item"],
+    ["serve --help", "trunkline serve"],
+    ["--help serve", "trunkline serve"],
+    ["serve --prot 80 --help", "trunkline serve"],
+    ["draw --help", "trunkline draw"],
+  ] as const) {
+    const parsed = parseLine(line);
+    assert.equal(parsed.kind, "help", line);
+    assert.equal(callOf(parsed.path), call, line);
+  }
+});
+
+test("parse() finds that a group was given without a command", () => {
+  for (const [line, call] of [
+    ["store", "trunkline store"],
+    ["store item --verbose", "trunkline store item"],
+    ["--json", "trunkline"],
+  ] as const) {
+    const parsed = parseLine(line);
+    assert.equal(parsed.kind, "no-command", line);
+    assert.equal(callOf(parsed.path), call, line);
+  }
+});
+
+test("parse() gives the version", () => {
+  const path = [PROGRAM];
+  assert.deepEqual(parseLine("--version"), { kind: "version", path, json: false });
+  assert.deepEqual(parseLine("-V"), { kind: "version", path, json: false });
+  assert.deepEqual(parseLine("--json --version"), { kind: "version", path, json: true });
+});
+
+test("parse() reports an unknown command with its group", () => {
+  assert.deepEqual(misuses("sevre"), { kind: "unknown-command", at: "trunkline", given: "sevre" });
+  const kind = "unknown-command";
+  assert.deepEqual(misuses("store item ad"), { kind, at: "trunkline store item", given: "ad" });
+  assert.deepEqual(misuses("constructor"), { kind, at: "trunkline", given: "constructor" });
+});
+
+test("parse() reports an unknown option with its command", () => {
+  const kind = "unknown-option";
+  const at = "trunkline serve";
+  assert.deepEqual(misuses("serve --prot=8"), { kind, at, given: "--prot", typed: "--prot" });
+  assert.deepEqual(misuses("serve -x"), { kind, at, given: "-x", typed: "-x" });
+  assert.deepEqual(misuses("serve -jso"), { kind, at, given: "-j", typed: "-jso" });
+  assert.deepEqual(misuses("serve --constructor").kind, kind);
+  assert.deepEqual(misuses("serve --__proto__").kind, kind);
+  assert.deepEqual(misuses("--port 80 serve"), {
+    kind,
+    at: "trunkline",
+    given: "--port",
+    typed: "--port",
+  });
+});
+
+test("parse() reports a missing value, also when an option stands in its place", () => {
+  const missing = { kind: "missing-value", at: "trunkline serve", name: "port" };
+  assert.deepEqual(misuses("serve --port"), missing);
+  assert.deepEqual(misuses("serve --port --json"), { ...missing, next: "--json" });
+  assert.deepEqual(misuses("serve -p"), missing);
+  assert.deepEqual(runs("serve --port=--json").values, { port: "--json" });
+});
+
+test("parse() reports a value where none is taken", () => {
+  const at = "trunkline serve";
+  assert.deepEqual(misuses("serve --json=yes"), {
+    kind: "unwanted-value",
+    at,
+    name: "json",
+    given: "yes",
+  });
+  assert.equal(misuses("serve --json=").kind, "unwanted-value");
+});
+
+test("parse() reports a value that is not a choice, of options and arguments", () => {
+  const kind = "not-a-choice";
+  const at = "trunkline draw";
+  assert.deepEqual(misuses("draw circle --style gaudy"), {
+    kind,
+    at,
+    subject: "--style",
+    given: "gaudy",
+    choices: ["plain", "pretty"],
+  });
+  assert.deepEqual(misuses("draw cube"), {
+    kind,
+    at,
+    subject: "SHAPE",
+    given: "cube",
+    choices: ["circle", "square"],
+  });
+  assert.equal(misuses("draw circle --style=").kind, kind);
+});
+
+test("parse() reports missing and surplus arguments", () => {
+  const at = "trunkline draw";
+  assert.deepEqual(misuses("draw"), { kind: "missing-argument", at, name: "SHAPE" });
+  assert.deepEqual(misuses("serve now"), {
+    kind: "extra-argument",
+    at: "trunkline serve",
+    given: "now",
+  });
+  assert.equal(misuses("store item remove a b").kind, "extra-argument");
+});
+
+test("parse() lets as many words through as a variadic argument is given", () => {
+  assert.deepEqual(runs("draw circle a b c").positionals, ["circle", "a", "b", "c"]);
+});
+
+test("parse() puts no inherited names among the values", () => {
+  const parsed = parseLine("serve");
+  assert.ok(parsed.kind === "run");
+  assert.equal(parsed.values["constructor"], undefined);
+  assert.equal(parsed.values["toString"], undefined);
+});

@@ -1,0 +1,156 @@
+import { TrunklineError } from "../../base/errors.ts";
+import type { Scope } from "../../base/principal.ts";
+import { accessTokens, ownerTokenIn } from "../../gateway/access/open-access.ts";
+import { expandPath } from "../../gateway/config/locations.ts";
+import type { Invocation } from "../shell/command.ts";
+import { visibleLine } from "../../base/text/visible.ts";
+import { quietHouse } from "../shell/quiet-house.ts";
+
+type Tokens = ReturnType<typeof accessTokens>;
+type Kept = ReturnType<Tokens["list"]>[number];
+type Printing = { readonly json?: boolean };
+
+/** What a token is good for when nobody says. */
+const LEAST: readonly Scope[] = ["tools"];
+
+const MINUTE = 60_000;
+const DAY = 24 * 60 * MINUTE;
+const UNITS: Readonly<Record<string, number>> = {
+  m: MINUTE,
+  h: 60 * MINUTE,
+  d: DAY,
+  w: 7 * DAY,
+  y: 365 * DAY,
+};
+
+interface CreateValues {
+  readonly [name: string]: string | boolean | readonly string[] | undefined;
+  readonly json?: boolean;
+  readonly expires?: string;
+  readonly scope?: readonly Scope[];
+  readonly agent?: readonly string[];
+  readonly tool?: readonly string[];
+  readonly folder?: readonly string[];
+  readonly repo?: readonly string[];
+}
+
+/** `trunkline token create [NAME]` */
+export async function create(invocation: Invocation<CreateValues>): Promise<number> {
+  const { values, positionals, out, err } = invocation;
+  const expires = values.expires === undefined ? undefined : expiryOf(values.expires);
+  const grant = { scopes: [...new Set(values.scope ?? LEAST)], ...limitsOf(invocation) };
+  const { token, kept } = await (await open(invocation)).create(positionals[0], grant, expires);
+  if (values.json) {
+    out(`${JSON.stringify({ token, ...shownOf(kept) }, null, 2)}\n`);
+    return 0;
+  }
+  out(`${token}\n`);
+  const end = kept.expires === undefined ? "" : `, valid until ${timeOf(kept.expires)}`;
+  err(`This is token '${kept.name}' (${kept.id})${end}. It is not shown again.\n`);
+  err(`It is good for ${grantWords(kept)}.\n`);
+  err("Send it with every request: Authorization: Bearer TOKEN\n");
+  return 0;
+}
+
+/** `trunkline token list` */
+export async function list(invocation: Invocation<Printing>): Promise<number> {
+  const { values, out, err } = invocation;
+  const tokens = (await open(invocation)).list();
+  if (values.json) out(`${JSON.stringify({ tokens: tokens.map(shownOf) }, null, 2)}\n`);
+  else if (tokens.length > 0) out(table(tokens));
+  else err("There are no tokens. `trunkline token create NAME` makes one.\n");
+  return 0;
+}
+
+/** `trunkline token revoke NAME` */
+export async function revoke(invocation: Invocation<Printing>): Promise<number> {
+  const { values, positionals, out } = invocation;
+  const kept = await (await open(invocation)).revoke(positionals[0] ?? "");
+  const { name, id } = kept;
+  if (values.json) out(`${JSON.stringify({ revoked: shownOf(kept) }, null, 2)}\n`);
+  else out(`Revoked '${visibleLine(name)}' (${visibleLine(id)}).\n`);
+  return 0;
+}
+
+/** `trunkline token rotate` */
+export async function rotate(invocation: Invocation<Printing>): Promise<number> {
+  const { values, out } = invocation;
+  const owner = ownerTokenIn((await quietHouse(invocation)).config.data);
+  await owner.rotate();
+  const { path: tokenFile } = owner;
+  if (values.json) out(`${JSON.stringify({ tokenFile }, null, 2)}\n`);
+  else
+    out(`The owner's token in '${visibleLine(tokenFile)}' is a new one. The old opens nothing.\n`);
+  return 0;
+}
+
+async function open(invocation: Invocation): Promise<Tokens> {
+  return accessTokens(await quietHouse(invocation));
+}
+
+/** What a token may reach, as far as that is limited. */
+function limitsOf({ values, cwd, env }: Invocation<CreateValues>): { limits?: object } {
+  const { agent: agents, tool: tools, repo: repositories } = values;
+  const folders = values.folder?.map((folder) => expandPath(folder, cwd, env));
+  const given = Object.entries({ agents, tools, folders, repositories });
+  const limits = Object.fromEntries(given.filter(([, list]) => list !== undefined));
+  return Object.keys(limits).length === 0 ? {} : { limits };
+}
+
+/** What a token is good for: "tools, review; agents: a". */
+function grantWords({ scopes, limits = {} }: Kept): string {
+  const lists = Object.entries<readonly string[]>({ ...limits }).map(
+    ([name, list]) => `${name}: ${list.join(", ")}`,
+  );
+  return visibleLine([scopes.join(", "), ...lists].join("; "));
+}
+
+/** When a token expires that is to be valid for so long. */
+function expiryOf(text: string): Date {
+  const [, count = "", unit = ""] = /^([1-9]\d{0,4})([mhdwy])$/.exec(text) ?? [];
+  const milliseconds = Number(count) * (UNITS[unit] ?? 0);
+  if (milliseconds === 0 || milliseconds > 100 * 365 * DAY) {
+    const why = "it is a number with m, h, d, w or y, such as 30d, up to 100y";
+    throw new TrunklineError("usage", `Cannot make a token that expires in '${text}': ${why}.`);
+  }
+  return new Date(Date.now() + milliseconds);
+}
+
+/** The hash would let nobody in, but nobody needs it either. */
+function shownOf({ id, name, created, expires, lastUsed, scopes, limits }: Kept): object {
+  const isExpired = expires !== undefined && !(Date.parse(expires) > Date.now());
+  return { id, name, scopes, limits, created, expires, lastUsed, isExpired };
+}
+
+function table(tokens: readonly Kept[]): string {
+  const rows = [
+    ["NAME", "ID", "CREATED", "EXPIRES", "LAST USED", "GOOD FOR"],
+    ...tokens.map((kept) => [
+      kept.name,
+      kept.id,
+      timeOf(kept.created),
+      expiryWords(kept),
+      kept.lastUsed === undefined ? "never" : timeOf(kept.lastUsed),
+      grantWords(kept),
+    ]),
+  ];
+  const widths = rows[0]?.map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
+  const lines = rows.map((row) => {
+    return row.map((cell, at) => visibleLine(cell).padEnd(widths?.[at] ?? 0)).join("  ");
+  });
+  return lines.map((line) => `${line.trimEnd()}\n`).join("");
+}
+
+function expiryWords({ expires }: Kept): string {
+  if (expires === undefined) return "never";
+  return Date.parse(expires) > Date.now() ? timeOf(expires) : "expired";
+}
+
+/** To the minute, in the time of the reader's clock. */
+function timeOf(iso: string): string {
+  const date = new Date(iso);
+  if (Number.isNaN(date.getTime())) return "unknown";
+  const two = (value: number): string => String(value).padStart(2, "0");
+  const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}`;
+}

@@ -1,0 +1,148 @@
+import { TrunklineError } from "../../base/errors.ts";
+import { suggest } from "../../base/text/suggest.ts";
+import { type OpenedTools, openTools } from "../../gateway/tool/open-tools.ts";
+import { untilSignal } from "../../gateway/signals.ts";
+import { TERMINAL, TerminalCaller } from "../../gateway/tool/terminal-caller.ts";
+import type { Invocation } from "../shell/command.ts";
+import { visible, visibleLine } from "../../base/text/visible.ts";
+import { firstLine } from "../shell/first-line.ts";
+import { paint } from "../shell/paint.ts";
+import { quietHouse } from "../shell/quiet-house.ts";
+import { printResult, readArguments } from "./tool-result.ts";
+import { untilKnown } from "../shell/until-known.ts";
+
+/** Our own tools have no server's name. */
+const OURS = "trunkline";
+
+type ListedTool = ReturnType<OpenedTools["offer"]["tools"]["list"]>[number];
+
+interface Row {
+  readonly name: string;
+  readonly source: string;
+  readonly says: string;
+  /** Why it is not offered. */
+  readonly mark: string;
+}
+
+/** `trunkline tools list` */
+export async function list(invocation: Invocation<{ readonly json?: boolean }>): Promise<number> {
+  const { values, out, err } = invocation;
+  await using opened = await openTools(await quietHouse(invocation));
+  await untilKnown(opened, err);
+  if (values.json) {
+    out(`${JSON.stringify(asJson(opened), null, 2)}\n`);
+    return 0;
+  }
+  const rows = rowsOf(opened);
+  if (rows.length === 0) err("There are no tools. Name MCP servers in the configuration.\n");
+  else out(table(rows, invocation));
+  for (const { why } of opened.offer.missing()) err(`${visibleLine(why)}\n`);
+  const held = opened.offer.tools.held().length;
+  if (held > 0) err(`${held} held: look at them with \`trunkline tools diff\`.\n`);
+  return 0;
+}
+
+function rowsOf({ offer: { tools } }: OpenedTools): Row[] {
+  const allowed = new Set(tools.listFor({ caller: TERMINAL }));
+  return [
+    ...tools.list().map((tool) => rowOf(tool, allowed.has(tool) ? "" : "(denied) ")),
+    ...tools.held().map(({ tool, why, like = "" }) => {
+      return rowOf(
+        tool,
+        why === "lookalike" ? `(held: like ${visibleLine(like)}) ` : `(held: ${why}) `,
+      );
+    }),
+  ];
+}
+
+function rowOf({ definition, source, bringer = OURS }: ListedTool, mark: string): Row {
+  const { name, title, description } = definition;
+  const says = firstLine([title, description].find((text) => typeof text === "string") ?? "");
+  return { name: visibleLine(name), source: visibleLine(source?.server ?? bringer), says, mark };
+}
+
+function asJson(opened: OpenedTools): object {
+  const { tools } = opened.offer;
+  return {
+    tools: tools.list().map(({ definition, source, bringer = OURS }) => ({
+      ...definition,
+      source: source?.server ?? bringer,
+    })),
+    held: tools
+      .held()
+      .map(({ tool, source, ...why }) => ({ ...tool.definition, source: source.server, ...why })),
+    servers: opened.status(),
+  };
+}
+
+function table(rows: readonly Row[], { color, isTerminal, width }: Invocation): string {
+  const widest = (pick: (row: Row) => string): number =>
+    Math.max(...rows.map((row) => pick(row).length));
+  const names = widest(({ name }) => name);
+  const sources = widest(({ source }) => source);
+  const lines = rows.map(({ name, source, says, mark }) => {
+    const whole = `${name.padEnd(names)}  ${source.padEnd(sources)}  ${mark}${says}`.trimEnd();
+    const line = isTerminal && whole.length > width ? `${whole.slice(0, width - 1)}…` : whole;
+    return paint("yellow", line, color && mark !== "");
+  });
+  return `${lines.join("\n")}\n`;
+}
+
+/** `trunkline tools call NAME` */
+export async function call(
+  invocation: Invocation<{ readonly args: string; readonly json?: boolean }>,
+): Promise<number> {
+  const { values, positionals, err, cwd } = invocation;
+  const [name = ""] = positionals;
+  const args = await readArguments(values.args);
+  await using opened = await openTools(await quietHouse(invocation));
+  const stop = new AbortController();
+  const signalled = untilSignal().then(() => {
+    stop.abort();
+    throw new TrunklineError("cancelled", `The call of '${name}' was cancelled`);
+  });
+  const caller = new TerminalCaller({
+    folder: cwd,
+    signal: stop.signal,
+    tell: (line) => err(`${line}\n`),
+    confirm: process.stdin.isTTY && values.args !== "-" ? (message) => confirm(message) : undefined,
+  });
+  const { tools } = opened.offer;
+  const isThere = (): boolean =>
+    tools.get(name) !== undefined || tools.held().some(({ tool }) => tool.definition.name === name);
+  // An unknown name is called too, for the record; only its failure is told in more words.
+  const result = await Promise.race([
+    (async () => tools.call(name, args, caller))().catch((error: unknown) => {
+      throw isThere() ? failureOf(error) : unknownTool(name, opened.offer);
+    }),
+    signalled,
+  ]);
+  return printResult(invocation, result);
+}
+
+/** What another server answered is its word, not a fault of ours. */
+function failureOf(error: unknown): unknown {
+  const isForeign = error instanceof Error && ["ToolFault", "CannotAsk"].includes(error.name);
+  return isForeign ? new TrunklineError("unavailable", error.message, { cause: error }) : error;
+}
+
+function unknownTool(name: string, offer: OpenedTools["offer"]): TrunklineError {
+  const near = suggest(
+    name,
+    offer.tools.list().map(({ definition }) => definition.name),
+  );
+  const next =
+    near.length > 0
+      ? `Did you mean ${near.map((word) => `'${word}'`).join(" or ")}?`
+      : "`trunkline tools list` shows what there is.";
+  const missing = offer.missing().map(({ why }) => ` ${visibleLine(why)}.`);
+  const says = `There is no tool '${visibleLine(name)}'. ${next}${missing.join("")}`;
+  return new TrunklineError("not-found", says);
+}
+
+async function confirm(message: string): Promise<boolean> {
+  const { createInterface } = await import("node:readline/promises");
+  using lines = createInterface({ input: process.stdin, output: process.stderr });
+  const answer = await lines.question(`${visible(message)}\n[y/N] `);
+  return /^y(?:es)?$/i.test(answer.trim());
+}

@@ -1,0 +1,83 @@
+import type { Log } from "../../base/log.ts";
+import type { Offer } from "../../tool/offer/offer.ts";
+import {
+  type BusPlan,
+  busPlan,
+  hasBus,
+  hasPlugins,
+  openBus,
+  type OpenedBus,
+  reconfigure,
+} from "./bus.ts";
+import type { Config } from "../config/config.ts";
+import { followConfig, type LiveConfig, type Reloading } from "../follow-config.ts";
+
+export interface BusBesideOptions {
+  readonly config: Pick<Config, "bus" | "data">;
+  readonly log: Log;
+  readonly offer: Offer;
+  /** Where to listen, whatever the configuration says: the bus is then for its plugins alone. */
+  readonly listen?: string;
+  /** Without it, the plugins stay as they were at the start. */
+  readonly reloading?: Reloading | undefined;
+}
+
+/**
+ * The bus that a configuration wants beside everything else, its plugins' tools in the offer. When
+ * the configuration changes, so do its plugins.
+ */
+export class BusBeside implements AsyncDisposable {
+  readonly #options: BusBesideOptions;
+  readonly #stop: () => void;
+  #config: Pick<Config, "bus" | "data">;
+  #opening: Promise<OpenedBus> | undefined;
+  #plan: BusPlan | undefined;
+  #isOver = false;
+
+  constructor(options: BusBesideOptions) {
+    this.#options = options;
+    this.#config = options.config;
+    this.#stop = followConfig(options.reloading, options.log, (config) => this.#apply(config));
+  }
+
+  /** Whether the configuration wants a bus, as it is now. */
+  get isWanted(): boolean {
+    return this.#options.listen === undefined ? hasBus(this.#config) : hasPlugins(this.#config);
+  }
+
+  /** Opens it, if that has not been done. */
+  open(): Promise<OpenedBus> {
+    this.#opening ??= this.#open();
+    this.#opening.catch(() => (this.#opening = undefined));
+    return this.#opening;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isOver = true;
+    this.#stop();
+    await (await this.#opening?.catch(() => undefined))?.[Symbol.asyncDispose]();
+  }
+
+  async #open(): Promise<OpenedBus> {
+    const { log, offer } = this.#options;
+    this.#plan = this.#planned();
+    return openBus(this.#plan, { offer, log, data: this.#config.data });
+  }
+
+  async #apply({ bus }: LiveConfig): Promise<void> {
+    if (this.#isOver) return;
+    this.#config = { ...this.#config, bus };
+    if (this.#opening === undefined) {
+      if (this.isWanted) await this.open();
+      return;
+    }
+    const { orchestrator } = await this.#opening;
+    await reconfigure(orchestrator, this.#planned(), this.#plan, this.#options.log);
+  }
+
+  #planned(): BusPlan {
+    const { listen } = this.#options;
+    const plan = busPlan(this.#config);
+    return listen === undefined ? plan : { ...plan, listen };
+  }
+}

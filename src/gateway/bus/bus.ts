@@ -1,0 +1,119 @@
+import { join } from "node:path";
+
+import type { Log } from "../../base/log.ts";
+import type { BusTransport, Orchestrator } from "../../plugin/orchestrator.ts";
+import type { PluginSettings } from "../../plugin/plugin/settings.ts";
+import type { Offer } from "../../tool/offer/offer.ts";
+import type { Config } from "../config/config.ts";
+
+export const BUS_ADDRESS = "localhost:50100";
+
+/** A bus as it is to be run, from the configuration or a `plugins.yaml`. */
+export interface BusPlan {
+  readonly listen: string;
+  readonly certsDir: string;
+  readonly clientCertificate: "require" | "request";
+  readonly callTimeout: number;
+  readonly workspace: string;
+  readonly plugins: readonly PluginSettings[];
+}
+
+/** The bus of a configuration. */
+export function busPlan({ bus, data }: Pick<Config, "bus" | "data">): BusPlan {
+  return {
+    listen: bus.listen ?? BUS_ADDRESS,
+    certsDir: bus.certsDir ?? join(data, "certs"),
+    clientCertificate: bus.clientCertificate,
+    callTimeout: bus.callTimeout,
+    workspace: bus.workspace ?? join(data, "workspace"),
+    plugins: pluginsOf(bus),
+  };
+}
+
+/** Whether a configuration names plugins to start. */
+export function hasPlugins({ bus }: Pick<Config, "bus">): boolean {
+  return pluginsOf(bus).length > 0;
+}
+
+/** Whether a configuration wants a bus beside everything else. */
+export function hasBus(config: Pick<Config, "bus">): boolean {
+  return config.bus.listen !== undefined || hasPlugins(config);
+}
+
+export interface OpenBusOptions {
+  readonly offer: Offer;
+  readonly log: Log;
+  readonly data: string;
+}
+
+/** A bus that runs. */
+export interface OpenedBus extends AsyncDisposable {
+  readonly orchestrator: Orchestrator;
+}
+
+/** Runs a bus. Plugins are being started when it resolves. */
+export async function openBus(plan: BusPlan, options: OpenBusOptions): Promise<OpenedBus> {
+  const { offer, log, data } = options;
+  const [{ Orchestrator }, { BusStorage }] = await Promise.all([
+    import("../../plugin/orchestrator.ts"),
+    import("./bus-storage.ts"),
+  ]);
+  await using opening = new AsyncDisposableStack();
+  const report = (event: string, fields: Record<string, unknown>): void => log.warn(event, fields);
+  const { workspace, callTimeout } = plan;
+  const storage = opening.use(new BusStorage({ data, workspace, report }));
+  const transport = await busTransport();
+  const orchestrator = opening.use(
+    await Orchestrator.open({
+      ...plan,
+      ...{ offer, log, transport, storage: storage.handlers, limits: { call: callTimeout } },
+      folder: join(data, "bus"),
+    }),
+  );
+  await orchestrator.configure(plan.plugins);
+  offer.waitFor(() => orchestrator.known());
+  const open = opening.move();
+  return { orchestrator, [Symbol.asyncDispose]: () => open.disposeAsync() };
+}
+
+/** The settings of a bus that hold from its start to its end. */
+const LASTING = ["listen", "certsDir", "clientCertificate", "callTimeout", "workspace"] as const;
+
+/** Applies a changed plan to a bus that was opened with another, as far as that can be done. */
+export async function reconfigure(
+  orchestrator: Orchestrator,
+  plan: BusPlan,
+  opened: BusPlan | undefined,
+  log: Log,
+): Promise<void> {
+  const changed = LASTING.filter((key) => plan[key] !== opened?.[key]);
+  if (changed.length > 0) {
+    log.warn("config.needs-restart", { settings: changed.map((key) => `bus.${key}`) });
+  }
+  await orchestrator.configure(plan.plugins);
+}
+
+/** Over QUIC, or TLS where the address says so. */
+export async function busTransport(): Promise<BusTransport> {
+  const [{ listen }, { connect }] = await Promise.all([
+    import("../../wire/quic/listen.ts"),
+    import("../../wire/quic/connect.ts"),
+  ]);
+  return { listen, connect };
+}
+
+function pluginsOf({ plugins }: Config["bus"]): PluginSettings[] {
+  return Object.entries(plugins)
+    .filter(([, { enabled }]) => enabled !== false)
+    .map(([id, program]) => ({
+      id,
+      binary: program.command,
+      args: program.args ?? [],
+      env: program.env ?? {},
+      config: program.config ?? {},
+      providesStorage: program.providesStorage ?? [],
+      providesAi: program.providesAi ?? [],
+      ...(program.needsTools === undefined ? {} : { needsTools: program.needsTools }),
+      dependsOn: program.dependsOn ?? [],
+    }));
+}

@@ -1,0 +1,79 @@
+import { dirname } from "node:path";
+
+import { TrunklineError } from "../../../base/errors.ts";
+import { isValues, keyText, type Layer, type Values } from "../layer.ts";
+import { expandPath } from "../locations.ts";
+import type { ParsedFile } from "./parse-file.ts";
+
+/** What the user's own file sets. */
+export function userLayer(path: string, file: ParsedFile, env: NodeJS.ProcessEnv): Layer {
+  return fileLayer("user", path, file, valuesOf(path, file), env);
+}
+
+/** What a file sets, whoever may. */
+export function valuesOf(path: string, file: ParsedFile): Values {
+  if (isValues(file.value)) return file.value;
+  const where = `${path}:${file.valuePosition([])}`;
+  throw new TrunklineError("config", `${where}: the configuration must be an object`);
+}
+
+/** A file as one source of the configuration. */
+export function fileLayer(
+  kind: "user" | "project",
+  path: string,
+  file: ParsedFile,
+  values: Values,
+  env: NodeJS.ProcessEnv,
+): Layer {
+  return {
+    kind,
+    values: withPaths(values, dirname(path), env),
+    where: (key) => `${path}:${file.valuePosition(key)}`,
+    complain: (key, says) => {
+      const isKey = says.startsWith("is not a known key");
+      const position = isKey ? file.keyPosition(key) : file.valuePosition(key);
+      return new TrunklineError("config", `${path}:${position}: '${keyText(key)}' ${says}`);
+    },
+  };
+}
+
+/** The same values with their paths made absolute, as seen from the file's folder. */
+function withPaths(values: Values, folder: string, env: NodeJS.ProcessEnv): Values {
+  const expand = (value: unknown): unknown => {
+    return typeof value === "string" && value !== "" ? expandPath(value, folder, env) : value;
+  };
+  const expandCommand = (value: unknown): unknown => {
+    return typeof value === "string" && /^(?:\.\.?|~)\//.test(value) ? expand(value) : value;
+  };
+  const program = (value: unknown): unknown => {
+    return edit(edit(value, "command", expandCommand), "cwd", expand);
+  };
+  const programs = (value: unknown): unknown => {
+    if (!isValues(value)) return value;
+    return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, program(item)]));
+  };
+  const rules = (value: unknown): unknown => {
+    return Array.isArray(value) ? value.map((rule) => edit(rule, "project", expand)) : value;
+  };
+  const policy = (value: unknown): unknown => {
+    return edit(value, "tools", (tools) => edit(tools, "rules", rules));
+  };
+  const serve = (value: unknown): unknown => {
+    return edit(value, "tls", (tls) => edit(edit(tls, "certFile", expand), "keyFile", expand));
+  };
+  const bus = (value: unknown): unknown => {
+    const folders = edit(edit(value, "certsDir", expand), "workspace", expand);
+    return edit(folders, "plugins", programs);
+  };
+  let edited = edit(values, "data", expand);
+  edited = edit(edited, "bus", bus);
+  edited = edit(edited, "serve", serve);
+  edited = edit(edited, "mcpServers", programs);
+  edited = edit(edited, "agents", programs);
+  return edit(edited, "policy", policy) as Values;
+}
+
+function edit(value: unknown, key: string, change: (value: unknown) => unknown): unknown {
+  if (!isValues(value) || !Object.hasOwn(value, key)) return value;
+  return { ...value, [key]: change(value[key]) };
+}

@@ -1,0 +1,158 @@
+import {
+  createScanner,
+  type Node,
+  type ParseError,
+  parseTree,
+  printParseErrorCode,
+} from "jsonc-parser";
+
+import { TrunklineError } from "../../../base/errors.ts";
+import type { KeyPath } from "../layer.ts";
+import { LineMap } from "./line-map.ts";
+
+/** Deeper than any configuration, and far from where a parser runs out of stack. */
+const MAX_DEPTH = 64;
+/** A file that is no JSON at all has a problem in every word. */
+const MAX_PROBLEMS = 20;
+
+/** jsonc-parser's SyntaxKind, whose names are not there for a compiler that sees one file at a time. */
+const TOKEN = { openBrace: 1, closeBrace: 2, openBracket: 3, closeBracket: 4, endOfFile: 17 };
+
+const WORDS: Readonly<Record<string, string>> = {
+  InvalidSymbol: "this is not a JSON value",
+  InvalidNumberFormat: "this is not a number",
+  PropertyNameExpected: "expected a key in double quotes",
+  ValueExpected: "expected a value",
+  ColonExpected: "expected ':'",
+  CommaExpected: "expected ','",
+  CloseBraceExpected: "expected '}'",
+  CloseBracketExpected: "expected ']'",
+  EndOfFileExpected: "expected the end of the file",
+  InvalidCommentToken: "a comment is not possible here",
+  UnexpectedEndOfComment: "this comment does not end",
+  UnexpectedEndOfString: "this string does not end",
+  UnexpectedEndOfNumber: "this number does not end",
+  InvalidUnicode: "this is not a Unicode escape",
+  InvalidEscapeCharacter: "this escape does not exist",
+  InvalidCharacter: "this character must be escaped",
+};
+
+/** A file's value, and where in the file each part of it stands. */
+export interface ParsedFile {
+  readonly value: unknown;
+  /** `LINE:COLUMN` of a value, or of the nearest one around it that is there. */
+  valuePosition(path: KeyPath): string;
+  /** `LINE:COLUMN` of the key of a value. */
+  keyPosition(path: KeyPath): string;
+}
+
+interface Place {
+  readonly key: number;
+  readonly value: number;
+}
+
+interface Problem {
+  readonly offset: number;
+  readonly says: string;
+}
+
+/** Parses JSON with comments and trailing commas. Throws with every mistake of the file. */
+export function parseFile(path: string, text: string): ParsedFile {
+  const lines = new LineMap(text);
+  const problems: Problem[] = [];
+  const places = new Map<string, Place>();
+  const root = parse(text, problems);
+  const value = root === undefined ? {} : read(root, [], places, problems, lines);
+  if (problems.length > 0) throw mistakes(path, problems, lines);
+  const find = (at: KeyPath): Place => {
+    for (let length = at.length; length > 0; length--) {
+      const place = places.get(placeName(at.slice(0, length)));
+      if (place !== undefined) return place;
+    }
+    return { key: root?.offset ?? 0, value: root?.offset ?? 0 };
+  };
+  return {
+    value,
+    valuePosition: (at) => lines.position(find(at).value),
+    keyPosition: (at) => lines.position(find(at).key),
+  };
+}
+
+function parse(text: string, problems: Problem[]): Node | undefined {
+  // The parser calls itself for each level, and would run out of stack.
+  const deep = findTooDeep(text);
+  if (deep !== undefined) {
+    problems.push({ offset: deep, says: `nested more than ${MAX_DEPTH} levels deep` });
+    return undefined;
+  }
+  const errors: ParseError[] = [];
+  // A space in place of a byte order mark keeps all offsets.
+  const body = text.replace(/^\ufeff/, " ");
+  const root = parseTree(body, errors, { allowTrailingComma: true, allowEmptyContent: true });
+  for (const { error, offset } of errors) {
+    const name = printParseErrorCode(error);
+    problems.push({ offset, says: WORDS[name] ?? name });
+  }
+  return root;
+}
+
+function findTooDeep(text: string): number | undefined {
+  const scanner = createScanner(text, true);
+  let depth = 0;
+  for (;;) {
+    const token: number = scanner.scan();
+    if (token === TOKEN.endOfFile) return undefined;
+    if (token === TOKEN.openBrace || token === TOKEN.openBracket) depth++;
+    else if (token === TOKEN.closeBrace || token === TOKEN.closeBracket) depth--;
+    if (depth > MAX_DEPTH) return scanner.getTokenOffset();
+  }
+}
+
+function read(
+  node: Node,
+  path: KeyPath,
+  places: Map<string, Place>,
+  problems: Problem[],
+  lines: LineMap,
+): unknown {
+  const children = node.children ?? [];
+  if (node.type === "array") {
+    return children.map((child, index) => {
+      const here = [...path, index];
+      places.set(placeName(here), { key: child.offset, value: child.offset });
+      return read(child, here, places, problems, lines);
+    });
+  }
+  if (node.type !== "object") return node.value as unknown;
+  const object: Record<string, unknown> = {};
+  for (const { children: [key, value] = [] } of children) {
+    if (key === undefined || value === undefined) continue;
+    const name = String(key.value);
+    const here = [...path, name];
+    const first = places.get(placeName(here));
+    if (first !== undefined) {
+      const where = lines.position(first.key);
+      problems.push({ offset: key.offset, says: `'${name}' is already set at ${where}` });
+    } else if (name === "__proto__") {
+      problems.push({ offset: key.offset, says: "'__proto__' cannot be a key" });
+    } else {
+      places.set(placeName(here), { key: key.offset, value: value.offset });
+      object[name] = read(value, here, places, problems, lines);
+    }
+  }
+  return object;
+}
+
+function placeName(path: KeyPath): string {
+  return JSON.stringify(path);
+}
+
+function mistakes(path: string, problems: readonly Problem[], lines: LineMap): TrunklineError {
+  const sorted = problems.toSorted((a, b) => a.offset - b.offset);
+  const told = sorted.slice(0, MAX_PROBLEMS).map(({ offset, says }) => {
+    return `${path}:${lines.position(offset)}: ${says}`;
+  });
+  const more = sorted.length - told.length;
+  if (more > 0) told.push(`… and ${more} more`);
+  return new TrunklineError("config", told.join("\n"));
+}

@@ -1,0 +1,138 @@
+import type { KeyPath } from "../layer.ts";
+import { schemas } from "./schema.ts";
+
+/** A schema as far as the keys of the configuration are read from it. */
+interface Schema {
+  readonly type?: string;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly additionalProperties?: false | Schema;
+  readonly items?: Schema;
+  readonly enum?: readonly unknown[];
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly anyOf?: readonly Schema[];
+  readonly $ref?: string;
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly "x-project"?: boolean;
+}
+
+/** A single value that has its place in every configuration, and so a variable of its own. */
+export interface Setting {
+  readonly path: KeyPath;
+  readonly type: "string" | "integer" | "boolean";
+  /** The variable that sets it. */
+  readonly variable: string;
+}
+
+/** A key as the documentation lists it. */
+export interface DocumentedKey {
+  readonly path: string;
+  readonly type: string;
+  readonly fallback: string | undefined;
+  readonly variable: string | undefined;
+  readonly description: string;
+}
+
+const ROOT: Schema = schemas.ConfigFile;
+const ALL: Readonly<Record<string, Schema>> = schemas;
+
+/** `limits.maxMessage` → `TRUNKLINE_LIMITS_MAX_MESSAGE`. */
+export function variableOf(path: KeyPath): string {
+  const words = path.map((step) => String(step).replace(/([a-z0-9])([A-Z])/g, "$1_$2"));
+  return `TRUNKLINE_${words.join("_").toUpperCase()}`;
+}
+
+export function settings(): Setting[] {
+  return [...settingsOf(ROOT, [])];
+}
+
+function* settingsOf(schema: Schema, path: KeyPath): Generator<Setting> {
+  for (const [key, unresolved] of Object.entries(schema.properties ?? {})) {
+    const here = [...path, key];
+    const property = resolve(unresolved);
+    const type = property.enum === undefined ? property.type : "string";
+    if (type === "object") yield* settingsOf(property, here);
+    else if (key !== "$schema" && (type === "string" || type === "integer" || type === "boolean")) {
+      yield { path: here, type, variable: variableOf(here) };
+    }
+  }
+}
+
+/** What a project's file may set. */
+export type ProjectAccess = "always" | "trusted" | "never" | "inside";
+
+/** "inside" when the answer differs among the keys below. */
+export function projectAccess(path: KeyPath): ProjectAccess {
+  let schema = ROOT;
+  for (const step of path) {
+    const next = Object.hasOwn(schema.properties ?? {}, step)
+      ? schema.properties?.[step]
+      : undefined;
+    if (next === undefined) return "trusted";
+    schema = resolve(next);
+  }
+  return accessOf(schema);
+}
+
+function accessOf(schema: Schema): ProjectAccess {
+  const own = schema["x-project"];
+  if (own !== undefined) return own ? "always" : "never";
+  const below = Object.values(schema.properties ?? {}).map((part) => accessOf(resolve(part)));
+  return below.every((access) => access === "trusted") ? "trusted" : "inside";
+}
+
+/** Every key, maps and lists included, in the schema's order. */
+export function configKeys(): DocumentedKey[] {
+  const keys = [...keysOf(ROOT, "")].filter(({ path }) => path !== "$schema");
+  const variables = new Map(settings().map(({ path, variable }) => [path.join("."), variable]));
+  return keys.map((key) => ({ ...key, variable: variables.get(key.path) }));
+}
+
+function* keysOf(schema: Schema, prefix: string): Generator<Omit<DocumentedKey, "variable">> {
+  for (const [key, unresolved] of Object.entries(schema.properties ?? {})) {
+    const property = resolve(unresolved);
+    const path = prefix === "" ? key : `${prefix}.${key}`;
+    const isGroup = property.type === "object" && property.properties !== undefined;
+    if (!isGroup) yield { path, ...describe(property) };
+    yield* keysBelow(property, path);
+  }
+}
+
+function* keysBelow(schema: Schema, path: string): Generator<Omit<DocumentedKey, "variable">> {
+  if (schema.anyOf !== undefined) {
+    for (const part of schema.anyOf) yield* keysBelow(resolve(part), path);
+    return;
+  }
+  yield* keysOf(schema, path);
+  if (schema.items !== undefined) yield* keysBelow(resolve(schema.items), `${path}[]`);
+  if (schema.additionalProperties) {
+    yield* keysBelow(resolve(schema.additionalProperties), `${path}.NAME`);
+  }
+}
+
+function describe(schema: Schema): Omit<DocumentedKey, "path" | "variable"> {
+  const fallback = schema.default === undefined ? undefined : JSON.stringify(schema.default);
+  return { type: typeWords(schema), fallback, description: schema.description ?? "" };
+}
+
+function typeWords(schema: Schema): string {
+  const { type = "object", minimum, maximum } = schema;
+  if (schema.enum !== undefined)
+    return schema.enum.map((value) => `\`${String(value)}\``).join(", ");
+  if (type === "array") return `list of ${typeWords(resolve(schema.items ?? {}))}s`;
+  if (type === "object" && schema.additionalProperties) {
+    return `${typeWords(resolve(schema.additionalProperties))}s by name`;
+  }
+  if (minimum === undefined) return type;
+  return maximum === undefined
+    ? `${type} from ${minimum}`
+    : `${type} from ${minimum} to ${maximum}`;
+}
+
+/** The schema that a reference stands for; what stands beside the reference is nearer. */
+function resolve(schema: Schema): Schema {
+  if (schema.$ref === undefined) return schema;
+  const { $ref, ...own } = schema;
+  return { ...resolve(ALL[$ref.slice(1)] ?? {}), ...own };
+}

@@ -1,0 +1,53 @@
+import { fileLayer, valuesOf } from "../file/files.ts";
+import { type ProjectAccess, projectAccess } from "../schema/keys.ts";
+import { isValues, type KeyPath, keyText, type Layer, type Values } from "../layer.ts";
+import type { ParsedFile } from "../file/parse-file.ts";
+import { TrustStore } from "./trust.ts";
+
+export interface ProjectLayer {
+  readonly layer: Layer;
+  readonly isTrusted: boolean;
+  /** One for each key that was ignored. */
+  readonly warnings: readonly string[];
+}
+
+/** What a project's file sets, as far as it may. */
+export function projectLayer(
+  path: string,
+  text: string,
+  file: ParsedFile,
+  data: string,
+  env: NodeJS.ProcessEnv,
+): ProjectLayer {
+  const isTrusted = new TrustStore(data).isTrusted(path, text);
+  const refused: (readonly [KeyPath, ProjectAccess])[] = [];
+  const values = permitted(valuesOf(path, file), [], isTrusted, refused);
+  const warnings = refused.map(([key, access]) => {
+    const why =
+      access === "never"
+        ? "a project file cannot set it"
+        : "this project file is not trusted. Read it, then run `trunkline config trust`";
+    return `${path}:${file.keyPosition(key)}: '${keyText(key)}' is ignored: ${why}`;
+  });
+  return { layer: fileLayer("project", path, file, values, env), isTrusted, warnings };
+}
+
+/** The values that a project's file may set; the others go to `refused`. */
+function permitted(
+  values: Values,
+  path: KeyPath,
+  isTrusted: boolean,
+  refused: (readonly [KeyPath, ProjectAccess])[],
+): Values {
+  const kept: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(values)) {
+    const here = [...path, key];
+    const access = projectAccess(here);
+    if (access === "inside" && isValues(value)) {
+      kept[key] = permitted(value, here, isTrusted, refused);
+    } else if (access === "never" || (access === "trusted" && !isTrusted)) {
+      refused.push([here, access]);
+    } else kept[key] = value;
+  }
+  return kept;
+}

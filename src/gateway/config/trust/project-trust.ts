@@ -1,0 +1,43 @@
+import { join, resolve } from "node:path";
+
+import { TrunklineError } from "../../../base/errors.ts";
+import type { ConfigInput } from "../config.ts";
+import { isValues } from "../layer.ts";
+import { loadConfig } from "../load.ts";
+import { findProjectFile, PROJECT_FILE } from "../locations.ts";
+import { parseFile } from "../file/parse-file.ts";
+import { readText } from "../file/read-text.ts";
+import { TrustStore } from "./trust.ts";
+
+export interface Trusted {
+  readonly file: string;
+  /** What the file sets. */
+  readonly keys: readonly string[];
+}
+
+/** Trusts the project file that holds for a folder, as it is now. */
+export async function trustProject(input: ConfigInput): Promise<Trusted> {
+  const file = findProjectFile(input.cwd);
+  const text = file === undefined ? undefined : readText(file);
+  if (file === undefined || text === undefined) {
+    const where = `in '${resolve(input.cwd)}' or above it in the same repository`;
+    throw new TrunklineError("not-found", `Cannot trust: there is no ${PROJECT_FILE} ${where}`);
+  }
+  // One that cannot be read is not worth trusting: it must change, and be trusted again.
+  const { value } = parseFile(file, text);
+  (await storeOf(input)).trust(file, text);
+  return { file, keys: isValues(value) ? Object.keys(value) : [] };
+}
+
+/** Takes the trust back, also of a file that is gone. */
+export async function untrustProject(
+  input: ConfigInput,
+): Promise<{ readonly file: string; readonly wasTrusted: boolean }> {
+  const file = findProjectFile(input.cwd) ?? join(resolve(input.cwd), PROJECT_FILE);
+  return { file, wasTrusted: (await storeOf(input)).untrust(file) };
+}
+
+async function storeOf(input: ConfigInput): Promise<TrustStore> {
+  const { config } = await loadConfig({ ...input, ignoreProject: true });
+  return new TrustStore(config.data);
+}

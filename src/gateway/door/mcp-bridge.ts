@@ -1,0 +1,67 @@
+import { join } from "node:path";
+
+import { BusCertificates } from "../../plugin/bus-certificates.ts";
+import { OWNER } from "../../base/principal.ts";
+import { expectOrchestrator } from "../../plugin/expect-peer.ts";
+import { BRIDGE_NAME } from "../../plugin/guests.ts";
+import { RemoteBus } from "../../plugin/remote-bus.ts";
+import { Connection } from "../../protocol/mcp/serve/connection.ts";
+import { McpDoor } from "../../protocol/mcp/serve/door.ts";
+import { Policy } from "../../tool/policy.ts";
+import { Offer } from "../../tool/offer/offer.ts";
+import { busTransport } from "../bus/bus.ts";
+import type { House } from "../house.ts";
+import { openAudit } from "../tool/open-audit.ts";
+import { repositoryOf } from "../repository-of.ts";
+import { serveStdio } from "./serve-stdio.ts";
+
+export interface BridgeOptions {
+  readonly address: string;
+  readonly certsDir: string | undefined;
+  /** Tells the person who started it, beside the protocol. */
+  readonly tell: (line: string) => void;
+}
+
+/** What Orchestra's own bridge says that it is. */
+const INFO = { name: "orchestra", version: "1.0.0" };
+
+/** MCP on stdio for the tools of an orchestrator, as Orchestra's transport.stdio does it. */
+export async function serveBridge(house: House, options: BridgeOptions): Promise<void> {
+  const { address, tell } = options;
+  const { config, log } = house;
+  const certificates = new BusCertificates(
+    options.certsDir ?? config.bus.certsDir ?? join(config.data, "certs"),
+    (message) => log.warn("bus.certificates", { message }),
+  );
+  const transport = await busTransport();
+  await using bus = new RemoteBus({
+    address,
+    dial: async (signal) => {
+      const credentials = await certificates.of(BRIDGE_NAME);
+      return expectOrchestrator(await transport.connect(address, { credentials, signal }));
+    },
+    connected: () => tell(`connected to orchestrator at ${address}`),
+    lost: (reason) => tell(`lost the orchestrator at ${address}: ${reason.message}`),
+  });
+  using audit = openAudit(house);
+  const offer = new Offer({
+    policy: new Policy(config.policy.tools),
+    audit,
+    fallback: bus.anyTool,
+    repositoryOf,
+  });
+  bus.offerIn(offer);
+  // It may be started before the orchestrator is: what can be answered without it is.
+  bus.connect().catch((error: unknown) => tell((error as Error).message));
+  const door = new McpDoor({
+    offer,
+    info: INFO,
+    announcesChanges: false,
+    rootsTimeout: house.rootsTimeout,
+    // In the words of its document; later revisions have more to say.
+    capabilities: (revision) => (revision === "2024-11-05" ? { tools: {} } : undefined),
+    methodNotFound: (method) => `method not found: ${method}`,
+  });
+  using connection = new Connection(OWNER, process.cwd());
+  await serveStdio(house, connection, door.optionsFor(connection));
+}

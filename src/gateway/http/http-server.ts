@@ -1,0 +1,345 @@
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
+
+import { background } from "../../base/background.ts";
+import { OWNER, type Principal } from "../../base/principal.ts";
+import { VERSION } from "../../base/version.ts";
+import type { AcpConnection } from "../../protocol/acp/connection.ts";
+import { AcpDoor } from "../../protocol/acp/door.ts";
+import { AcpHttp } from "../../protocol/acp/http/acp-http.ts";
+import { AcpConversation } from "../../protocol/acp/serve.ts";
+import { McpDoor } from "../../protocol/mcp/serve/door.ts";
+import { McpHttp } from "../../protocol/mcp/http/mcp-http.ts";
+import type { McpHttpOptions } from "../../protocol/mcp/http/options.ts";
+import { refuse, transportError } from "../../protocol/mcp/http/reply.ts";
+import type { PeerOptions } from "../../rpc/peer-options.ts";
+import { Offer } from "../../tool/offer/offer.ts";
+import type { Channel } from "../../wire/channel.ts";
+import { WebSocketAcceptor } from "../../wire/channel/websocket-acceptor.ts";
+import type { Refused } from "../access/access.ts";
+import { Admission, type Entry } from "../access/admission.ts";
+import { allowOrigin, answerPreflight } from "../access/cors.ts";
+import { Login, WELCOME } from "../access/login.ts";
+import { type Own, refuseForeign } from "../access/refuse-foreign.ts";
+import { clearTextWarning, resolveServing, type Serving } from "../access/serving.ts";
+import type { House } from "../house.ts";
+import { fail, refuseUpgrade, send } from "./http-answers.ts";
+import { createListener, listen } from "./listener.ts";
+import { Metrics } from "./metrics.ts";
+import { LazyTaskStore } from "../tool/lazy-task-store.ts";
+import { repositoryAddresses } from "../session/repository-addresses.ts";
+import { LateRuns } from "../runs/late-runs.ts";
+import { LateSessions } from "../session/lazy-sessions.ts";
+import { statusPage } from "./status-page.ts";
+
+export interface HttpServerOptions {
+  /** Nobody on this machine is asked who they are. */
+  readonly noAuth?: boolean;
+  /** What is offered on /mcp. */
+  readonly offer?: Offer;
+  /** How /mcp is served. */
+  readonly mcp?: Omit<
+    McpHttpOptions,
+    "door" | "furnish" | "channelLimits" | "onSession" | "authorize" | "resourceMetadata"
+  >;
+}
+
+/** The gateway on HTTP: every door, and how it is. */
+export class HttpServer {
+  readonly #server: Server;
+  readonly #scheme: "http" | "https";
+  /** As it is reached; the port is known once it listens. */
+  #own: Own;
+  readonly #house: House;
+  readonly #serving: Serving;
+  readonly #admission: Admission;
+  readonly #login: Login;
+  readonly #sockets: WebSocketAcceptor;
+  readonly #clients = new Set<AcpConversation>();
+  readonly #metrics = new Metrics();
+  readonly #mcp: McpHttp;
+  readonly #tasks: LazyTaskStore;
+  readonly #runs: LateRuns;
+  readonly #sessions: LateSessions;
+  readonly #acp: AcpDoor;
+  readonly #acpOptions: PeerOptions<AcpConnection>;
+  readonly #acpHttp: AcpHttp;
+
+  private constructor(house: House, serving: Serving, options: HttpServerOptions) {
+    const { limits } = house.config;
+    this.#house = house;
+    this.#serving = serving;
+    this.#admission = new Admission(house, {
+      serving,
+      own: () => this.#own,
+      ended: (principal) => this.#end(principal),
+    });
+    this.#login = new Login(this.#admission);
+    const { resourceMetadata } = this.#admission;
+    const offer = options.offer ?? new Offer();
+    this.#tasks = new LazyTaskStore(house);
+    this.#mcp = new McpHttp({
+      ...options.mcp,
+      door: new McpDoor({
+        offer,
+        rootsTimeout: house.rootsTimeout,
+        tasks: this.#tasks.options,
+      }),
+      channelLimits: limits,
+      furnish: (door) => house.furnish(door),
+      authorize: (request, response) => this.#admission.admit(request, response, TOOLS),
+      ...(resourceMetadata === undefined ? {} : { resourceMetadata }),
+      onSession: (change) => {
+        if (change === "opened") this.#metrics.connectionOpened("mcp");
+        else this.#metrics.connectionClosed("mcp");
+      },
+    });
+    this.#runs = new LateRuns(house);
+    this.#sessions = new LateSessions(house, { offer: async () => offer, runs: this.#runs });
+    this.#acp = new AcpDoor({
+      sessions: this.#sessions.open,
+      limits: limits.messages,
+      addressesOf: repositoryAddresses,
+      placeSession: (params, principal) => this.#runs.place(params, principal),
+    });
+    this.#acpOptions = house.furnish(this.#acp.peerOptions);
+    this.#acpHttp = new AcpHttp({
+      door: this.#acp,
+      peerOptions: this.#acpOptions,
+      channelLimits: limits,
+      onChange: (change) => {
+        if (change === "opened") this.#metrics.connectionOpened("acp");
+        else this.#metrics.connectionClosed("acp");
+      },
+    });
+    this.#sockets = new WebSocketAcceptor(limits);
+    const { server, scheme } = createListener(serving, house.log, (request, response) => {
+      this.#handle(request, response);
+    });
+    this.#server = server;
+    this.#scheme = scheme;
+    this.#own = { scheme, port: serving.port };
+    server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+      this.#upgrade(request, socket, head);
+    });
+  }
+
+  /** Listens where the configuration says. */
+  static async open(house: House, options: HttpServerOptions = {}): Promise<HttpServer> {
+    const { noAuth = false } = options;
+    const server = new HttpServer(house, resolveServing(house.config, { noAuth }), options);
+    try {
+      const replaced = await server.#admission.prepare();
+      if (replaced !== undefined) house.log.warn("access.owner-token", { says: replaced });
+      await listen(server.#server, server.#serving);
+      const { port } = server.#server.address() as AddressInfo;
+      server.#own = { scheme: server.#scheme, port };
+    } catch (error) {
+      await server.close(0);
+      throw error;
+    }
+    return server;
+  }
+
+  /** Where it listens, as a URL without a path. */
+  get origin(): string {
+    const { address, family, port } = this.#server.address() as AddressInfo;
+    return `${this.#scheme}://${family === "IPv6" ? `[${address}]` : address}:${port}`;
+  }
+
+  /** Where others reach it, as far as that is configured. */
+  get publicUrl(): string | undefined {
+    return this.#serving.publicUrl;
+  }
+
+  /** What is wrong with how it can be reached, in words for its owner; or nothing. */
+  get warning(): string | undefined {
+    return clearTextWarning(this.#serving);
+  }
+
+  /** The file that has the owner's token, and nothing else. */
+  get tokenFile(): string {
+    return this.#admission.tokenFile;
+  }
+
+  /** Where a browser on this machine, or wherever others are, reaches it. */
+  get browserUrl(): string {
+    return this.#serving.publicUrl ?? this.localUrl;
+  }
+
+  /** Where programs on this machine reach it, without a path. */
+  get localUrl(): string {
+    const { address } = this.#server.address() as AddressInfo;
+    const { scheme, port } = this.#own;
+    if (address === "0.0.0.0") return `${scheme}://127.0.0.1:${port}`;
+    return address === "::" ? `${scheme}://[::1]:${port}` : this.origin;
+  }
+
+  /** A link that lets a browser in, once. */
+  async loginLink(): Promise<string> {
+    return `${this.browserUrl}/login#${await this.#admission.codes.create()}`;
+  }
+
+  /** Takes no more, answers what is in flight for at most `grace` milliseconds, and ends. */
+  async close(grace: number): Promise<void> {
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    const clients = Array.from(this.#clients, (client) => client.close(grace));
+    await Promise.all([this.#mcp.close(grace), this.#acpHttp.close(grace), ...clients]);
+    await this.#tasks[Symbol.asyncDispose]();
+    this.#sockets[Symbol.dispose]();
+    this.#server.closeAllConnections();
+    await closed;
+    await this.#sessions[Symbol.asyncDispose]();
+    await this.#runs[Symbol.asyncDispose]();
+    await this.#admission[Symbol.asyncDispose]();
+  }
+
+  /** Ends what somebody has started who is no longer let in. */
+  #end(principal: string): void {
+    this.#mcp.endOf(principal);
+    this.#acpHttp.endOf(principal);
+    const ended = this.#sessions.opened?.then((sessions) => sessions.endOf(principal));
+    ended?.catch((error: unknown) => this.#house.log.error("access.not-ended", { error }));
+  }
+
+  #handle(request: IncomingMessage, response: ServerResponse): void {
+    const path = pathOf(request);
+    const isMcp = this.#mcp.has(path);
+    response.on("finish", () => {
+      this.#metrics.httpRequest(knownPath(path), response.statusCode);
+      this.#admission.forget(response);
+    });
+    const refusal = refuseForeign(request, this.#serving, this.#own);
+    if (refusal !== undefined) {
+      const { status, message } = refusal;
+      if (!isMcp) return fail(response, status, message);
+      return refuse(response, status, transportError(message));
+    }
+    allowOrigin(request, response);
+    if (answerPreflight(request, response)) return undefined;
+    // This door asks for itself who comes.
+    if (isMcp) return this.#mcp.handle(path, request, response);
+    if (this.#login.has(path)) return this.#login.handle(path, request, response);
+    if (isForAll(path)) return this.#route(path, request, response, OWNER);
+    const then = {
+      admitted: (principal: Principal) => this.#route(path, request, response, principal),
+      refused: ({ status, message, headers }: Refused) => {
+        const isWelcome = status === 401 && path === "/" && request.method === "GET";
+        if (isWelcome) WELCOME.send(response, status, headers);
+        else fail(response, status, message, headers);
+      },
+    };
+    return this.#admission.ask(request, response, then, ENTRIES[path]);
+  }
+
+  #route(
+    path: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+    principal: Principal,
+  ): void {
+    if (path === "/acp") return this.#acpHttp.handle(request, response, principal);
+    switch (`${request.method} ${path}`) {
+      case "GET /healthz":
+        return send(response, 200, "application/json", JSON.stringify(this.#publicHealth()));
+      case "GET /metrics":
+        return send(response, 200, "text/plain; version=0.0.4", this.#metrics.render());
+      case "GET /": {
+        return statusPage(this.browserUrl, this.#health()).send(response, 200);
+      }
+      default:
+        return this.#unknown(path, response);
+    }
+  }
+
+  #unknown(path: string, response: ServerResponse): void {
+    if (!PATHS.has(path)) return fail(response, 404, "Nothing is here. See / for what is.");
+    response.setHeader("allow", "GET");
+    return fail(response, 405, `${path} does not take this method`);
+  }
+
+  #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    socket.on("error", () => socket.destroy());
+    const refusal = refuseForeign(request, this.#serving, this.#own);
+    if (refusal !== undefined) return refuseUpgrade(socket, refusal.status, refusal.message);
+    const path = pathOf(request);
+    const then = {
+      admitted: (principal: Principal) => {
+        if (path !== "/acp") return refuseUpgrade(socket, 404, "Connect to /acp");
+        const headers = { "Acp-Connection-Id": crypto.randomUUID() };
+        const accepted = this.#sockets.accept(request, socket, head, headers);
+        background(
+          accepted.then((channel) => this.#converse(channel, principal, agentOf(request))),
+          "Conversing on a WebSocket",
+        );
+        return undefined;
+      },
+      refused: ({ status, message, headers }: Refused) =>
+        refuseUpgrade(socket, status, message, headers),
+    };
+    return this.#admission.ask(request, socket, then, ENTRIES[path]);
+  }
+
+  async #converse(
+    channel: Channel<string>,
+    principal: Principal,
+    agent: string | undefined,
+  ): Promise<void> {
+    const options = { peer: this.#acpOptions, principal, agent };
+    const client = new AcpConversation(this.#acp, channel, options);
+    this.#clients.add(client);
+    this.#metrics.connectionOpened("acp");
+    await client.ended;
+    // What it asked goes on in its session; there is nobody to answer any more.
+    await client.close(0);
+    this.#metrics.connectionClosed("acp");
+    this.#clients.delete(client);
+  }
+
+  #health(): { status: "ok"; version: string; uptimeSeconds: number; connections: number } {
+    const { uptimeSeconds } = this.#metrics;
+    const connections = this.#clients.size + this.#acpHttp.size + this.#mcp.size;
+    return { status: "ok", version: VERSION, uptimeSeconds, connections };
+  }
+
+  /** What others learn who need not say who they are. */
+  #publicHealth(): { status: "ok" } {
+    return this.#serving.isOpen ? { status: "ok" } : this.#health();
+  }
+}
+
+const PATHS = new Set([
+  ...["/mcp", "/sse", "/messages", "/acp"],
+  ...["/healthz", "/metrics", "/", "/login", "/logout"],
+]);
+
+/** Whoever may do anything with tools finds at this door what that is. */
+const TOOLS: Entry = { scopes: ["tools", "review"], what: "MCP" };
+
+/** What a token has to be good for, by path. */
+const ENTRIES: Readonly<Record<string, Entry>> = {
+  "/acp": { scopes: ["sessions"], what: "ACP", takesRaw: true },
+  "/metrics": { scopes: ["dashboard"], what: "/metrics" },
+  "/": { scopes: ["dashboard"], what: "This page" },
+};
+
+/** A label for a counter: what strangers make up must not become one each. */
+function knownPath(path: string): string {
+  return PATHS.has(path) ? path : "other";
+}
+
+/** What monitors look at, and where clients look for who could let them in. */
+function isForAll(path: string): boolean {
+  return path === "/healthz" || path.startsWith("/.well-known/");
+}
+
+/** `/acp?agent=NAME` says who works in the sessions of a connection. */
+function agentOf({ url = "" }: IncomingMessage): string | undefined {
+  const [, query = ""] = url.split("?", 2);
+  return new URLSearchParams(query).get("agent") ?? undefined;
+}
+
+function pathOf(request: IncomingMessage): string {
+  return request.url?.split("?")[0] ?? "/";
+}

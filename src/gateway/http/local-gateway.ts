@@ -1,0 +1,44 @@
+import { TrunklineError } from "../../base/errors.ts";
+import { LoginCodes } from "../../store/access/login-codes.ts";
+import { OwnerToken } from "../../store/access/owner-token.ts";
+import { type RunningGateway, runningGateways } from "../../store/access/running-gateways.ts";
+import { isLoopbackAddress } from "./loopback.ts";
+
+/** A link that lets a browser into the gateway that runs with a data folder, once. */
+export async function loginLinkFor(data: string): Promise<string> {
+  const [gateway] = await runningGateways(data);
+  if (gateway === undefined) {
+    const next = "Start it with `trunkline serve`, or name its data folder with --data.";
+    const says = `Cannot find a gateway: none is running with the data folder '${data}'. ${next}`;
+    throw new TrunklineError("unavailable", says);
+  }
+  return `${gateway.browser}/login#${await new LoginCodes(data).create()}`;
+}
+
+/**
+ * The owner's token for an address, and the address to send it to, where a gateway of this data
+ * folder listens there now. Nobody else is sent it: whoever listens on another address of the same
+ * name, such as `localhost`, may be another user.
+ */
+export async function ownerTokenFor(
+  data: string,
+  address: string,
+): Promise<{ readonly url: string; readonly token: string } | undefined> {
+  const url = URL.parse(address);
+  if (url === null) return undefined;
+  const own = (await runningGateways(data)).map((each) => hostAt(each, url));
+  const host = own.find((each) => each !== undefined);
+  const token = new OwnerToken(data).read();
+  if (host === undefined || token === undefined) return undefined;
+  url.host = host;
+  return { url: url.href, token };
+}
+
+/** Where a gateway really listens that an address means. */
+function hostAt({ url, browser }: RunningGateway, wanted: URL): string | undefined {
+  const [at, named] = [new URL(url), new URL(browser)];
+  if (wanted.host === at.host) return at.host;
+  if (wanted.host === named.host && named.protocol === "https:") return named.host;
+  const isHere = isLoopbackAddress(wanted.hostname) && isLoopbackAddress(at.hostname);
+  return isHere && wanted.port === at.port ? at.host : undefined;
+}

@@ -1,0 +1,146 @@
+import assert from "node:assert/strict";
+import { lstat, readdir, readFile, stat, symlink } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { describe, it } from "node:test";
+
+import { parseFile } from "../config/file/parse-file.ts";
+import { SampleHome } from "../../../test/samples/sample-home.ts";
+import { editConfigFile } from "./identities-file.ts";
+import { setInJsonc } from "./identities-jsonc.ts";
+
+const ADA = { provider: "github", user: "ada", email: "ada@example.com" };
+
+function edit(home: SampleHome, name: string, value: unknown): Promise<void> {
+  return editConfigFile(home.userFile, [{ path: ["identities", name], value }], {
+    env: { HOME: home.path },
+    data: home.data,
+  });
+}
+
+describe("editConfigFile()", () => {
+  it("makes the file, for its owner's eyes, where there is none", async () => {
+    await using home = await SampleHome.create();
+    await edit(home, "work", ADA);
+    assert.deepEqual((await home.load()).config.identities, { work: ADA });
+    assert.equal((await stat(home.userFile)).mode & 0o777, 0o600);
+    assert.deepEqual(await readdir(dirname(home.userFile)), ["config.jsonc"]);
+  });
+
+  it("keeps comments, order and layout", async () => {
+    await using home = await SampleHome.create();
+    const text = [
+      "// mine",
+      "{",
+      '\t"server": { "port": 1 }, // a port',
+      '\t"identities": {',
+      "\t\t// the old one",
+      '\t\t"old": { "provider": "gitlab" },',
+      "\t},",
+      '\t"log": {"level": "warn"}',
+      "}",
+      "// the end",
+    ].join("\r\n");
+    await home.write(home.userFile, text);
+    await edit(home, "work", { provider: "github" });
+    const added = await readFile(home.userFile, "utf8");
+    for (const line of text.split("\r\n")) assert.ok(added.includes(line), line);
+    assert.doesNotMatch(added, /[^\r]\n/);
+    assert.match(added, /\t\t"work": \{/);
+    await edit(home, "work", undefined);
+    const { identities } = (await home.load()).config;
+    assert.deepEqual(identities, { old: { provider: "gitlab" } });
+  });
+
+  it("keeps a byte order mark and a link", async () => {
+    await using home = await SampleHome.create();
+    const real = join(home.path, "dotfiles/trunkline.jsonc");
+    await home.write(real, "\ufeff{}");
+    await home.write(join(dirname(home.userFile), "x"), "");
+    await symlink(real, home.userFile);
+    await edit(home, "work", ADA);
+    assert.ok((await lstat(home.userFile)).isSymbolicLink());
+    assert.match(await readFile(real, "utf8"), /^\ufeff\{/);
+    assert.deepEqual((await home.load()).config.identities, { work: ADA });
+  });
+
+  it("writes nothing that would be wrong, and nothing over what is wrong already", async () => {
+    await using home = await SampleHome.create();
+    await edit(home, "work", ADA);
+    const before = await readFile(home.userFile, "utf8");
+    await assert.rejects(edit(home, "work", { ...ADA, provider: "sourcehut" }), {
+      code: "config",
+    });
+    await assert.rejects(edit(home, "x", { ...ADA, signing: { format: "gpg" } }), /openpgp/);
+    assert.equal(await readFile(home.userFile, "utf8"), before);
+    await home.write(home.userFile, "{ broken");
+    await assert.rejects(edit(home, "work", ADA), { code: "config" });
+    assert.equal(await readFile(home.userFile, "utf8"), "{ broken");
+  });
+
+  it("loses none of changes at the same time", async () => {
+    await using home = await SampleHome.create();
+    const names = ["a", "b", "c", "d"];
+    await Promise.all(names.map((name) => edit(home, name, ADA)));
+    const { identities } = (await home.load()).config;
+    assert.deepEqual(Object.keys(identities).toSorted(), names);
+  });
+
+  it("cannot be done by a project's file", async () => {
+    await using home = await SampleHome.create();
+    await home.write(home.projectFile, JSON.stringify({ identities: { evil: ADA } }));
+    const { config, warnings } = await home.load();
+    assert.deepEqual(config.identities, {});
+    assert.match(warnings.join(), /'identities' is ignored: a project file cannot set it/);
+  });
+});
+
+describe("setInJsonc()", () => {
+  const set = (text: string, value: unknown = { a: 1 }): string => {
+    return setInJsonc(text, ["identities", "work"], value);
+  };
+
+  const without = (text: string): string => setInJsonc(text, ["identities", "work"], undefined);
+
+  it("puts a value where it belongs, whatever is around it", () => {
+    const texts = [
+      "",
+      "// nothing\n",
+      "{}",
+      "{ }\n",
+      "{\n  // a comment\n}\n",
+      '{"a":1}',
+      '{"a":1,}',
+      '{"identities":{}}',
+      '{"identities":{"x":{}}}',
+      '{"identities":{"x":{},},}',
+      '{\n  "identities": {\n    "x": {} // one\n  }\n}\n',
+      '{\n  "identities": {\n    "x": {}, // one\n  }\n}\n',
+      '{\n  "identities": {\n    "x": {} /* two */ , /* three */\n    // four\n  }\n}\n',
+      '{\n  "identities": {\n    "work": { "old": true }, // kept\n    "x": {}\n  }\n}\n',
+    ];
+    for (const text of texts) {
+      const result = set(text);
+      const { value } = parseFile("f", result);
+      const before = parseFile("f", text).value as { identities?: object };
+      const identities = { ...before.identities, work: { a: 1 } };
+      assert.deepEqual(value, { ...before, identities }, `${text}\n=>\n${result}`);
+      for (const comment of text.match(/\/\/.*|\/\*.*?\*\//g) ?? []) {
+        if (text !== "// nothing\n") assert.ok(result.includes(comment), result);
+      }
+      assert.equal(set(result), result, "twice is as once");
+      const removed = parseFile("f", without(result)).value as { identities?: object };
+      assert.ok(!Object.hasOwn(removed.identities ?? {}, "work"));
+    }
+  });
+
+  it("keeps remarks beside what they are about", () => {
+    assert.equal(
+      set('{\n  "identities": {\n    "x": {}, // one\n  }\n}\n'),
+      '{\n  "identities": {\n    "x": {}, // one\n    "work": {\n      "a": 1\n    },\n  }\n}\n',
+    );
+    assert.equal(
+      set('{\n  "identities": {\n    "x": {} // one\n  }\n}\n'),
+      '{\n  "identities": {\n    "x": {}, // one\n    "work": {\n      "a": 1\n    }\n  }\n}\n',
+    );
+  });
+});

@@ -1,0 +1,62 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+
+import { prepare, readNow, replace } from "../../identity/switch/file-change.ts";
+import { withLock } from "../../store/with-lock.ts";
+import { checkedValues } from "../config/check-layers.ts";
+import { userLayer } from "../config/file/files.ts";
+import type { KeyPath } from "../config/layer.ts";
+import { parseFile } from "../config/file/parse-file.ts";
+import { setInJsonc } from "./identities-jsonc.ts";
+
+/** What a key of the configuration file is to be; nothing removes it. */
+export interface ConfigFileEdit {
+  readonly path: KeyPath;
+  readonly value: unknown;
+}
+
+export interface EditOptions {
+  readonly env: NodeJS.ProcessEnv;
+  /** The data folder, in which others see that the file is being changed. */
+  readonly data: string;
+}
+
+/**
+ * Changes values in the user's configuration file. Comments, order and layout around them stay. The
+ * file is written whole or not at all, and only if it is right before and afterwards.
+ */
+export async function editConfigFile(
+  file: string,
+  edits: readonly ConfigFileEdit[],
+  { env, data }: EditOptions,
+): Promise<void> {
+  await mkdir(data, { recursive: true, mode: 0o700 });
+  await withLock(join(data, "config.lock"), async () => {
+    const now = await readNow(file, 0o600);
+    const before = now.bytes?.toString("utf8") ?? "";
+    const check = async (text: string): Promise<void> => {
+      await checkedValues([userLayer(file, parseFile(file, text), env)]);
+    };
+    await check(before);
+    const after = edited(before, edits);
+    await check(after);
+    if (after === before) return;
+    const change = {
+      path: now.path,
+      before: now.bytes,
+      after: Buffer.from(after, "utf8"),
+      mode: now.mode,
+      isGitConfig: false,
+    };
+    const id = crypto.randomUUID();
+    await prepare(change, id);
+    await replace(change, id);
+  });
+}
+
+function edited(text: string, edits: readonly ConfigFileEdit[]): string {
+  const mark = text.startsWith("\ufeff") ? "\ufeff" : "";
+  let body = text.slice(mark.length);
+  for (const { path, value } of edits) body = setInJsonc(body, path, value);
+  return mark + body;
+}

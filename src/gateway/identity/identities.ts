@@ -1,0 +1,193 @@
+import { dirname, join, resolve } from "node:path";
+
+import { describeProblem } from "../../base/check.ts";
+import { TrunklineError } from "../../base/errors.ts";
+import { Git } from "../../git/git.ts";
+import { type Applied, applyPlan } from "../../identity/switch/apply.ts";
+import { type Detection, detectIdentity } from "../../identity/detect/detect.ts";
+import { findIdentity, type Identity, type IdentitySettings } from "../../identity/identity.ts";
+import { resolveIdentities } from "../../identity/identity.ts";
+import {
+  exportJuggler,
+  importJuggler,
+  type JugglerImport,
+} from "../../identity/juggler/import-juggler.ts";
+import type { JugglerValues } from "../../identity/juggler/juggler-fields.ts";
+import { Journal, type JournalState } from "../../identity/switch/journal.ts";
+import type { Plan } from "../../identity/switch/plan.ts";
+import { type Recovery, recoverIfNeeded } from "../../identity/switch/recover.ts";
+import { rightIdentity } from "../../identity/detect/right-identity.ts";
+import { type IdentityStatus, identityStatus } from "../../identity/detect/status.ts";
+import { lookAround, lookAroundRepository } from "../../identity/detect/surroundings.ts";
+import { planSwitch, type SwitchOptions } from "../../identity/switch/switch-plan.ts";
+import { planSync } from "../../identity/switch/sync-plan.ts";
+import { planUndo, type UndoOptions } from "../../identity/switch/undo.ts";
+import type { Config } from "../config/config.ts";
+import { userFile } from "../config/locations.ts";
+import type { ConfigFileEdit } from "./identities-file.ts";
+
+export interface IdentitiesOptions {
+  readonly config: Pick<Config, "identities" | "data" | "x-juggler">;
+  readonly env: NodeJS.ProcessEnv;
+  readonly cwd: string;
+  /** The configuration file that somebody named. */
+  readonly configFile?: string | undefined;
+}
+
+export type SwitchRequest = Omit<SwitchOptions, "env" | "identities">;
+
+/** The identities of a configuration, and all that is done with them. */
+export class Identities {
+  readonly list: readonly Identity[];
+  /** The user's file, in which they are kept. */
+  readonly file: string;
+  readonly #options: IdentitiesOptions;
+  readonly #journal: Journal;
+
+  constructor(options: IdentitiesOptions) {
+    const { config, env, cwd, configFile } = options;
+    this.#options = options;
+    this.list = resolveIdentities(config.identities, env);
+    this.file = userFile({ cwd, env, flags: { config: configFile } }).path;
+    this.#journal = new Journal(config.data);
+  }
+
+  find(name: string): Identity {
+    return findIdentity(this.list, name);
+  }
+
+  /** Repairs a change that was broken off. Call it before anything else, it is cheap. */
+  async recover(): Promise<Recovery | undefined> {
+    return await recoverIfNeeded(this.#journal);
+  }
+
+  async detect(folder: string): Promise<Detection> {
+    return await detectIdentity(this.list, await lookAround(this.#git(folder)));
+  }
+
+  /** The name of the identity that should act in a folder, where anybody can tell. */
+  async right(folder: string): Promise<string | undefined> {
+    const around = await lookAround(this.#git(folder));
+    return (await rightIdentity(this.list, around, this.#options.env)).identity?.name;
+  }
+
+  async status(folder: string): Promise<IdentityStatus> {
+    return await identityStatus(this.list, await lookAround(this.#git(folder)), this.#options.env);
+  }
+
+  async planSwitch(name: string, folder: string, request: SwitchRequest = {}): Promise<Plan> {
+    const identity = this.find(name);
+    const git = this.#git(folder);
+    const around = request.global ? await lookAround(git) : await lookAroundRepository(git);
+    const { env } = this.#options;
+    return await planSwitch(identity, around, { ...request, env, identities: this.list });
+  }
+
+  /** Can be undone. */
+  async switch(name: string, folder: string, request: SwitchRequest = {}): Promise<Applied> {
+    this.find(name);
+    return await this.#apply(folder, () => this.planSwitch(name, folder, request));
+  }
+
+  /** The last change in a folder's work tree, or with no folder, of the person's own files. */
+  async planUndo(
+    folder: string | undefined,
+    options: Omit<UndoOptions, "worktree">,
+  ): Promise<Plan> {
+    if (folder === undefined || options.id !== undefined) {
+      return await planUndo(this.#journal, options);
+    }
+    const { repository } = await lookAroundRepository(this.#git(folder));
+    const { worktree = repository.commonDir } = repository;
+    return await planUndo(this.#journal, { ...options, worktree });
+  }
+
+  async undo(folder: string | undefined, options: Omit<UndoOptions, "worktree">): Promise<Applied> {
+    return await this.#apply(folder ?? "/", () => this.planUndo(folder, options));
+  }
+
+  /** What would make ssh and git know the identities by themselves; see `sync`. */
+  async planSync(options: { readonly remove?: boolean } = {}): Promise<Plan> {
+    const { env } = this.#options;
+    const folder = join(dirname(this.file), "identities");
+    return await planSync(this.list, this.#git("/"), { ...options, env, folder });
+  }
+
+  /** Writes the managed blocks in the person's own configuration of ssh and git, or removes them. */
+  async sync(options: { readonly remove?: boolean } = {}): Promise<Applied> {
+    return await this.#apply("/", () => this.planSync(options));
+  }
+
+  /** The changes that are remembered, the oldest first. */
+  async history(): Promise<JournalState[]> {
+    return await this.#journal.entries();
+  }
+
+  /** Writes an identity to the user's file. Throws "usage" where a new one has the name of another. */
+  async save(name: string, settings: IdentitySettings, isNew: boolean): Promise<void> {
+    checkName(name);
+    if (isNew && this.list.some((identity) => identity.name === name)) {
+      const next = `Change it with \`trunkline identity edit ${name}\``;
+      throw new TrunklineError("usage", `There is already an identity '${name}'. ${next}`);
+    }
+    if (!isNew) this.find(name);
+    await checkSettings(name, settings);
+    await this.#edit([{ path: ["identities", name], value: settings }]);
+  }
+
+  async remove(name: string): Promise<void> {
+    this.find(name);
+    await this.#edit([{ path: ["identities", name], value: undefined }]);
+  }
+
+  /** Reads RemoteJuggler's configuration; `importAll` takes it over. */
+  readJuggler(text: string, file: string): JugglerImport {
+    return importJuggler(text, file);
+  }
+
+  async importAll({ identities, rest }: JugglerImport): Promise<void> {
+    for (const name of Object.keys(identities)) checkName(name);
+    const edits: ConfigFileEdit[] = Object.entries(identities).map(([name, value]) => {
+      return { path: ["identities", name], value };
+    });
+    if (Object.keys(rest).length > 0) edits.push({ path: ["x-juggler"], value: rest });
+    await this.#edit(edits);
+  }
+
+  exportJuggler(): JugglerValues {
+    const { config } = this.#options;
+    return exportJuggler(config.identities, config["x-juggler"]);
+  }
+
+  async #apply(folder: string, makePlan: () => Promise<Plan>): Promise<Applied> {
+    return await applyPlan(this.#journal, this.#git(folder), makePlan);
+  }
+
+  async #edit(edits: readonly ConfigFileEdit[]): Promise<void> {
+    const { editConfigFile } = await import("./identities-file.ts");
+    const { env, config } = this.#options;
+    await editConfigFile(this.file, edits, { env, data: config.data });
+  }
+
+  #git(folder: string): Git {
+    const { cwd, env } = this.#options;
+    return new Git(resolve(cwd, folder), { env });
+  }
+}
+
+/** Whoever typed it hears of what was typed, not of a file in which it is not yet. */
+async function checkSettings(name: string, settings: IdentitySettings): Promise<void> {
+  const { checkIdentitySettings } = await import("../config/schema/schema.gen.ts");
+  const problem = checkIdentitySettings(settings);
+  if (problem === undefined) return;
+  const says = describeProblem("", problem);
+  throw new TrunklineError("usage", `Cannot keep identity '${name}': ${says}`);
+}
+
+/** Names go on command lines and into files. */
+function checkName(name: string): void {
+  if (/^[\p{L}\p{N}][\p{L}\p{N}_.@+ /-]{0,63}$/u.test(name)) return;
+  const why =
+    "it begins with a letter or digit; spaces and any of . _ @ + / - may follow, 64 in all";
+  throw new TrunklineError("usage", `'${name}' cannot be the name of an identity: ${why}`);
+}

@@ -1,0 +1,84 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { Log } from "../../base/log.ts";
+import type { SecretName, SecretStore } from "../../identity/tokens/secret-store.ts";
+import { defaultConfig } from "../config/defaults.ts";
+import { House } from "../house.ts";
+import { ModelDesk } from "./model-commands.ts";
+import { keysInKeychain } from "./model-keys.ts";
+
+class MemoryKeychain implements SecretStore {
+  readonly kind = "keychain";
+  readonly describe = "a keychain";
+  readonly kept = new Map<string, string>();
+
+  async get({ service, account }: SecretName): Promise<string | undefined> {
+    return this.kept.get(`${service}/${account}`);
+  }
+
+  async set({ service, account }: SecretName, secret: string): Promise<void> {
+    this.kept.set(`${service}/${account}`, secret);
+  }
+
+  async remove({ service, account }: SecretName): Promise<boolean> {
+    return this.kept.delete(`${service}/${account}`);
+  }
+}
+
+const noKeychain = async (): Promise<never> => {
+  throw new TrunklineError("unavailable", "Cannot read the keychain: no bus");
+};
+
+function house(): House {
+  const config = defaultConfig("/nonexistent");
+  const models = { ...config.models, local: false };
+  return new House({ ...config, models, log: { level: "error", verbose: false } });
+}
+
+describe("the keys of models", () => {
+  const log = new Log("error", () => {});
+
+  it("are kept in the keychain under the names of their variables, and found there", async () => {
+    const keychain = new MemoryKeychain();
+    const open = async () => keychain;
+    const desk = new ModelDesk(house(), {}, open);
+    assert.equal(await desk.saveKey("OPENAI_API_KEY", " sk-1\n"), "a keychain");
+    assert.deepEqual([...keychain.kept], [["trunkline/OPENAI_API_KEY", "sk-1"]]);
+    const variables = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY"];
+    const found = await keysInKeychain(variables, { env: {}, log, open });
+    assert.deepEqual([...found], [["OPENAI_API_KEY", "sk-1"]]);
+    assert.equal(await desk.clearKey("OPENAI_API_KEY"), true);
+    assert.equal(await desk.clearKey("OPENAI_API_KEY"), false);
+  });
+
+  it("are refused where they can be none, or nobody has such a key", async () => {
+    const keychain = new MemoryKeychain();
+    const desk = new ModelDesk(house(), {}, async () => keychain);
+    await assert.rejects(desk.saveKey("OPENAI_API_KEY", "two words"), /a key is one word/);
+    await assert.rejects(desk.saveKey("OPENAI_API_KEY", "\n"), /a key is one word/);
+    const says = /No provider's key is called 'OPENAI_KEY'. There are: .*OPENAI_API_KEY/;
+    await assert.rejects(desk.saveKey("OPENAI_KEY", "sk-1"), says);
+    assert.equal(keychain.kept.size, 0);
+  });
+
+  it("are none where there is no keychain, and that is no failure", async () => {
+    const found = await keysInKeychain(["OPENAI_API_KEY"], { env: {}, log, open: noKeychain });
+    assert.equal(found.size, 0);
+    const desk = new ModelDesk(house(), {}, noKeychain);
+    const says = /no bus. Set OPENAI_API_KEY in the environment instead/;
+    await assert.rejects(desk.saveKey("OPENAI_API_KEY", "sk-1"), says);
+    const { models } = await desk.list();
+    assert.deepEqual(
+      models.map(({ id, isDefault }) => [id, isDefault]),
+      [["offline", true]],
+    );
+  });
+
+  it("that lead nowhere are told of when models are listed", async () => {
+    const env = { OPENAI_API_KEY: "sk-1", OPENAI_BASE_URL: "http://127.0.0.1:1/v1" };
+    const { unanswered } = await new ModelDesk(house(), env, noKeychain).list();
+    assert.deepEqual(Object.keys(unanswered), ["openai"]);
+  });
+});

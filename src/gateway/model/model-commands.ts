@@ -1,0 +1,87 @@
+import { Models, type ModelEntry } from "../../agent/models/models.ts";
+import { keyVariables } from "../../agent/models/provider.ts";
+import { TrunklineError } from "../../base/errors.ts";
+import type { SecretStore } from "../../identity/tokens/secret-store.ts";
+import type { House } from "../house.ts";
+import { keyName, keysInKeychain, openKeychain } from "./model-keys.ts";
+
+/** A model as people see it. */
+export type ShownModel = Pick<ModelEntry, "id" | "name" | "contextWindow"> & {
+  /** Sessions begin with it. */
+  readonly isDefault: boolean;
+  /** It listens on a usual port of this machine, and is used only where it is chosen. */
+  readonly isFound: boolean;
+};
+
+/** The models of this house, from the environment and the keychain. */
+export function houseModels({ config, log }: House, env: NodeJS.ProcessEnv): Models {
+  return new Models({
+    find: (variable) => env[variable] || undefined,
+    findLater: (variables) => keysInKeychain(variables, { env, log }),
+    settings: config.models,
+    log,
+  });
+}
+
+/** What a person does with models. */
+export class ModelDesk {
+  readonly #house: House;
+  readonly #env: NodeJS.ProcessEnv;
+  readonly #open: () => Promise<SecretStore>;
+
+  constructor(house: House, env: NodeJS.ProcessEnv, open = openKeychain) {
+    this.#house = house;
+    this.#env = env;
+    this.#open = open;
+  }
+
+  /** Asks every provider that there is. Of those that do not answer, it says why. */
+  async list(): Promise<{
+    readonly models: readonly ShownModel[];
+    readonly unanswered: Readonly<Record<string, string>>;
+  }> {
+    const models = houseModels(this.#house, this.#env);
+    await models.refresh();
+    const first = models.first();
+    const shown = models.list().map(({ id, name, contextWindow, isFound = false }) => {
+      return { id, name, contextWindow, isDefault: id === first.id, isFound };
+    });
+    return { models: shown, unanswered: Object.fromEntries(models.failures) };
+  }
+
+  /** Keeps a key in the keychain. Returns where, in words. */
+  async saveKey(variable: string, typed: string): Promise<string> {
+    this.#check(variable);
+    const key = typed.trim();
+    if (key === "" || /\s/.test(key)) {
+      throw new TrunklineError("usage", `Cannot keep that as ${variable}: a key is one word.`);
+    }
+    const keychain = await this.#keychain(variable);
+    await keychain.set(keyName(variable), key);
+    return keychain.describe;
+  }
+
+  /** Whether there was one. */
+  async clearKey(variable: string): Promise<boolean> {
+    this.#check(variable);
+    const keychain = await this.#keychain(variable);
+    return keychain.remove(keyName(variable));
+  }
+
+  #check(variable: string): void {
+    const known = keyVariables(this.#house.config.models);
+    if (known.includes(variable)) return;
+    const says = `No provider's key is called '${variable}'. There are: ${known.join(", ")}.`;
+    throw new TrunklineError("not-found", says);
+  }
+
+  async #keychain(variable: string): Promise<SecretStore> {
+    try {
+      return await this.#open();
+    } catch (error) {
+      const { message } = error as Error;
+      const says = `${message}. Set ${variable} in the environment instead.`;
+      throw new TrunklineError("unavailable", says, { cause: error });
+    }
+  }
+}

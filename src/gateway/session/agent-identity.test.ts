@@ -1,0 +1,56 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { SampleRepository } from "../../../test/samples/sample-repository.ts";
+import { agentIdentity } from "./agent-identity.ts";
+import { loadConfig } from "../config/load.ts";
+import { House } from "../house.ts";
+
+const WORK = { provider: "github", user: "ada", email: "ada@acme.test", organizations: ["acme"] };
+const MAIL = "GIT_AUTHOR_EMAIL";
+
+/** Whom an agent acts as, with these identities, in a repository of acme's. */
+async function actsAs(sample: SampleRepository, identities: object, chosen?: string) {
+  const file = sample.write("config.jsonc", JSON.stringify({ identities }));
+  sample.run("config", "remote.origin.url", "git@github.com:acme/app.git");
+  const { env, path: cwd } = sample;
+  const data = join(sample.home, "data");
+  const { config } = await loadConfig({ cwd, env, flags: { config: file, data } });
+  const quiet = { ...config, log: { level: "error", verbose: false } } as const;
+  const house = new House(quiet, { files: [file], load: async () => config });
+  return await agentIdentity(house, chosen, env)(cwd);
+}
+
+describe("agentIdentity()", { timeout: 60_000 }, () => {
+  it("goes by the folder, and adds to what an environment holds", async () => {
+    using sample = new SampleRepository();
+    const identity = await actsAs(sample, { work: WORK });
+    assert.equal(identity?.name, "work");
+    const made = identity?.environment({ PATH: "/bin", [MAIL]: "stranger@x.test" });
+    assert.deepEqual([made?.PATH, made?.[MAIL]], ["/bin", "ada@acme.test"]);
+  });
+
+  it("is nobody where none is configured, none fits, or several fit equally well", async () => {
+    using sample = new SampleRepository();
+    assert.equal(await actsAs(sample, {}), undefined);
+    const elsewhere = { ...WORK, provider: "gitlab", organizations: [] };
+    assert.equal(await actsAs(sample, { elsewhere }), undefined);
+    assert.equal(await actsAs(sample, { one: WORK, other: WORK }), undefined);
+  });
+
+  it("is nobody where the one that fits does not say who commits are by", async () => {
+    using sample = new SampleRepository();
+    const { email: _, ...nameless } = WORK;
+    assert.equal(await actsAs(sample, { nameless }), undefined);
+    await assert.rejects(actsAs(sample, { nameless }, "nameless"), /has no email/);
+  });
+
+  it("is the one that was chosen, and none other where there is no such one", async () => {
+    using sample = new SampleRepository();
+    const home = { ...WORK, email: "ada@home.test", organizations: [] };
+    const chosen = await actsAs(sample, { work: WORK, home }, "home");
+    assert.equal(chosen?.environment({})[MAIL], "ada@home.test");
+    await assert.rejects(actsAs(sample, { work: WORK }, "home"), { code: "not-found" });
+  });
+});

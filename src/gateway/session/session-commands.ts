@@ -1,0 +1,81 @@
+import { TrunklineError } from "../../base/errors.ts";
+import type { SessionEvent } from "../../session/event.ts";
+import { AuditLog } from "../../store/audit/audit-log.ts";
+import { type SessionRecord, SessionLog } from "../../store/session/session-log.ts";
+import { type PermissionRule, SessionRules } from "../../store/session/session-rules.ts";
+import { forgetUndo } from "./forget-undo.ts";
+import type { House } from "../house.ts";
+
+export type { PermissionRule, SessionEvent, SessionRecord };
+
+/** One event of a session, as a person or a program reads it. */
+export interface SessionEntry {
+  readonly seq: number;
+  readonly at: string;
+  readonly direction: "client" | "agent";
+  readonly event: SessionEvent;
+}
+
+/** What a person does with conversations, whether anything is running or not. */
+export class SessionDesk implements AsyncDisposable {
+  readonly rules: SessionRules;
+  readonly #log: SessionLog;
+  readonly #data: string;
+
+  private constructor(log: SessionLog, data: string) {
+    this.#log = log;
+    this.#data = data;
+    this.rules = new SessionRules(log.database);
+  }
+
+  static async open({ config: { data } }: Pick<House, "config">): Promise<SessionDesk> {
+    return new SessionDesk(await SessionLog.open(data), data);
+  }
+
+  list(cwd?: string): Promise<SessionRecord[]> {
+    return this.#log.list(cwd === undefined ? {} : { cwd });
+  }
+
+  /** The session of that id, or of the only one that begins so. */
+  async find(id: string): Promise<SessionRecord> {
+    const exact = await this.#log.find(id);
+    if (exact !== undefined && !exact.isDeleted) return exact;
+    const alike = (await this.#log.list()).filter((one) => id !== "" && one.id.startsWith(id));
+    const [only] = alike;
+    if (only !== undefined && alike.length === 1) return only;
+    const next = "`trunkline session list` shows what there is.";
+    const why = alike.length > 1 ? `${alike.length} sessions begin so` : "no such session";
+    throw new TrunklineError("not-found", `Cannot find session '${id}': ${why}. ${next}`);
+  }
+
+  /** What was said after an event, the oldest first. */
+  async *events(id: string, after = 0): AsyncGenerator<SessionEntry> {
+    for await (const { seq, at, direction, message } of this.#log.read(id, after)) {
+      const event = message as SessionEvent;
+      yield { seq, at: new Date(at).toISOString(), direction, event };
+    }
+  }
+
+  /** Has agents ask again, which is put on record. Whether there was such a rule. */
+  async revoke(id: number): Promise<boolean> {
+    const rule = (await this.rules.list()).find((one) => one.id === id);
+    if (rule === undefined || !(await this.rules.revoke(id))) return false;
+    const { workspace, subject, decision } = rule;
+    using audit = new AuditLog(this.#data);
+    const time = new Date().toISOString();
+    audit.record({ time, event: "permission-revoked", rule: id, workspace, subject, decision });
+    return true;
+  }
+
+  /** Forgets what was said. Not where somebody is at it. */
+  async delete(id: string): Promise<void> {
+    const { key } = await this.#log.hold(id);
+    await this.#log.release(key);
+    await forgetUndo(this.#data, id);
+    await this.#log.delete(id);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#log[Symbol.asyncDispose]();
+  }
+}

@@ -1,0 +1,120 @@
+import { TrunklineError } from "../../base/errors.ts";
+import { suggest } from "../../base/text/suggest.ts";
+import type { Agent } from "../../session/agent.ts";
+import { resolveSessionLimits } from "../../session/limits.ts";
+import { Sessions } from "../../session/sessions.ts";
+import { SessionLog } from "../../store/session/session-log.ts";
+import { SessionRules } from "../../store/session/session-rules.ts";
+import type { Offer } from "../../tool/offer/offer.ts";
+import { agentIdentity } from "./agent-identity.ts";
+import type { OpenBuiltInOptions } from "./built-in-agent.ts";
+import { BUILT_IN } from "../config/defaults.ts";
+import { forgetUndo } from "./forget-undo.ts";
+import type { House } from "../house.ts";
+import { LateTools } from "../tool/lazy-tools.ts";
+import { openAudit } from "../tool/open-audit.ts";
+import type { LateRuns } from "../runs/late-runs.ts";
+
+export interface OpenSessionsOptions {
+  /** The toolbox for the built-in agent, where somebody else has it open; else one is opened. */
+  readonly offer?: (() => Promise<Offer>) | undefined;
+  /** Remote runs, where sessions may be such. */
+  readonly runs?: LateRuns | undefined;
+}
+
+/** Sessions, with all that they stand on. */
+export interface OpenedSessions extends AsyncDisposable {
+  readonly sessions: Sessions;
+}
+
+/** Opens the sessions of the data folder. Agents are started when a session first needs them. */
+export async function openSessions(
+  house: House,
+  options: OpenSessionsOptions = {},
+): Promise<OpenedSessions> {
+  const { data, limits } = house.config;
+  await using opening = new AsyncDisposableStack();
+  const log = opening.use(await SessionLog.open(data));
+  const audit = opening.use(openAudit(house));
+  const tools = opening.use(new LateTools(house));
+  const { offer = tools.offer } = options;
+  const agents = opening.use(new Agents(house, { offer, audit }));
+  const sessions = opening.use(
+    new Sessions({
+      store: log,
+      rules: new SessionRules(log.database),
+      agent: (name, run) =>
+        run === undefined ? agents.get(name) : needRuns(options).agent(agents.nameOf(name), run),
+      limits: resolveSessionLimits(limits.messages),
+      log: house.log,
+      audit: (entry) => audit.record(entry),
+      forget: async (id, run) => {
+        await forgetUndo(data, id);
+        if (run !== undefined) await options.runs?.remove(run);
+      },
+    }),
+  );
+  const open = opening.move();
+  return { sessions, [Symbol.asyncDispose]: () => open.disposeAsync() };
+}
+
+/** Whoever can work in sessions, by name. */
+class Agents implements AsyncDisposable {
+  readonly #house: House;
+  readonly #builtIn: OpenBuiltInOptions;
+  readonly #made = new Map<string, Promise<Agent>>();
+
+  constructor(house: House, builtIn: OpenBuiltInOptions) {
+    this.#house = house;
+    this.#builtIn = builtIn;
+  }
+
+  /** Throws where there is none of that name. */
+  nameOf(name: string = this.#house.config.agent): string {
+    const { agents } = this.#house.config;
+    if (name === BUILT_IN || Object.hasOwn(agents, name)) return name;
+    throw unknownAgent(name, [BUILT_IN, ...Object.keys(agents)]);
+  }
+
+  get(name: string = this.#house.config.agent): Promise<Agent> {
+    const known = this.#made.get(name);
+    if (known !== undefined) return known;
+    const made = this.#make(name);
+    this.#made.set(name, made);
+    made.catch(() => this.#made.delete(name));
+    return made;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const made of this.#made.values()) {
+      const agent = (await made.catch(() => undefined)) as Partial<AsyncDisposable> | undefined;
+      await agent?.[Symbol.asyncDispose]?.();
+    }
+  }
+
+  async #make(name: string): Promise<Agent> {
+    const { config, log } = this.#house;
+    const settings = Object.hasOwn(config.agents, name) ? config.agents[name] : undefined;
+    if (settings !== undefined) {
+      const { ExternalAgent } = await import("../../agent/external-agent.ts");
+      const actsAs = agentIdentity(this.#house, settings.identity);
+      return new ExternalAgent({ name, ...settings, actsAs, limits: config.limits.messages, log });
+    }
+    if (name !== BUILT_IN) throw unknownAgent(name, [BUILT_IN, ...Object.keys(config.agents)]);
+    const { openBuiltInAgent } = await import("./built-in-agent.ts");
+    return openBuiltInAgent(this.#house, this.#builtIn);
+  }
+}
+
+function needRuns({ runs }: OpenSessionsOptions): LateRuns {
+  if (runs !== undefined) return runs;
+  const next = "Open it through `trunkline serve`";
+  throw new TrunklineError("usage", `This session is a remote run. ${next}.`);
+}
+
+function unknownAgent(name: string, names: readonly string[]): Error {
+  const [near] = suggest(name, names);
+  const hint = near === undefined ? "" : ` Did you mean '${near}'?`;
+  const says = `Cannot find agent '${name.slice(0, 100)}'.${hint} There are: ${names.join(", ")}.`;
+  return new TrunklineError("not-found", says);
+}

@@ -1,0 +1,74 @@
+import { JUGGLER_TOOLS, type JugglerToolName } from "../../identity/tools/definitions.ts";
+import type { ToolDesk } from "../../identity/tools/tool-desk.ts";
+import type { Offer } from "../../tool/offer/offer.ts";
+import type { ProjectNeed, ProjectUse } from "../../tool/project.ts";
+import type { Arguments, ToolContext, ToolResult } from "../../tool/tool.ts";
+import type { House } from "../house.ts";
+import { identitiesAtHand } from "../identity/current-identities.ts";
+
+export interface IdentitiesOfferOptions {
+  /** Whose configuration counts for a call that is about no project. */
+  readonly folder?: string | undefined;
+  readonly env?: NodeJS.ProcessEnv;
+}
+
+/** Milliseconds without an answer: each connection that a tool makes has a limit of its own. */
+const TIMEOUT = 60_000;
+
+/** Without a name, the identity is that of the repository. */
+const unlessNamed = ({ identity }: Arguments): ProjectNeed => {
+  return identity === undefined ? "needed" : "unused";
+};
+
+const argument = "repoPath";
+const instead = "name the identity in 'identity'";
+
+/** The tools that work on a repository; the others are about identities alone. */
+export const PROJECT_USES: Readonly<Partial<Record<JugglerToolName, ProjectUse>>> = {
+  juggler_detect_identity: { argument },
+  juggler_switch: { argument },
+  juggler_status: { argument },
+  juggler_gpg_status: { argument, need: unlessNamed, instead },
+  juggler_token_verify: { need: unlessNamed, instead },
+};
+
+/**
+ * RemoteJuggler's tools as every door has them. A start pays for what they are called and no more:
+ * the code comes with the first call.
+ */
+export function offerIdentities(
+  house: House,
+  offer: Offer,
+  options: IdentitiesOfferOptions = {},
+): void {
+  for (const definition of JUGGLER_TOOLS) {
+    const { name } = definition;
+    const project = PROJECT_USES[name];
+    offer.tools.add({
+      definition,
+      limits: { timeout: TIMEOUT },
+      ...(project === undefined ? {} : { project }),
+      call: (args, context) => call(name, args, context, house, options),
+    });
+  }
+}
+
+async function call(
+  name: JugglerToolName,
+  args: Arguments,
+  context: ToolContext,
+  house: House,
+  options: IdentitiesOfferOptions,
+): Promise<ToolResult> {
+  const { callJugglerTool } = await import("../../identity/tools/call-tool.ts");
+  const { project } = context;
+  const { folder: own = process.cwd(), env = process.env } = options;
+  const folder = project?.folder ?? context.folder ?? own;
+  await using desks = new AsyncDisposableStack();
+  const open = async (): Promise<ToolDesk> => {
+    const desk = desks.use(await identitiesAtHand(house, folder, env));
+    await desk.identities.recover();
+    return Object.assign(desk, { reload: open });
+  };
+  return await callJugglerTool(name, args, project?.folder, open);
+}

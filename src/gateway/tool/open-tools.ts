@@ -1,0 +1,87 @@
+import type { Approvals } from "../../store/approval/approvals.ts";
+import { Offer } from "../../tool/offer/offer.ts";
+import { Policy } from "../../tool/policy.ts";
+import type { House } from "../house.ts";
+import { offerIdentities } from "./identities-offer.ts";
+import { lateBus } from "../bus/lazy-bus.ts";
+import { LateApprover } from "./lazy-approver.ts";
+import { openAudit } from "./open-audit.ts";
+import { repositoryAddresses } from "../session/repository-addresses.ts";
+import { repositoryOf } from "../repository-of.ts";
+import { ReviewsOffer } from "./reviews-offer.ts";
+import { type OpenedOffer, openOffer } from "./upstreams.ts";
+
+export interface OpenToolsOptions {
+  /** Follows changes of the configuration for as long as it is open. */
+  readonly isLasting?: boolean;
+  /** Offers what servers offered at the last start, for as long as nothing has changed. */
+  readonly mayRemember?: boolean;
+  /** Leaves the plugins to a bus that others can reach, too. */
+  readonly hasOwnBus?: boolean;
+  /** Serves programs of any project, and not only of the one that it runs in. */
+  readonly isShared?: boolean;
+  /** Opens the approvals also where no server is configured whose tools could need one. */
+  readonly needsApprovals?: boolean;
+}
+
+export interface OpenedTools extends OpenedOffer {
+  /** Undefined where there is nothing to approve. */
+  readonly approvals: Approvals | undefined;
+}
+
+/**
+ * The offer as every door has it: guarded by the configured policy, with every call on record, and
+ * with other servers' tools held back once they are not what was approved.
+ */
+export async function openTools(
+  house: House,
+  options: OpenToolsOptions = {},
+): Promise<OpenedTools> {
+  const { config, report } = house;
+  const { data, policy } = config;
+  const { isLasting = false, mayRemember = false, needsApprovals = false } = options;
+  const { hasOwnBus = false } = options;
+  const reloading = isLasting ? house.reloading : undefined;
+  await using opening = new AsyncDisposableStack();
+  // Every `trunkline mcp` that an editor starts waits for this: what may not be needed comes later.
+  const audit = opening.use(openAudit(house));
+  const approver = opening.use(
+    new LateApprover(async () => {
+      const { Approvals } = await import("../../store/approval/approvals.ts");
+      return Approvals.open(data, { mode: policy.tools.approve, report });
+    }),
+  );
+  if (needsApprovals) await approver.open();
+  const offer = new Offer({
+    policy: new Policy(policy.tools),
+    audit,
+    report,
+    approver,
+    repositoryOf,
+    addressesOf: repositoryAddresses,
+  });
+  // Ours come first: a tool of another server that has the same name gets another.
+  const folder = options.isShared === true ? undefined : process.cwd();
+  opening.use(new ReviewsOffer(house, offer, { folder }));
+  offerIdentities(house, offer);
+  const opened = opening.use(
+    await openOffer(house, {
+      offer,
+      beforeUpstreams: () => approver.open(),
+      ...(mayRemember ? { beforeRemembered: () => approver.trust() } : {}),
+      ...(reloading === undefined ? {} : { reloading }),
+    }),
+  );
+  if (!hasOwnBus) opening.use(lateBus(house, opened.offer, reloading));
+  const open = opening.move();
+  return {
+    offer: opened.offer,
+    get approvals() {
+      return approver.approvals;
+    },
+    known: () => opened.offer.known(),
+    started: () => opened.started(),
+    status: () => opened.status(),
+    [Symbol.asyncDispose]: () => open.disposeAsync(),
+  };
+}

@@ -1,0 +1,207 @@
+import { statSync } from "node:fs";
+import { join } from "node:path";
+
+import { background } from "../../base/background.ts";
+import { TrunklineError } from "../../base/errors.ts";
+import { homeOf } from "../../base/process/home-of.ts";
+import type { DropFiles } from "../../review/inbox/drop-files.ts";
+import type { ReviewDesk } from "../../review/review-commands.ts";
+import type { ReviewTools } from "../../review/review-tools.ts";
+import { MESSAGES, PROJECT_USES, REVIEW_TOOLS } from "../../review/tool-definitions.ts";
+import { watchReviews } from "../../review/inbox/watch-reviews.ts";
+import { REVIEWS_FILE } from "../../store/review/reviews-path.ts";
+import type { Offer } from "../../tool/offer/offer.ts";
+import type { ResourceProvider } from "../../tool/resource.ts";
+import type { Arguments } from "../../tool/tool.ts";
+import type { House } from "../house.ts";
+
+/** A start comes first: whoever made it waits for an answer. */
+const AFTER_START = 200;
+
+export interface ReviewsOfferOptions {
+  /** Whose repository's news are told; those of all repositories when left out. */
+  readonly folder?: string | undefined;
+  readonly env?: NodeJS.ProcessEnv;
+}
+
+/**
+ * Reviews as every door has them. A start pays for what they are called and no more: the code comes
+ * with the first call, or with the first comment that somebody leaves.
+ */
+export class ReviewsOffer implements AsyncDisposable {
+  readonly #house: House;
+  readonly #offer: Offer;
+  readonly #options: ReviewsOfferOptions;
+  readonly #started = Date.now();
+  readonly #ends: (() => void)[] = [];
+  #desk: Promise<ReviewDesk> | undefined;
+  #tools: Promise<ReviewTools> | undefined;
+  #dropFiles: DropFiles | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #hasBegun = false;
+  #isOver = false;
+  /** The last event whose news were told. */
+  #told: number | undefined;
+  #telling: Promise<void> = Promise.resolve();
+
+  constructor(house: House, offer: Offer, options: ReviewsOfferOptions = {}) {
+    this.#house = house;
+    this.#offer = offer;
+    this.#options = options;
+    for (const definition of REVIEW_TOOLS) {
+      const { name } = definition;
+      offer.tools.add({
+        definition,
+        scope: "review",
+        project: { ...PROJECT_USES[name], find: (args) => this.#repositoryOf(args) },
+        call: async (args, context) => (await this.#open()).call(name, args, context),
+      });
+    }
+    offer.resources.add(this.#provider());
+    // Whoever asks for a list, or hears the news, stays for longer.
+    offer.waitFor(() => {
+      this.#beginSoon();
+      return undefined;
+    });
+    offer.notices.whenHeard(() => this.#beginSoon());
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isOver = true;
+    clearTimeout(this.#timer);
+    for (const end of this.#ends) end();
+    await this.#dropFiles?.[Symbol.asyncDispose]();
+    await this.#telling;
+    // It closes the desk too.
+    if (this.#tools !== undefined) {
+      await (await this.#tools.catch(() => undefined))?.[Symbol.asyncDispose]();
+    } else (await this.#desk?.catch(() => undefined))?.[Symbol.dispose]();
+  }
+
+  #provider(): ResourceProvider {
+    return {
+      scope: "review",
+      list: () => {
+        this.#beginSoon();
+        return [MESSAGES];
+      },
+      read: async (uri, context) => {
+        if (uri !== MESSAGES.uri) return undefined;
+        // A person reads a resource, a model calls the tool: neither takes it from the other.
+        const reader = `${context.caller.name} (resource)`;
+        const project = await this.#offer.tools.projectOf(context);
+        if (project.refusal !== undefined) throw new TrunklineError("untrusted", project.refusal);
+        const text = await (await this.#open()).messages(reader, project, context);
+        return { contents: [{ uri, mimeType: MESSAGES.mimeType, text }] };
+      },
+      watch: (uri) => {
+        if (uri === MESSAGES.uri) this.#beginSoon();
+      },
+    };
+  }
+
+  /** Opened when it is needed; a failure is only that of the one who asked. */
+  #open(): Promise<ReviewTools> {
+    this.#beginSoon();
+    this.#tools ??= this.#load();
+    this.#tools.catch(() => (this.#tools = undefined));
+    return this.#tools;
+  }
+
+  async #load(): Promise<ReviewTools> {
+    const desk = await this.#openDesk();
+    const { ReviewTools } = await import("../../review/review-tools.ts");
+    const { log, config } = this.#house;
+    return new ReviewTools(desk, config.review, (error) => log.warn("review.failed", { error }));
+  }
+
+  /** The repository of a thread that is named by its id. */
+  async #repositoryOf({ id }: Arguments): Promise<string | undefined> {
+    if (typeof id !== "string") return undefined;
+    const { repository } = await (await this.#openDesk()).reviews.get(id);
+    return repository.root;
+  }
+
+  #openDesk(): Promise<ReviewDesk> {
+    this.#desk ??= this.#loadDesk();
+    this.#desk.catch(() => (this.#desk = undefined));
+    return this.#desk;
+  }
+
+  async #loadDesk(): Promise<ReviewDesk> {
+    const { ReviewDesk } = await import("../../review/review-commands.ts");
+    // The file system's root is in no repository: such a desk is for all of them.
+    return ReviewDesk.open(this.#house.config.data, this.#options.folder ?? "/");
+  }
+
+  #beginSoon(): void {
+    if (this.#hasBegun || this.#isOver) return;
+    this.#hasBegun = true;
+    this.#timer = setTimeout(
+      () => background(this.#begin(), "Watching for comments"),
+      AFTER_START,
+    ).unref();
+  }
+
+  async #begin(): Promise<void> {
+    const { data, review } = this.#house.config;
+    try {
+      this.#ends.push(watchReviews(data, () => this.#tell()));
+      const log = statSync(join(data, `${REVIEWS_FILE}-wal`), { throwIfNoEntry: false });
+      if ((log?.mtimeMs ?? 0) >= this.#started) this.#tell();
+      if (review.dropFiles) await this.#watchDropFiles();
+    } catch (error) {
+      this.#house.log.warn("review.not-watched", { error });
+    }
+  }
+
+  async #watchDropFiles(): Promise<void> {
+    const { DropFiles } = await import("../../review/inbox/drop-files.ts");
+    if (this.#isOver) return;
+    const { env = process.env, folder = process.cwd() } = this.#options;
+    const { data } = this.#house.config;
+    const config = env.XDG_CONFIG_HOME || join(homeOf(env), ".config");
+    this.#dropFiles = new DropFiles({
+      files: [
+        join(config, "jesseduffield/lazygit/mcp-messages.json"),
+        join(data, "mcp-messages.json"),
+      ],
+      inbox: join(data, "review-inbox"),
+      folder,
+      open: async () => (await this.#openDesk()).reviews,
+      report: this.#house.report,
+    });
+    this.#dropFiles.begin();
+  }
+
+  /** Tells doors of comments that have come since it last did. */
+  #tell(): void {
+    this.#telling = this.#telling
+      .then(() => (this.#isOver ? undefined : this.#tellNow()))
+      .catch((error: unknown) => this.#house.log.warn("review.not-told", { error }));
+  }
+
+  async #tellNow(): Promise<void> {
+    const { reviews, repository } = await this.#openDesk();
+    this.#told ??= await reviews.lastSeq(this.#started);
+    const messages = await reviews.messagesAfter(this.#told, repository?.gitDir);
+    const last = messages.at(-1);
+    if (last === undefined) return;
+    this.#told = last.seq;
+    this.#offer.resources.updated(MESSAGES.uri);
+    for (const { thread, anchor } of messages) {
+      const { path: file, line } = anchor;
+      const message = "New message from lazygit";
+      // Clients that go by MCP's own schema, which has no `message`, show `data` alone.
+      const data = { file, line, thread, message };
+      this.#offer.notices.post({
+        level: "info",
+        logger: "lazygit",
+        message,
+        data,
+        isNews: true,
+        scope: "review",
+      });
+    }
+  }
+}

@@ -1,0 +1,170 @@
+import { TrunklineError } from "../../base/errors.ts";
+import type { Offer } from "../../tool/offer/offer.ts";
+import type { Prompt } from "../../tool/prompt.ts";
+import type { Tool } from "../../tool/tool.ts";
+import type { UpstreamOffer } from "../../upstream/upstreams.ts";
+import { LateResources } from "./lazy-resources.ts";
+import type { Remembered, RememberedTool } from "./remembered-offer.ts";
+
+/** What is offered before it is there. */
+interface StandIn<T> {
+  readonly text: () => string;
+  readonly remove: () => void;
+  real: T | undefined;
+}
+
+/**
+ * The part of the offer that is other servers'. It can be filled from memory: whatever is asked of a
+ * stand-in opens the servers first, and what they offer then takes its place unseen.
+ */
+export class StandIns implements UpstreamOffer {
+  readonly #offer: Offer;
+  readonly #open: () => Promise<void>;
+  readonly #theirs = new Set<Tool | Prompt>();
+  readonly #tools = new Map<string, StandIn<Tool>>();
+  readonly #prompts = new Map<string, StandIn<Prompt>>();
+  #resources: LateResources | undefined;
+
+  /** `open` has the servers put here what they offer. */
+  constructor(offer: Offer, open: () => Promise<void>) {
+    this.#offer = offer;
+    this.#open = open;
+  }
+
+  readonly tools: UpstreamOffer["tools"] = {
+    get: (name) => (isWaiting(this.#tools.get(name)) ? undefined : this.#offer.tools.get(name)),
+    add: (tool) => {
+      const { name } = tool.definition;
+      const remove = this.#replace(this.#tools, name, tool, () => textOf(tool));
+      return this.#note(tool, remove ?? this.#offer.tools.add(tool));
+    },
+  };
+
+  readonly prompts: UpstreamOffer["prompts"] = {
+    get: (name) => (isWaiting(this.#prompts.get(name)) ? undefined : this.#offer.prompts.get(name)),
+    add: (name, prompt) => {
+      const text = (): string => JSON.stringify(prompt.definition);
+      const remove = this.#replace(this.#prompts, name, prompt, text);
+      return this.#note(prompt, remove ?? this.#offer.prompts.add(name, prompt));
+    },
+  };
+
+  readonly resources: UpstreamOffer["resources"] = {
+    add: (provider) => this.#resources?.become(provider) ?? this.#offer.resources.add(provider),
+    changed: () => this.#offer.resources.changed(),
+    updated: (uri) => this.#offer.resources.updated(uri),
+  };
+
+  readonly notices: UpstreamOffer["notices"] = {
+    post: (notice) => this.#offer.notices.post(notice),
+  };
+
+  /** What is offered now, to be filled in at the next start. */
+  remember(): Remembered {
+    const tools = this.#offer.tools.list().filter((tool) => this.#theirs.has(tool));
+    const prompts = this.#offer.prompts.list().filter((prompt) => this.#theirs.has(prompt));
+    return {
+      tools: tools.flatMap((tool): RememberedTool[] => {
+        const { source } = tool;
+        return source === undefined ? [] : [{ ...described(tool), source }];
+      }),
+      prompts: prompts.map(({ definition }) => definition),
+    };
+  }
+
+  /** Offers from memory. False when something of ours is in the way: then nothing is offered. */
+  fill({ tools, prompts }: Remembered): boolean {
+    const isFree =
+      tools.every(({ definition: { name } }) => this.#offer.tools.get(name) === undefined) &&
+      prompts.every(({ name }) => this.#offer.prompts.get(name) === undefined);
+    if (!isFree) return false;
+    for (const tool of tools) {
+      const { name } = tool.definition;
+      const real = this.#real(this.#tools, name);
+      const remove = this.#offer.tools.add({
+        ...tool,
+        call: (args, context) => {
+          const ready = real();
+          if (!(ready instanceof Promise)) return ready.call(args, context);
+          return ready.then((late) => late.call(args, context));
+        },
+      });
+      this.#tools.set(name, { text: () => textOf(tool), remove, real: undefined });
+    }
+    for (const definition of prompts) {
+      const { name } = definition;
+      const real = this.#real(this.#prompts, name);
+      const remove = this.#offer.prompts.add(name, {
+        definition,
+        get: async (args, context) => (await real()).get(args, context),
+        complete: async (argument) => (await real()).complete?.(argument),
+      });
+      this.#prompts.set(name, { text: () => JSON.stringify(definition), remove, real: undefined });
+    }
+    this.#resources = new LateResources(this.#open, this.#offer.resources);
+    return true;
+  }
+
+  /** Takes away what nothing has taken the place of. */
+  settle(): void {
+    for (const all of [this.#tools, this.#prompts]) {
+      for (const [name, { real, remove }] of all) {
+        if (real !== undefined) continue;
+        all.delete(name);
+        remove();
+      }
+    }
+  }
+
+  #real<T>(all: ReadonlyMap<string, StandIn<T>>, name: string): () => T | Promise<T> {
+    let standIn: StandIn<T> | undefined;
+    const late = (): T => {
+      if (standIn?.real !== undefined) return standIn.real;
+      throw new TrunklineError("not-found", `'${name}' is not offered any more`);
+    };
+    return () => {
+      standIn ??= all.get(name);
+      return standIn?.real ?? this.#open().then(late);
+    };
+  }
+
+  /** Puts what is there in the place of what stands in for it. Undefined when it must be added. */
+  #replace<T>(
+    all: Map<string, StandIn<T>>,
+    name: string,
+    real: T,
+    text: () => string,
+  ): (() => void) | undefined {
+    const standIn = all.get(name);
+    if (standIn === undefined || !isWaiting(standIn)) return undefined;
+    if (standIn.text() === text()) {
+      standIn.real = real;
+      return standIn.remove;
+    }
+    all.delete(name);
+    standIn.remove();
+    return undefined;
+  }
+
+  #note(entry: Tool | Prompt, remove: () => void): () => void {
+    this.#theirs.add(entry);
+    return () => {
+      this.#theirs.delete(entry);
+      remove();
+    };
+  }
+}
+
+function isWaiting(standIn: StandIn<unknown> | undefined): boolean {
+  return standIn !== undefined && standIn.real === undefined;
+}
+
+function textOf(tool: Tool | RememberedTool): string {
+  return JSON.stringify(described(tool));
+}
+
+/** Without what it does, which is the same for all that are described alike. */
+function described(tool: Tool | RememberedTool): Omit<Tool, "call"> {
+  const members = Object.entries(tool).filter(([name]) => name !== "call");
+  return Object.fromEntries(members) as unknown as Omit<Tool, "call">;
+}

@@ -1,0 +1,182 @@
+import { join } from "node:path";
+
+import { approvalsPath } from "../../store/approval/approvals-path.ts";
+import { Offer } from "../../tool/offer/offer.ts";
+import type { ToolboxOptions } from "../../tool/toolbox.ts";
+import type { UpstreamStatus } from "../../upstream/upstream.ts";
+import type { Upstreams } from "../../upstream/upstreams.ts";
+import type { Config } from "../config/config.ts";
+import { followConfig, type Reloading } from "../follow-config.ts";
+import type { House } from "../house.ts";
+import { type Remembered, RememberedOffer } from "./remembered-offer.ts";
+import { StandIns } from "./stand-ins.ts";
+import { watchFiles } from "../watch-files.ts";
+
+export interface OpenOfferOptions {
+  /** What is offered already; an empty offer when left out. */
+  readonly offer?: Offer;
+  readonly toolbox?: ToolboxOptions;
+  /** Called before the first MCP server is configured. */
+  readonly beforeUpstreams?: () => Promise<void>;
+  /**
+   * What servers offered at the last start may be offered again, without loading what it takes to
+   * ask them, for as long as nothing has changed. Called before it is: all of it was approved.
+   */
+  readonly beforeRemembered?: () => void;
+  /** Without it the configuration stays as it was at the start. */
+  readonly reloading?: Reloading;
+}
+
+/** What the doors pass on, with the tools of the configured MCP servers in it. */
+export interface OpenedOffer extends AsyncDisposable {
+  readonly offer: Offer;
+  /**
+   * To be awaited before a list of tools or prompts is answered: starts servers of which nothing is
+   * known yet, and waits for them for a bounded time. Undefined when there is nothing to wait for.
+   */
+  known(): Promise<void> | undefined;
+  /** Starts every configured MCP server, and waits until each is up or has failed. */
+  started(): Promise<void>;
+  /** How each configured MCP server is. */
+  status(): UpstreamStatus[];
+}
+
+/** Offers what the configuration names. Where it names no MCP servers, nothing for them is loaded. */
+export async function openOffer(
+  house: House,
+  options: OpenOfferOptions = {},
+): Promise<OpenedOffer> {
+  const opened = new HouseOffer(house, options);
+  await opened.open();
+  return opened;
+}
+
+class HouseOffer implements OpenedOffer {
+  readonly offer: Offer;
+  readonly #house: House;
+  readonly #options: OpenOfferOptions;
+  readonly #standIns: StandIns;
+  readonly #ends: (() => void)[] = [];
+  #table: Config["mcpServers"];
+  #upstreams: Upstreams | undefined;
+  #configuring: Promise<void> | undefined;
+  #isOver = false;
+
+  constructor(house: House, options: OpenOfferOptions) {
+    this.offer = options.offer ?? new Offer(options.toolbox);
+    this.#house = house;
+    this.#options = options;
+    this.#table = house.config.mcpServers;
+    this.#standIns = new StandIns(this.offer, () => this.#opened());
+  }
+
+  known(): Promise<void> | undefined {
+    return this.#upstreams?.known();
+  }
+
+  async started(): Promise<void> {
+    await this.#upstreams?.started();
+  }
+
+  status(): UpstreamStatus[] {
+    return this.#upstreams?.status() ?? [];
+  }
+
+  async open(): Promise<void> {
+    const { reloading, beforeRemembered } = this.#options;
+    if (Object.keys(this.#table).length > 0) {
+      await (beforeRemembered === undefined ? this.#opened() : this.#recall(beforeRemembered));
+    }
+    this.#ends.push(
+      followConfig(reloading, this.#house.log, ({ mcpServers }) => this.#configure(mcpServers)),
+    );
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isOver = true;
+    for (const end of this.#ends) end();
+    await this.#configuring?.catch(() => {});
+    await this.#upstreams?.[Symbol.asyncDispose]();
+  }
+
+  /** Offers what is remembered of the servers; asks them where nothing is, and remembers that. */
+  async #recall(before: () => void): Promise<void> {
+    const memory = new RememberedOffer(this.#house.config);
+    const remembered = memory.read();
+    if (remembered !== undefined) {
+      before();
+      if (this.#standIns.fill(remembered)) {
+        const approvals = approvalsPath(this.#house.config.data);
+        this.#ends.push(
+          watchFiles([approvals], () => {
+            this.#opened().catch(() => {});
+          }),
+        );
+        return;
+      }
+    }
+    await this.#opened();
+    if (this.#upstreams?.areKnown !== true || this.offer.tools.held().length > 0) return;
+    this.#ends.push(keepLater(memory, this.#standIns.remember(), this.#house));
+  }
+
+  /** Resolves when the servers are configured as was last asked for. */
+  #opened(): Promise<void> {
+    return this.#configuring ?? this.#configure(this.#table);
+  }
+
+  /** One after the other. A failure is only that of the one who asked. */
+  #configure(table: Config["mcpServers"]): Promise<void> {
+    this.#table = table;
+    const before = this.#configuring?.catch(() => {}) ?? Promise.resolve();
+    const now = before.then(() => this.#configureNow(table));
+    this.#configuring = now;
+    now.catch(() => {
+      if (this.#configuring === now) this.#configuring = undefined;
+    });
+    return now;
+  }
+
+  async #configureNow(table: Config["mcpServers"]): Promise<void> {
+    if (this.#isOver) return;
+    if (this.#upstreams !== undefined || Object.keys(table).length > 0) {
+      this.#upstreams ??= await this.#load();
+      await this.#upstreams.configure(table);
+    }
+    this.#standIns.settle();
+  }
+
+  async #load(): Promise<Upstreams> {
+    await this.#options.beforeUpstreams?.();
+    const { Upstreams } = await import("../../upstream/upstreams.ts");
+    const { config, log } = this.#house;
+    const upstreams = new Upstreams({
+      offer: this.#standIns,
+      folder: join(config.data, "upstreams"),
+      log,
+      channelLimits: config.limits,
+    });
+    this.offer.waitFor(upstreams);
+    return upstreams;
+  }
+}
+
+/** A start comes first: whoever made it waits for an answer. */
+const AFTER_START = 1_000;
+
+/** Writes what is to be remembered. Returns how to do so at once, if it was not done yet. */
+function keepLater(memory: RememberedOffer, remembered: Remembered, house: House): () => void {
+  let isKept = false;
+  const keep = (): void => {
+    if (isKept) return;
+    isKept = true;
+    clearTimeout(timer);
+    try {
+      memory.write(remembered);
+    } catch (error) {
+      house.log.warn("offer.not-remembered", { error });
+    }
+  };
+  const timer = setTimeout(keep, AFTER_START).unref();
+  return keep;
+}

@@ -1,0 +1,136 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { describe, it } from "node:test";
+
+import { SeededRandom } from "../../../test/support/seeded-random.ts";
+import { parseConfigList } from "./config-list.ts";
+import { ConfigText } from "./config-text.ts";
+import { checkEdited, editConfig, valuesIn } from "./edit-config.ts";
+import { sampleConfig } from "../../../test/samples/sample-config.ts";
+import { SampleRepository } from "../../../test/samples/sample-repository.ts";
+
+/** What git reads in a configuration file. */
+function gitReads(bytes: Buffer): string[] {
+  const out = execFileSync("git", ["config", "--file", "-", "-z", "--list"], {
+    input: bytes,
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+  return parseConfigList(out.toString("latin1")).map(({ key, value }) => {
+    return `${key}=${value?.replaceAll(/[\t\r ]/g, " ") ?? "(true)"}`;
+  });
+}
+
+function weRead(bytes: Buffer): string[] {
+  return ConfigText.of(bytes).items.map(({ key, value }) => {
+    return `${key}=${value?.replaceAll(/[\t\r ]/g, " ") ?? "(true)"}`;
+  });
+}
+
+const VALUES = [
+  "plain",
+  "",
+  " spaces at both ends ",
+  'quotes " and \\ backslashes',
+  "# not a comment; really",
+  "two\nlines\tand a tab",
+  "Zoë 名前 🙂",
+  "ssh -i '/home/a b/it'\\''s \"key\"' -o IdentitiesOnly=yes",
+  "trailing backslash \\",
+];
+const KEYS = [
+  "user.name",
+  "core.sshCommand",
+  "remote.up.stream.url",
+  'remote.we"ird\\.url',
+  "n.e-w",
+];
+
+describe("ConfigText", { timeout: 120_000 }, () => {
+  it("reads 200 files as git does", () => {
+    for (let seed = 1; seed <= 200; seed++) {
+      const bytes = sampleConfig(new SeededRandom(seed));
+      assert.deepEqual(
+        weRead(bytes),
+        gitReads(bytes),
+        `seed ${seed}:\n${bytes.toString("latin1")}`,
+      );
+    }
+  });
+
+  it("refuses what git refuses", () => {
+    const wrong = [
+      "[a\n]",
+      '[a]\n\tb = "open',
+      "[a]\n\tb = \\x",
+      "[a]\n1b = c",
+      '[a "b]',
+      '[a "b" ]',
+      "[a]\n\tb c",
+      "[a_b]",
+    ];
+    for (const text of wrong) {
+      assert.throws(() => new ConfigText(text), { code: "config" }, text);
+      assert.throws(() => gitReads(Buffer.from(text)), text);
+    }
+  });
+});
+
+describe("editConfig()", { timeout: 120_000 }, () => {
+  it("sets values so that git reads them, and changes nothing else, in 150 files", () => {
+    for (let seed = 1; seed <= 150; seed++) {
+      const chance = new SeededRandom(seed);
+      const bytes = sampleConfig(chance);
+      const key = chance.pick(KEYS);
+      const values = Array.from({ length: chance.below(4) }, () => chance.pick(VALUES));
+      const atEnd = chance.once(3);
+      const edited = editConfig(bytes, [{ key, values, atEnd }]);
+      const says = `seed ${seed}: ${key}\n${bytes.toString("latin1")}\n=>\n${edited.toString("latin1")}`;
+      assert.deepEqual(weRead(edited), gitReads(edited), says);
+      assert.deepEqual(valuesIn(edited, key), values, says);
+      const others = (list: string[]) => {
+        const name = Buffer.from(`${key.toLowerCase()}=`).toString("latin1");
+        return list.filter((entry) => !entry.toLowerCase().startsWith(name));
+      };
+      assert.deepEqual(others(gitReads(edited)), others(gitReads(bytes)), says);
+    }
+  });
+
+  it("touches no byte where a value is already so", () => {
+    const bytes = Buffer.from("[user]\r\n\temail   =  a@b   # mine\r\n[core]\n");
+    assert.deepEqual(editConfig(bytes, [{ key: "user.email", values: ["a@b"] }]), bytes);
+  });
+
+  it("writes a value where it was, or in its section, or in a new one", () => {
+    const bytes = Buffer.from("[user]\n\tname = a ; b\n\n[core]\n\tbare = false");
+    const edited = editConfig(bytes, [
+      { key: "user.name", values: ["c"] },
+      { key: "user.email", values: ["d@e"] },
+      { key: "core.sshCommand", values: ["ssh"] },
+      { key: "gpg.format", values: ["openpgp"] },
+    ]);
+    assert.equal(
+      edited.toString(),
+      "[user]\n\tname = c\n\temail = d@e\n\n[core]\n\tbare = false\n\tsshCommand = ssh\n" +
+        "[gpg]\n\tformat = openpgp\n",
+    );
+  });
+
+  it("sets a value after what the file includes, when told to", () => {
+    const bytes = Buffer.from("[user]\n\temail = a@b\n[include]\n\tpath = x\n");
+    const edited = editConfig(bytes, [{ key: "user.email", values: ["c@d"], atEnd: true }]);
+    assert.equal(edited.toString(), "[user]\n[include]\n\tpath = x\n[user]\n\temail = c@d\n");
+  });
+
+  it("refuses a NUL", () => {
+    const edit = { key: "user.name", values: ["a\0b"] };
+    assert.throws(() => editConfig(Buffer.alloc(0), [edit]), { code: "usage" });
+  });
+});
+
+describe("checkEdited()", { timeout: 60_000 }, () => {
+  it("throws when git does not read the file, or reads it otherwise", async () => {
+    using sample = new SampleRepository();
+    await checkEdited(sample.git, "x", Buffer.from("[a]\n\tb = c\n"));
+    await assert.rejects(checkEdited(sample.git, "x", Buffer.from("[a\n")));
+  });
+});

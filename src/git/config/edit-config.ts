@@ -1,0 +1,136 @@
+import { isDeepStrictEqual } from "node:util";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { canonicalKey, type ConfigValue, parseConfigList } from "./config-list.ts";
+import { ConfigText } from "./config-text.ts";
+import type { Git } from "../git.ts";
+
+/** What a key is to be in one file. */
+export interface ConfigEdit {
+  readonly key: string;
+  /** All its values there; none removes it. */
+  readonly values: readonly string[];
+  /** Set at the end of the file, after whatever it includes. */
+  readonly atEnd?: boolean;
+}
+
+/**
+ * A configuration file with some keys changed and every other byte as it was. Git would take a
+ * process for each key; `checkEdited` has it look at the result once.
+ */
+export function editConfig(bytes: Buffer, edits: readonly ConfigEdit[]): Buffer {
+  let text = ConfigText.of(bytes);
+  for (const edit of edits) {
+    text = applyEdit(text, edit);
+    const values = text.values(toBytes(canonicalKey(edit.key)));
+    if (!isDeepStrictEqual(values, edit.values.map(toBytes))) {
+      throw new TrunklineError("config", `Cannot set '${edit.key}': no place was found for it`);
+    }
+  }
+  return Buffer.from(text.text, "latin1");
+}
+
+/** The values of one key in a file. */
+export function valuesIn(bytes: Buffer, key: string): string[] {
+  return ConfigText.of(bytes)
+    .values(canonicalKey(key))
+    .map((value) => fromBytes(value ?? "true"));
+}
+
+function applyEdit(given: ConfigText, { key, values, atEnd }: ConfigEdit): ConfigText {
+  const name = toBytes(canonicalKey(key));
+  const wanted = values.map(toBytes);
+  let text = given;
+  const find = (): ConfigText["items"] => text.items.filter((item) => item.key === name);
+  const keep = atEnd === true ? 0 : wanted.length;
+  while (find().length > keep) text = withoutItem(text, find()[0]);
+  for (const [at, item] of find().entries()) {
+    if (item.value === wanted[at]) continue;
+    const now = find()[at];
+    if (now === undefined) continue;
+    const spelled = text.text.slice(now.start, now.keyEnd);
+    text = text.splice(now.start, now.end, `${spelled} = ${quote(wanted[at] ?? "")}`);
+  }
+  for (const value of wanted.slice(find().length))
+    text = withItem(text, key, value, atEnd === true);
+  return text;
+}
+
+function withoutItem(text: ConfigText, item: ConfigText["items"][number] | undefined): ConfigText {
+  if (item === undefined) return text;
+  const start = text.lineStart(item.start);
+  const isAlone = /^[ \t\r]*$/.test(text.text.slice(start, item.start));
+  return isAlone
+    ? text.splice(start, text.nextLine(item.end), "")
+    : text.splice(item.start, item.end, "");
+}
+
+function withItem(text: ConfigText, key: string, value: string, atEnd: boolean): ConfigText {
+  const eol = /^[^\n]*\r\n/.test(text.text) ? "\r\n" : "\n";
+  const dot = key.lastIndexOf(".");
+  const name = toBytes(canonicalKey(key)).slice(0, toBytes(canonicalKey(key)).lastIndexOf("."));
+  const line = `\t${toBytes(key.slice(dot + 1))} = ${quote(value)}${eol}`;
+  const sections = text.sections.filter((section) => section.name === name);
+  const last = sections.at(-1);
+  if (last !== undefined && (!atEnd || last === text.sections.at(-1)) && isOpenTo(text, last)) {
+    const at = text.nextLine(last.lastLine);
+    const isOpen = at > 0 && text.text.charAt(at - 1) !== "\n";
+    return text.splice(at, at, (isOpen ? eol : "") + line);
+  }
+  const end = text.text.length;
+  const isOpen = end > 0 && !text.text.endsWith("\n") && text.text !== "\u00ef\u00bb\u00bf";
+  return text.splice(end, end, `${isOpen ? eol : ""}${header(name)}${eol}${line}`);
+}
+
+/** Another section may begin on the line that ends this one. */
+function isOpenTo(text: ConfigText, { lastLine }: ConfigText["sections"][number]): boolean {
+  return /^[ \t\r]*(?:[#;].*)?\r?\n?$/.test(text.text.slice(lastLine, text.nextLine(lastLine)));
+}
+
+function header(name: string): string {
+  const dot = name.indexOf(".");
+  if (dot < 0) return `[${name}]`;
+  return `[${name.slice(0, dot)} "${name.slice(dot + 1).replaceAll(/["\\]/g, "\\$&")}"]`;
+}
+
+/** A value as git writes it. */
+function quote(value: string): string {
+  const escaped = value
+    .replaceAll(/["\\]/g, "\\$&")
+    .replaceAll("\n", "\\n")
+    .replaceAll("\t", "\\t")
+    .replaceAll("\b", "\\b");
+  return /^ | $|[#;\r]/.test(value) ? `"${escaped}"` : escaped;
+}
+
+function toBytes(text: string): string {
+  if (text.includes("\0")) {
+    throw new TrunklineError(
+      "usage",
+      "Cannot write a value that holds a NUL to git's configuration",
+    );
+  }
+  return Buffer.from(text, "utf8").toString("latin1");
+}
+
+function fromBytes(text: string): string {
+  return Buffer.from(text, "latin1").toString("utf8");
+}
+
+/** Throws unless git reads what a file is to become just as we do. */
+export async function checkEdited(git: Git, path: string, bytes: Buffer): Promise<void> {
+  const { stdout } = await git.run(["config", "--file", "-", "--no-includes", "-z", "--list"], {
+    input: bytes,
+  });
+  const theirs = parseConfigList(stdout.toString("latin1")).map(comparable);
+  const ours = ConfigText.of(bytes).items.map(comparable);
+  const different = theirs.findIndex((value, at) => value !== ours[at]);
+  if (theirs.length === ours.length && different < 0) return;
+  const says = `git reads what was to become of '${path}' otherwise than Trunkline does`;
+  throw new TrunklineError("config", `Cannot change it: ${says}. It is as it was`);
+}
+
+/** Before 2.45, git took every space in a value for a plain one. */
+function comparable({ key, value }: ConfigValue): string {
+  return `${key}\n${value === undefined ? "" : `=${value.replaceAll(/[\t\r ]/g, " ")}`}`;
+}

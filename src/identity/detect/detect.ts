@@ -1,0 +1,175 @@
+import { realpathSync } from "node:fs";
+import { dirname } from "node:path";
+
+import { maskText } from "../../base/text/mask.ts";
+import { parseRemoteUrl } from "../../git/remote-url.ts";
+import type { Remote, RemoteAddress } from "../../git/remotes.ts";
+import { superproject } from "../../git/repository.ts";
+import type { Identity } from "../identity.ts";
+import {
+  type Candidate,
+  type Confidence,
+  matchIdentity,
+  type Reason,
+  type Target,
+} from "./match.ts";
+import { sshOptions } from "./ssh-options.ts";
+import { lookAround, type Surroundings } from "./surroundings.ts";
+
+/** Which identity a folder is for. */
+export interface Detection {
+  /** Nothing where none fits, or several fit as well. */
+  readonly identity: string | undefined;
+  readonly confidence: Confidence | "none";
+  readonly reason: Reason | undefined;
+  /** Several identities fit equally well. */
+  readonly isAmbiguous: boolean;
+  /** In words. */
+  readonly explanation: string;
+  /** What was found by the remote that decided, the best first. */
+  readonly candidates: readonly Candidate[];
+  /** The remote that decided, or the first there is. */
+  readonly remote: { readonly name: string; readonly url: string } | undefined;
+  /** What else there is to know, such as a remote that belongs to somebody else. */
+  readonly notes: readonly string[];
+}
+
+/** Finds out which identity a folder is for. Changes nothing and connects to nobody. */
+export async function detectIdentity(
+  identities: readonly Identity[],
+  around: Surroundings,
+): Promise<Detection> {
+  const { remotes, repository, git } = around;
+  if (remotes.length === 0 && repository?.worktree !== undefined && isNested(repository.gitDir)) {
+    const outer = await superproject(git);
+    if (outer !== undefined) {
+      const detection = await detectIdentity(identities, await lookAround(git.in(outer)));
+      const note = `This submodule has no remote; what counts is '${outer}', which it belongs to.`;
+      return { ...detection, notes: [note, ...detection.notes] };
+    }
+  }
+  const folders = foldersOf(around);
+  const found = await Promise.all(
+    remotes.map((remote) => candidatesFor(identities, remote, folders, git.env)),
+  );
+  const deciding = found.findIndex((candidates) => candidates.length > 0);
+  const remote = remotes[Math.max(0, deciding)];
+  const candidates = found[deciding] ?? best(identities, { folders });
+  const url = remote && pushAddress(remote);
+  return {
+    ...decide(candidates, remote, identities),
+    candidates,
+    remote: remote && { name: remote.name, url: maskText(url?.effective ?? "") },
+    notes: [...rewriteNotes(around, remote), ...otherNotes(found, deciding, remotes)],
+  };
+}
+
+/** Submodules keep what is theirs in a folder of the repository around them. */
+function isNested(gitDir: string): boolean {
+  return /\/modules\//.test(gitDir);
+}
+
+function foldersOf({ repository, git }: Surroundings): string[] {
+  if (repository === undefined) return [realpathSync(git.folder)];
+  const { worktree, gitDir, commonDir } = repository;
+  // A linked work tree may be anywhere: where the repository is counts too.
+  return [...(worktree === undefined ? [gitDir] : [worktree]), dirname(commonDir)];
+}
+
+async function candidatesFor(
+  identities: readonly Identity[],
+  remote: Remote,
+  folders: readonly string[],
+  env: NodeJS.ProcessEnv,
+): Promise<Candidate[]> {
+  const address = pushAddress(remote);
+  const target: Target = { folders, remote: remote.name, ...(address && { address }) };
+  const plain = best(identities, target);
+  if (address === undefined || (plain[0] !== undefined && plain[0].confidence !== "low")) {
+    return plain;
+  }
+  const resolved = await resolveAlias(address, env);
+  return resolved === undefined ? plain : best(identities, { ...target, resolved });
+}
+
+/** Where work goes counts more than where it comes from. */
+function pushAddress({ push, fetch }: Remote): RemoteAddress | undefined {
+  return push[0] ?? fetch[0];
+}
+
+/** What a host of ssh's really is, where it is not what it is called. */
+async function resolveAlias(
+  address: RemoteAddress,
+  env: NodeJS.ProcessEnv,
+): Promise<Target["resolved"]> {
+  const { transport, host } = parseRemoteUrl(address.effective);
+  if (transport !== "ssh" || host === undefined) return undefined;
+  try {
+    const { hostname, identityFiles } = await sshOptions(host, { env });
+    return hostname === host ? undefined : { host: hostname, keys: identityFiles };
+  } catch {
+    // Without ssh there are no aliases.
+    return undefined;
+  }
+}
+
+function best(identities: readonly Identity[], target: Target): Candidate[] {
+  return identities
+    .flatMap((identity) => matchIdentity(identity, target) ?? [])
+    .toSorted((a, b) => b.weight - a.weight);
+}
+
+function decide(
+  candidates: readonly Candidate[],
+  remote: Remote | undefined,
+  identities: readonly Identity[],
+): Pick<Detection, "identity" | "confidence" | "reason" | "isAmbiguous" | "explanation"> {
+  const [first] = candidates;
+  const where = remote === undefined ? "this folder" : `the remote '${remote.name}'`;
+  if (first === undefined) {
+    const explanation =
+      identities.length === 0
+        ? "There are no identities yet: `trunkline identity add` makes one."
+        : `No identity fits ${where}.`;
+    const nothing = { identity: undefined, confidence: "none", reason: undefined } as const;
+    return { ...nothing, isAmbiguous: false, explanation };
+  }
+  const { reason, confidence, weight } = first;
+  const equals = candidates.filter((each) => each.weight === weight);
+  if (equals.length > 1) {
+    const names = equals.map(({ identity }) => `'${identity}'`).join(" and ");
+    const explanation = `${names} fit ${where} equally well: each ${first.says}. A match rule or an organization would tell them apart.`;
+    return { identity: undefined, confidence: "none", reason, isAmbiguous: true, explanation };
+  }
+  const by = first.remote === undefined ? "" : ` (remote '${first.remote}')`;
+  const explanation = `'${first.identity}' ${first.says}${by}.`;
+  return { identity: first.identity, confidence, reason, isAmbiguous: false, explanation };
+}
+
+/** A repository may say of an address that it is another; who pushes there should know. */
+function rewriteNotes({ config }: Surroundings, remote: Remote | undefined): string[] {
+  const address = remote && pushAddress(remote);
+  if (address === undefined || address.raw === address.effective) return [];
+  const [from, to] = [parseRemoteUrl(address.raw).host, parseRemoteUrl(address.effective).host];
+  if (from === undefined || from === to) return [];
+  const isLocal = config.entries.some(({ key, scope }) => {
+    return (
+      /^url\..*\.(?:push)?insteadof$/s.test(key) && (scope === "local" || scope === "worktree")
+    );
+  });
+  if (!isLocal) return [];
+  return [`This repository's own configuration sends what is for '${from}' to '${to}'.`];
+}
+
+function otherNotes(
+  found: readonly Candidate[][],
+  deciding: number,
+  remotes: readonly Remote[],
+): string[] {
+  const decided = found[deciding]?.[0]?.identity;
+  return remotes.flatMap(({ name }, at) => {
+    const other = found[at]?.[0];
+    if (at === deciding || other === undefined || other.identity === decided) return [];
+    return [`The remote '${name}' looks like identity '${other.identity}', which ${other.says}.`];
+  });
+}

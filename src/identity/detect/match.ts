@@ -1,0 +1,147 @@
+import { realpathSync } from "node:fs";
+
+import { parseRemoteUrl, type RemoteUrl } from "../../git/remote-url.ts";
+import type { RemoteAddress } from "../../git/remotes.ts";
+import { glob } from "../../base/text/glob.ts";
+import type { Identity, MatchRule } from "../identity.ts";
+
+export type Confidence = "high" | "medium" | "low";
+
+/** What speaks for an identity. */
+export type Reason = "rule" | "ssh-host" | "ssh-key" | "organization" | "host" | "provider";
+
+/** That an identity may be the right one, and why. */
+export interface Candidate {
+  readonly identity: string;
+  readonly reason: Reason;
+  readonly confidence: Confidence;
+  /** Completes a sentence that begins with the identity's name. */
+  readonly says: string;
+  /** The more, the better the fit. */
+  readonly weight: number;
+  /** The remote it was found by, if it was by one. */
+  readonly remote?: string;
+}
+
+/** What identities are held against. */
+export interface Target {
+  /** Folders that the repository is in. */
+  readonly folders: readonly string[];
+  readonly remote?: string;
+  readonly address?: RemoteAddress;
+  /** Who the alias in the address stands for, by ssh's word. */
+  readonly resolved?: { readonly host: string; readonly keys: readonly string[] };
+}
+
+const WEIGHT = { rule: 1000, alias: 800, key: 700, organization: 500, host: 300, provider: 100 };
+
+/** The best that speaks for an identity, or nothing. */
+export function matchIdentity(identity: Identity, target: Target): Candidate | undefined {
+  const url = target.address && parseRemoteUrl(target.address.effective);
+  return (
+    matchRules(identity, target, url) ??
+    (url === undefined ? undefined : matchUrl(identity, target, url))
+  );
+}
+
+function matchRules(
+  identity: Identity,
+  target: Target,
+  url: RemoteUrl | undefined,
+): Candidate | undefined {
+  let best: Candidate | undefined;
+  for (const rule of identity.match) {
+    if (!fits(rule, target, url)) continue;
+    const words = Object.entries(rule).map(([key, value]) => `${key} '${value}'`);
+    // The more a rule says, and the longer its words, the more it is about this repository.
+    const exact = words.length * 100 + Math.min(99, (rule.path?.length ?? 0) / 4);
+    const says = `has a rule for ${words.join(" and ")}`;
+    const isByPath = words.length === 1 && rule.path !== undefined;
+    const by = isByPath ? { folders: target.folders } : target;
+    const found = candidate(identity, by, "rule", "high", WEIGHT.rule + exact, says);
+    if (best === undefined || found.weight > best.weight) best = found;
+  }
+  return best;
+}
+
+function fits(rule: MatchRule, target: Target, url: RemoteUrl | undefined): boolean {
+  const { host, owner, path, remote } = rule;
+  if (host === undefined && owner === undefined && path === undefined && remote === undefined) {
+    return false;
+  }
+  const hosts = [url?.host, target.resolved?.host].filter((each) => each !== undefined);
+  if (host !== undefined && !hosts.some(glob(host.toLowerCase()))) return false;
+  if (owner !== undefined && !isOwner(owner, url?.owner)) return false;
+  if (path !== undefined && !target.folders.some((folder) => isInside(path, folder))) return false;
+  if (remote === undefined) return true;
+  const { raw = "", effective = "" } = target.address ?? {};
+  return raw !== "" && [raw, effective].some(glob(remote));
+}
+
+function matchUrl(identity: Identity, target: Target, url: RemoteUrl): Candidate | undefined {
+  const { provider, sshHost, sshKey, user } = identity;
+  const host = target.resolved?.host ?? url.host;
+  if (host === undefined) return undefined;
+  const found = (reason: Reason, confidence: Confidence, weight: number, says: string): Candidate =>
+    candidate(identity, target, reason, confidence, weight, says);
+  if (sshHost !== undefined && sshHost !== identity.host && url.host === sshHost) {
+    return found("ssh-host", "high", WEIGHT.alias, `has the ssh host '${sshHost}'`);
+  }
+  if (sshKey !== undefined && target.resolved?.keys.includes(sshKey)) {
+    const says = `has the key that ssh uses for '${url.host}'`;
+    return found("ssh-key", "high", WEIGHT.key, says);
+  }
+  const isHost = host === identity.host;
+  if (isHost) {
+    const owners = [...identity.organizations, ...(user === undefined ? [] : [user])];
+    const [owner] = owners
+      .filter((each) => isOwner(each, url.owner))
+      .toSorted((a, b) => b.length - a.length);
+    if (owner !== undefined) {
+      const says = `has '${owner}' on ${host}`;
+      return found("organization", "high", WEIGHT.organization + owner.length, says);
+    }
+    // An address such as https://alice@github.com/… says whom it is for.
+    const isNamed = url.transport !== "ssh" && url.user !== undefined && url.user === user;
+    const says = `is for ${host}`;
+    return found("host", "medium", WEIGHT.host + (isNamed ? 1 : 0), says);
+  }
+  if (provider === "other" || !host.split(/[.-]/).includes(provider)) return undefined;
+  return found("provider", "low", WEIGHT.provider, `is for ${provider}, as '${host}' may be`);
+}
+
+function candidate(
+  { name }: Identity,
+  { remote }: Target,
+  reason: Reason,
+  confidence: Confidence,
+  weight: number,
+  says: string,
+): Candidate {
+  const by = remote === undefined ? {} : { remote };
+  return { identity: name, reason, confidence, says, weight, ...by };
+}
+
+/** `group` has `group/sub` too. Forges do not mind case. */
+function isOwner(pattern: string, owner: string | undefined): boolean {
+  if (owner === undefined) return false;
+  const [wanted, found] = [pattern.toLowerCase().replace(/\/+$/, ""), owner.toLowerCase()];
+  return wanted !== "" && (glob(wanted)(found) || found.startsWith(`${wanted}/`));
+}
+
+function isInside(path: string, folder: string): boolean {
+  const wanted = path.replace(/\/+$/, "");
+  if (wanted.includes("*")) return glob(wanted)(folder) || glob(`${wanted}/*`)(folder);
+  return [wanted, realPath(wanted)].some(
+    (each) => folder === each || folder.startsWith(`${each}/`),
+  );
+}
+
+/** Git says where a folder really is. */
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
+}

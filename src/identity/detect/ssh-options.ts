@@ -1,0 +1,81 @@
+import { existsSync } from "node:fs";
+import { userInfo } from "node:os";
+import { join } from "node:path";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { homeOf } from "../../base/process/home-of.ts";
+import { maskText } from "../../base/text/mask.ts";
+import { runProgram } from "../../git/run-program.ts";
+
+/** What ssh would do for a host, by ssh's own word: `Include`, `Match` and all. */
+export interface SshOptions {
+  readonly hostname: string;
+  readonly user: string | undefined;
+  readonly port: number;
+  /** Absolute, in the order they are tried. */
+  readonly identityFiles: readonly string[];
+  readonly identitiesOnly: boolean;
+}
+
+export interface SshQuestion {
+  readonly env: NodeJS.ProcessEnv;
+  /** A configuration to read instead of the person's own. */
+  readonly file?: string;
+}
+
+const TIMEOUT = 5_000;
+const MAX_OUTPUT = 1024 * 1024;
+
+/** The person's own configuration of ssh. */
+export function sshConfigFile(env: NodeJS.ProcessEnv): string {
+  return join(homeOf(env), ".ssh", "config");
+}
+
+/** Asks ssh what it would do. Connects to nobody. */
+export async function sshOptions(host: string, question: SshQuestion): Promise<SshOptions> {
+  // ssh would take what begins with a dash for an option.
+  if (host === "" || host.startsWith("-")) {
+    throw new TrunklineError("usage", `Cannot ask ssh about '${host}': it is no name of a host`);
+  }
+  const file = question.file ?? otherHome(question.env);
+  const args = [...(file === undefined ? [] : ["-F", file]), "-G", "--", host];
+  const { code, stdout, stderr } = await runProgram({
+    command: "ssh",
+    args,
+    env: question.env,
+    timeout: TIMEOUT,
+    maxOutput: MAX_OUTPUT,
+  });
+  if (code !== 0) {
+    const why = maskText(stderr.trim()) || `it ended with ${code}`;
+    throw new TrunklineError("unavailable", `Cannot ask ssh about '${host}': ${why}`);
+  }
+  return read(stdout.toString("utf8"), homeOf(question.env));
+}
+
+/** ssh finds its files by the account, whatever `HOME` says: where they differ it must be told. */
+function otherHome(env: NodeJS.ProcessEnv): string | undefined {
+  if (homeOf(env) === userInfo().homedir) return undefined;
+  const file = sshConfigFile(env);
+  return existsSync(file) ? file : "none";
+}
+
+function read(text: string, home: string): SshOptions {
+  const options = Map.groupBy(
+    text.split("\n").map((line) => {
+      const space = line.indexOf(" ");
+      return { name: line.slice(0, Math.max(0, space)), value: line.slice(space + 1).trim() };
+    }),
+    ({ name }) => name,
+  );
+  const all = (name: string): string[] => (options.get(name) ?? []).map(({ value }) => value);
+  return {
+    hostname: all("hostname")[0]?.toLowerCase() ?? "",
+    user: all("user")[0],
+    port: Number(all("port")[0] ?? 22),
+    identityFiles: all("identityfile").map((path) => {
+      return path.startsWith("~/") ? join(home, path.slice(2)) : path;
+    }),
+    identitiesOnly: all("identitiesonly")[0] === "yes",
+  };
+}

@@ -1,0 +1,75 @@
+import type { ConfigScope } from "../../git/config/config-list.ts";
+import { type Detection, detectIdentity } from "./detect.ts";
+import { identityOfEnvironment } from "../environment.ts";
+import { MARK } from "../git-settings.ts";
+import type { Identity } from "../identity.ts";
+import type { Surroundings } from "./surroundings.ts";
+
+/** Who git acts as in a folder, and who it should. */
+export interface IdentityStatus {
+  readonly worktree: string | undefined;
+  /** Who commits are by; variables count before files, as for git. */
+  readonly author: { readonly name: string | undefined; readonly email: string | undefined };
+  readonly signing: {
+    readonly commits: boolean;
+    readonly tags: boolean;
+    readonly format: string;
+    readonly key: string | undefined;
+  };
+  readonly sshCommand: string | undefined;
+  /** The identity that was switched to, and in what scope. */
+  readonly switched: { readonly identity: string; readonly scope: ConfigScope } | undefined;
+  /** The identity that commits are made as, going by their author. */
+  readonly current: string | undefined;
+  readonly detected: Detection;
+  /** Whether the present identity is the one that the folder is for; nothing where none is known. */
+  readonly isRight: boolean | undefined;
+}
+
+export async function identityStatus(
+  identities: readonly Identity[],
+  around: Surroundings,
+  env: NodeJS.ProcessEnv,
+): Promise<IdentityStatus> {
+  const { config, repository } = around;
+  const detected = await detectIdentity(identities, around);
+  const author = {
+    name: env.GIT_AUTHOR_NAME ?? config.get("author.name") ?? config.get("user.name"),
+    email: env.GIT_AUTHOR_EMAIL ?? config.get("author.email") ?? config.get("user.email"),
+  };
+  const mark = config.last(MARK);
+  const ofEnvironment = identityOfEnvironment(env);
+  const switched =
+    ofEnvironment !== undefined
+      ? { identity: ofEnvironment, scope: "command" as const }
+      : mark && { identity: mark.value ?? "", scope: mark.scope };
+  const current = currentIdentity(identities, author, switched?.identity);
+  return {
+    worktree: repository?.worktree,
+    author,
+    signing: {
+      commits: config.isTrue("commit.gpgSign"),
+      tags: config.isTrue("tag.gpgSign"),
+      format: config.get("gpg.format") ?? "openpgp",
+      key: config.get("user.signingKey"),
+    },
+    sshCommand: env.GIT_SSH_COMMAND ?? config.get("core.sshCommand"),
+    switched,
+    current,
+    detected,
+    isRight: detected.identity === undefined ? undefined : detected.identity === current,
+  };
+}
+
+/** Of several with the same address, the one that was switched to. */
+function currentIdentity(
+  identities: readonly Identity[],
+  { name, email }: IdentityStatus["author"],
+  switched: string | undefined,
+): string | undefined {
+  if (email === undefined) return undefined;
+  const same = identities.filter((each) => each.email?.toLowerCase() === email.toLowerCase());
+  const named = same.filter((each) => each.displayName === name);
+  const likely = named.length > 0 ? named : same;
+  return (likely.find((each) => each.name === switched) ?? likely[0])?.name;
+}

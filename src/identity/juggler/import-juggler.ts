@@ -1,0 +1,214 @@
+import { isDeepStrictEqual } from "node:util";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { maskText } from "../../base/text/mask.ts";
+import type { IdentitySettings } from "../identity.ts";
+import { type Draft, JUGGLER_FIELDS, type JugglerValues } from "./juggler-fields.ts";
+
+/** What RemoteJuggler's `config.json` becomes. */
+export interface JugglerImport {
+  readonly identities: Readonly<Record<string, IdentitySettings>>;
+  /** All that it holds beside the identities. */
+  readonly rest: JugglerValues;
+  /** Fields that hold a secret, which has no place in a configuration. */
+  readonly secrets: readonly string[];
+}
+
+const DEEPEST = 32;
+/** Names the fields that the original left unsaid and an identity does not. */
+const ABSENT = "$absent";
+
+/** Reads RemoteJuggler's configuration. Nothing in it is lost but secrets, which are named. */
+export function importJuggler(text: string, file: string): JugglerImport {
+  const config = parse(text, file);
+  const secrets: string[] = [];
+  const clean = withoutSecrets(config, "", secrets) as JugglerValues;
+  const { identities = {}, ...rest } = clean;
+  if (!isObject(identities)) throw malformed(file, "'identities' is not an object");
+  const imported: Record<string, IdentitySettings> = {};
+  for (const [name, fields] of Object.entries(identities)) {
+    if (!isObject(fields)) throw malformed(file, `identity '${name}' is not an object`);
+    imported[name] = importIdentity(fields);
+  }
+  return { identities: imported, rest, secrets };
+}
+
+/** The same configuration as RemoteJuggler reads it. */
+export function exportJuggler(
+  identities: Readonly<Record<string, IdentitySettings>>,
+  rest: JugglerValues = {},
+): JugglerValues {
+  const exported = Object.entries(identities).map(([name, settings]) => {
+    return [name, exportIdentity(settings)];
+  });
+  return { ...rest, identities: Object.fromEntries(exported) as JugglerValues };
+}
+
+function importIdentity(fields: JugglerValues): IdentitySettings {
+  const settings = readFields(fields);
+  const absent = JUGGLER_FIELDS.filter(({ path, write }) => {
+    return at(fields, path) === undefined && write(settings) !== undefined;
+  }).map(({ path }) => path.join("."));
+  const kept = {
+    ...difference(fields, writeFields(settings, {}, absent)),
+    ...(absent.length === 0 ? {} : { [ABSENT]: absent }),
+  };
+  return Object.keys(kept).length === 0 ? settings : { ...settings, "x-juggler": kept };
+}
+
+function readFields(fields: JugglerValues): IdentitySettings {
+  const draft: Draft = { provider: "other" };
+  for (const field of JUGGLER_FIELDS) {
+    const value = at(fields, field.path);
+    if (value !== undefined) field.read(value, draft);
+  }
+  // Theirs is to sign only when told to.
+  if (draft.signing !== undefined) draft.signing = { signCommits: false, ...draft.signing };
+  return draft as IdentitySettings;
+}
+
+function exportIdentity(settings: IdentitySettings): JugglerValues {
+  const { "x-juggler": { [ABSENT]: absent = [], ...kept } = {}, ...own } = settings;
+  const likeBefore = writeFields(own, kept, absent as readonly string[]);
+  // What the original left unsaid need not be said, as long as it still goes without saying.
+  return isDeepStrictEqual(readFields(likeBefore), withoutOurs(own))
+    ? likeBefore
+    : writeFields(own, kept, []);
+}
+
+/** Without what RemoteJuggler has no word for. */
+function withoutOurs(settings: IdentitySettings): object {
+  const { match: _, displayName: __, ...theirs } = settings;
+  return theirs;
+}
+
+/** What is kept of the original counts as long as the identity still says the same. */
+function writeFields(
+  settings: IdentitySettings,
+  kept: JugglerValues,
+  absent: readonly string[],
+): JugglerValues {
+  const written: Record<string, unknown> = {};
+  for (const { path, write } of JUGGLER_FIELDS) {
+    const value = absent.includes(path.join(".")) ? undefined : write(settings);
+    if (value !== undefined) put(written, path, value);
+  }
+  for (const { path, write } of JUGGLER_FIELDS) {
+    const original = at(kept, path);
+    if (original === undefined) continue;
+    const like = structuredClone(written);
+    put(like, path, original);
+    const meant = write(readFields(like));
+    if (isDeepStrictEqual(meant, write(settings))) put(written, path, original);
+  }
+  return merge(written, keptBeside(kept, written));
+}
+
+/** What was kept, without the fields that have been written anew. */
+function keptBeside(kept: JugglerValues, written: JugglerValues): JugglerValues {
+  const left: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(kept)) {
+    const now = own(written, key);
+    if (now === undefined) define(left, key, value);
+    else if (isObject(now) && isObject(value)) define(left, key, keptBeside(value, now));
+  }
+  return left;
+}
+
+/** The part of an original that would not come back by itself. */
+function difference(original: JugglerValues, written: JugglerValues): JugglerValues | undefined {
+  const kept: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(original)) {
+    const now = own(written, key);
+    if (isDeepStrictEqual(now, value)) continue;
+    if (isObject(now) && isObject(value)) {
+      const part = difference(value, now);
+      if (part !== undefined) define(kept, key, part);
+    } else define(kept, key, value);
+  }
+  return Object.keys(kept).length === 0 ? undefined : kept;
+}
+
+function merge(one: JugglerValues, other: JugglerValues): JugglerValues {
+  const merged: Record<string, unknown> = { ...one };
+  for (const [key, value] of Object.entries(other)) {
+    const old = own(merged, key);
+    define(merged, key, isObject(old) && isObject(value) ? merge(old, value) : value);
+  }
+  return merged;
+}
+
+function withoutSecrets(value: unknown, path: string, secrets: string[]): unknown {
+  if (path.split(".").length > DEEPEST) return value;
+  if (Array.isArray(value)) {
+    return value.map((item, index) => withoutSecrets(item, `${path}[${index}]`, secrets));
+  }
+  if (!isObject(value)) return value;
+  const clean: Record<string, unknown> = {};
+  for (const [key, item] of Object.entries(value)) {
+    const here = path === "" ? key : `${path}.${key}`;
+    if (isSecret(key, item)) secrets.push(here);
+    else define(clean, key, withoutSecrets(item, here, secrets));
+  }
+  return clean;
+}
+
+function isSecret(key: string, value: unknown): boolean {
+  if (typeof value !== "string" || value === "") return false;
+  if (/^(?:token|pin|password|passphrase|secret)$/i.test(key)) return true;
+  return maskText(value).includes("•••") && !value.includes("•••");
+}
+
+function parse(text: string, file: string): JugglerValues {
+  let value: unknown;
+  try {
+    value = JSON.parse(text.replace(/^\ufeff/, ""));
+  } catch (error) {
+    throw malformed(file, `it is not JSON (${(error as Error).message})`);
+  }
+  if (!isObject(value)) throw malformed(file, "it is not an object");
+  if (!Object.hasOwn(value, "identities")) throw malformed(file, "it has no 'identities'");
+  return value;
+}
+
+function malformed(file: string, why: string): TrunklineError {
+  const says = `Cannot import '${file}' as RemoteJuggler's configuration: ${why}`;
+  return new TrunklineError("config", says);
+}
+
+function isObject(value: unknown): value is JugglerValues {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function at(values: JugglerValues, path: readonly string[]): unknown {
+  let found: unknown = values;
+  for (const step of path) {
+    if (!isObject(found)) return undefined;
+    found = own(found, step);
+  }
+  return found;
+}
+
+function own(values: JugglerValues, key: string): unknown {
+  return Object.hasOwn(values, key) ? values[key] : undefined;
+}
+
+function put(values: Record<string, unknown>, path: readonly string[], value: unknown): void {
+  const [key = "", ...rest] = path;
+  if (rest.length === 0) define(values, key, value);
+  else {
+    const inner = { ...(values[key] as Record<string, unknown> | undefined) };
+    put(inner, rest, value);
+    define(values, key, inner);
+  }
+}
+
+/** A key may be called anything, `__proto__` too. */
+function define(values: Record<string, unknown>, key: string, value: unknown): void {
+  Object.defineProperty(values, key, {
+    value,
+    enumerable: true,
+    configurable: true,
+    writable: true,
+  });
+}

@@ -1,0 +1,63 @@
+import { existsSync, realpathSync } from "node:fs";
+import { isAbsolute, join, resolve } from "node:path";
+
+import { homeOf } from "../../base/process/home-of.ts";
+import { configBoolean, type ConfigEntry, type ConfigScope } from "../../git/config/config-list.ts";
+import { hasLinkedWorktrees, type Repository } from "../../git/repository.ts";
+import type { Surroundings } from "../detect/surroundings.ts";
+
+/** The file that a switch writes to. */
+export interface ConfigTarget {
+  readonly scope: Extract<ConfigScope, "global" | "local" | "worktree">;
+  readonly path: string;
+  /** Work trees have configurations of their own only once they are told to. */
+  readonly mustTurnOn: boolean;
+}
+
+/** Of a repository with several work trees the present one's own file, else the repository's. */
+export function repositoryTarget(repository: Repository, around: Surroundings): ConfigTarget {
+  // Git heeds this only where the repository itself says so.
+  const own = around.config.all("extensions.worktreeConfig").filter(({ scope }) => {
+    return scope === "local";
+  });
+  const isOn = own.length > 0 && configBoolean(own.at(-1)?.value) === true;
+  if (isOn || hasLinkedWorktrees(repository)) {
+    const path = join(repository.gitDir, "config.worktree");
+    return { scope: "worktree", path, mustTurnOn: !isOn };
+  }
+  return { scope: "local", path: join(repository.commonDir, "config"), mustTurnOn: false };
+}
+
+/** The file that `git config --global` writes to. */
+export function globalTarget(env: NodeJS.ProcessEnv): ConfigTarget {
+  const { XDG_CONFIG_HOME, GIT_CONFIG_GLOBAL } = env;
+  const home = homeOf(env);
+  const own = join(home, ".gitconfig");
+  const folder = XDG_CONFIG_HOME === undefined || !isAbsolute(XDG_CONFIG_HOME);
+  const xdg = join(folder ? join(home, ".config") : XDG_CONFIG_HOME, "git", "config");
+  const usual = !existsSync(own) && existsSync(xdg) ? xdg : own;
+  const named = GIT_CONFIG_GLOBAL === undefined || GIT_CONFIG_GLOBAL === "";
+  return { scope: "global", path: named ? usual : GIT_CONFIG_GLOBAL, mustTurnOn: false };
+}
+
+/** Whether a value stands in a file itself, and not in one that it includes. */
+export function isFrom(
+  { origin, scope }: ConfigEntry,
+  target: Pick<ConfigTarget, "path" | "scope">,
+  around: Surroundings,
+): boolean {
+  if (scope !== target.scope || !origin.startsWith("file:")) return false;
+  const { repository, git } = around;
+  // Git names files as seen from the top of the work tree.
+  const base = repository?.worktree ?? repository?.gitDir ?? git.folder;
+  const found = resolve(base, origin.slice("file:".length));
+  return found === target.path || real(found) === real(target.path);
+}
+
+function real(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
+}

@@ -1,0 +1,231 @@
+import { chmod, mkdir, open, readFile, stat, truncate } from "node:fs/promises";
+import { dirname, join } from "node:path";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { replaceFile } from "../../store/replace-file.ts";
+import type { FileChange } from "./file-change.ts";
+import { journalPath } from "./journal-path.ts";
+
+/** One value that changes, for people to read. */
+export interface SettingChange {
+  readonly file: string;
+  readonly key: string;
+  /** None where it was not set there. Secrets are masked. */
+  readonly before: readonly string[];
+  readonly after: readonly string[];
+}
+
+/** What a change was about: a repository, or all that a person does. */
+export interface Subject {
+  /** The folder that all work trees of the repository share. */
+  readonly repository?: string;
+  readonly worktree?: string;
+}
+
+export type ChangeKind = "switch" | "sync" | "undo";
+
+/** A change as it was begun: with it, everything can be put back. */
+export interface JournalEntry {
+  readonly id: string;
+  readonly at: string;
+  readonly kind: ChangeKind;
+  readonly identity: string | undefined;
+  readonly subject: Subject;
+  readonly settings: readonly SettingChange[];
+  readonly files: readonly FileChange[];
+  /** Of an undo: what is undone. */
+  readonly undoes: string | undefined;
+}
+
+/** How a change ended. "finished" was broken off after its last step, and only not written down. */
+export type Outcome = "done" | "finished" | "rolled-back";
+
+export interface JournalState extends JournalEntry {
+  readonly outcome: Outcome | undefined;
+  readonly isUndone: boolean;
+}
+
+interface BeginLine extends Omit<JournalEntry, "files"> {
+  readonly event: "begin";
+  readonly files: readonly FileLine[];
+}
+
+interface FileLine extends Omit<FileChange, "before" | "after"> {
+  readonly before: string | null;
+  readonly after: string | null;
+}
+
+interface EndLine {
+  readonly event: Outcome;
+  readonly id: string;
+  readonly at: string;
+}
+
+/** Of the past, so much is kept as to undo a few hundred changes. */
+const MAX_SIZE = 4 * 1024 * 1024;
+const KEPT = 50;
+
+/**
+ * Every change of a file outside of our own folders, written down before it is made: what each file
+ * held before and after. Lines are only added; when they are too many, the oldest are forgotten.
+ * Whoever writes holds the lock.
+ */
+export class Journal {
+  readonly folder: string;
+  readonly path: string;
+
+  constructor(data: string) {
+    this.path = journalPath(data);
+    this.folder = dirname(this.path);
+  }
+
+  /** Waits until nobody else changes anything: for all processes, there is one right to. */
+  async lock(): Promise<Disposable> {
+    try {
+      await mkdir(this.folder, { recursive: true, mode: 0o700 });
+    } catch (error) {
+      const { message } = error as Error;
+      const says = `Cannot make the folder '${this.folder}': ${message}`;
+      throw new TrunklineError("unavailable", says, { cause: error });
+    }
+    // Loaded by whoever changes something, and nobody else.
+    const { FileLock } = await import("../../store/file-lock.ts");
+    return await FileLock.take(join(this.folder, "lock"));
+  }
+
+  /** It is on disk when this resolves. */
+  async begin(entry: JournalEntry): Promise<void> {
+    const files = entry.files.map((file) => ({
+      ...file,
+      before: file.before?.toString("base64") ?? null,
+      after: file.after?.toString("base64") ?? null,
+    }));
+    const line: BeginLine = { event: "begin", ...entry, files };
+    const isNew = await this.#tidy();
+    await this.#append(line, true);
+    if (isNew) await syncFolder(this.folder);
+  }
+
+  async end(id: string, outcome: Outcome): Promise<void> {
+    const line: EndLine = { event: outcome, id, at: new Date().toISOString() };
+    await this.#append(line, false);
+  }
+
+  /** All changes that are remembered, the oldest first. */
+  async entries(): Promise<JournalState[]> {
+    const text = await this.#read();
+    const entries = new Map<string, JournalState>();
+    for (const line of text.split("\n").slice(0, -1)) {
+      const event = this.#parse(line);
+      if (event.event === "begin") entries.set(event.id, begun(event));
+      else {
+        const entry = entries.get(event.id);
+        if (entry === undefined) continue;
+        entries.set(event.id, { ...entry, outcome: event.event });
+        const undone = entry.undoes === undefined ? undefined : entries.get(entry.undoes);
+        if (undone === undefined || event.event === "rolled-back") continue;
+        entries.set(undone.id, { ...undone, isUndone: true });
+      }
+    }
+    return [...entries.values()];
+  }
+
+  /** Whether the last change was broken off, without reading all that went before. */
+  async hasPending(): Promise<boolean> {
+    const { size } = await stat(this.path).catch(() => ({ size: 0 }));
+    if (size === 0) return false;
+    await using file = await open(this.path, "r");
+    const tail = Buffer.alloc(Math.min(size, 512));
+    await file.read(tail, 0, tail.length, size - tail.length);
+    // How a change ends is a short line, and nothing else ends so.
+    return !/\n?\{"event":"(?:done|finished|rolled-back)","id":"[^"]*","at":"[^"]*"\}\n$/.test(
+      tail.toString("latin1"),
+    );
+  }
+
+  async #read(): Promise<string> {
+    try {
+      return await readFile(this.path, "utf8");
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException;
+      if (code === "ENOENT" || code === "ENOTDIR") return "";
+      throw this.#broken(message, error);
+    }
+  }
+
+  #parse(line: string): BeginLine | EndLine {
+    try {
+      return JSON.parse(line) as BeginLine | EndLine;
+    } catch (error) {
+      throw this.#broken("a line of it is not JSON", error);
+    }
+  }
+
+  #broken(why: string, cause: unknown): TrunklineError {
+    const next = "Move it away to go on; what it remembers can then not be undone.";
+    return new TrunklineError("config", `Cannot read '${this.path}': ${why}. ${next}`, { cause });
+  }
+
+  async #append(line: BeginLine | EndLine, mustSync: boolean): Promise<void> {
+    await this.#dropTorn();
+    await using file = await open(this.path, "a", 0o600);
+    await file.writeFile(`${JSON.stringify(line)}\n`);
+    if (mustSync) await file.datasync();
+  }
+
+  /** Forgets old lines where there are too many. Returns whether the file is new. */
+  async #tidy(): Promise<boolean> {
+    const { size } = await stat(this.path).catch(() => ({ size: -1 }));
+    if (size < 0) return true;
+    if (size <= MAX_SIZE) return false;
+    await this.#dropTorn();
+    await this.#forget();
+    return false;
+  }
+
+  /** Whoever wrote half a line failed, or died of it: what comes next must not be part of it. */
+  async #dropTorn(): Promise<void> {
+    if (!(await this.#isTorn())) return;
+    const bytes = await readFile(this.path);
+    await truncate(this.path, bytes.lastIndexOf("\n") + 1);
+  }
+
+  async #isTorn(): Promise<boolean> {
+    const { size } = await stat(this.path).catch(() => ({ size: 0 }));
+    if (size === 0) return false;
+    await using file = await open(this.path, "r");
+    const last = Buffer.alloc(1);
+    await file.read(last, 0, 1, size - 1);
+    return last[0] !== 0x0a;
+  }
+
+  async #forget(): Promise<void> {
+    const recent = (await this.entries()).slice(-KEPT).map(({ id }) => id);
+    const lines = (await this.#read()).split("\n").slice(0, -1);
+    const kept = lines.filter((line) => recent.includes(this.#parse(line).id));
+    await replaceFile(this.path, kept.map((line) => `${line}\n`).join(""));
+    await chmod(this.path, 0o600);
+  }
+}
+
+function begun(line: BeginLine): JournalState {
+  const { event: _, files, ...entry } = line;
+  const bytes = (text: string | null): Buffer | undefined => {
+    return text === null ? undefined : Buffer.from(text, "base64");
+  };
+  return {
+    ...entry,
+    files: files.map((file) => ({
+      ...file,
+      before: bytes(file.before),
+      after: bytes(file.after),
+    })),
+    outcome: undefined,
+    isUndone: false,
+  };
+}
+
+async function syncFolder(path: string): Promise<void> {
+  await using folder = await open(path, "r");
+  await folder.sync();
+}

@@ -1,0 +1,99 @@
+import { TrunklineError } from "../../base/errors.ts";
+
+/**
+ * A block of lines in somebody else's file that is ours to write, between two comments. Whatever
+ * stands around it stays as it is, to the byte, and it can be taken out again.
+ */
+export interface ManagedBlock {
+  readonly lines: readonly string[];
+  /** Where a new one goes: of ssh the first word counts, of git the last. */
+  readonly place: "start" | "end";
+}
+
+const BEGIN = "# BEGIN TRUNKLINE MANAGED";
+const END = "# END TRUNKLINE MANAGED";
+/** What has to be undone with the block, as its first line tells. */
+const NEW_FILE = "(new file)";
+const OPEN_LINE = "(line end added)";
+const BOM = "\u00ef\u00bb\u00bf";
+
+interface Found {
+  readonly start: number;
+  readonly end: number;
+  readonly note: string;
+}
+
+/** A file with the block in it as it should be. */
+export function withBlock(bytes: Buffer | undefined, block: ManagedBlock): Buffer {
+  // Every byte is one character, so that none changes.
+  const text = bytes?.toString("latin1") ?? "";
+  const eol = /^[^\n]*\r\n/.test(text) ? "\r\n" : "\n";
+  const found = find(text);
+  const render = (note: string): string => {
+    const first = note === "" ? BEGIN : `${BEGIN} ${note}`;
+    const lines = block.lines.map((line) => Buffer.from(line, "utf8").toString("latin1"));
+    return [first, ...lines, END].map((line) => `${line}${eol}`).join("");
+  };
+  if (found !== undefined) {
+    const isLast = found.end === text.length && !text.endsWith("\n");
+    const rendered = render(found.note);
+    return toBytes(
+      text.slice(0, found.start) +
+        (isLast ? rendered.slice(0, -eol.length) : rendered) +
+        text.slice(found.end),
+    );
+  }
+  if (bytes === undefined) return toBytes(render(NEW_FILE));
+  const head = text.startsWith(BOM) ? BOM : "";
+  if (block.place === "start") return toBytes(head + render("") + text.slice(head.length));
+  const isOpen = text.length > head.length && !text.endsWith("\n");
+  return toBytes(text + (isOpen ? eol + render(OPEN_LINE) : render("")));
+}
+
+/** A file as it would be without the block; nothing where there would then be no file. */
+export function withoutBlock(bytes: Buffer | undefined): Buffer | undefined {
+  if (bytes === undefined) return undefined;
+  const text = bytes.toString("latin1");
+  const found = find(text);
+  if (found === undefined) return bytes;
+  const { note, end } = found;
+  // The line end was added for the block; what came after it since needs it too.
+  const isAdded = note === OPEN_LINE && end === text.length;
+  const before = text.slice(0, found.start);
+  const rest = (isAdded ? before.replace(/\r?\n$/, "") : before) + text.slice(end);
+  return rest === "" && note === NEW_FILE ? undefined : toBytes(rest);
+}
+
+/** The lines of the block, if the file has one. */
+export function blockLines(bytes: Buffer | undefined): string[] | undefined {
+  const text = bytes?.toString("latin1") ?? "";
+  const found = find(text);
+  if (found === undefined) return undefined;
+  const lines = text.slice(found.start, found.end).trimEnd().split(/\r?\n/);
+  return lines.slice(1, -1).map((line) => Buffer.from(line, "latin1").toString("utf8"));
+}
+
+function find(text: string): Found | undefined {
+  const begins = [
+    ...text.matchAll(/(?<=^|\n|^\u00ef\u00bb\u00bf)# BEGIN TRUNKLINE MANAGED *(.*)/g),
+  ];
+  const ends = [...text.matchAll(/(?<=\n)# END TRUNKLINE MANAGED *\r?(?:\n|$)/g)];
+  const [begin] = begins;
+  const [end] = ends;
+  if (begin === undefined && end === undefined) return undefined;
+  if (begins.length !== 1 || ends.length !== 1 || begin === undefined || end === undefined) {
+    throw broken("there must be one line of each");
+  }
+  if (end.index < begin.index) throw broken("they are in the wrong order");
+  const note = (begin[1] ?? "").replace(/\r$/, "").trim();
+  return { start: begin.index, end: end.index + end[0].length, note };
+}
+
+function broken(why: string): TrunklineError {
+  const says = `Cannot find the lines that are Trunkline's between '${BEGIN}' and '${END}'`;
+  return new TrunklineError("config", `${says}: ${why}. Delete them by hand`);
+}
+
+function toBytes(text: string): Buffer {
+  return Buffer.from(text, "latin1");
+}

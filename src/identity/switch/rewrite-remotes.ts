@@ -1,0 +1,68 @@
+import { join } from "node:path";
+
+import { TrunklineError } from "../../base/errors.ts";
+import type { ConfigEdit } from "../../git/config/edit-config.ts";
+import { parseRemoteUrl, throughSshHost } from "../../git/remote-url.ts";
+import { remotesOf } from "../../git/remotes.ts";
+import type { Repository } from "../../git/repository.ts";
+import { isFrom } from "./config-target.ts";
+import type { Identity } from "../identity.ts";
+import type { Surroundings } from "../detect/surroundings.ts";
+
+export interface RemoteEdits {
+  readonly edits: readonly ConfigEdit[];
+  readonly notes: readonly string[];
+}
+
+/**
+ * Sends the remotes on an identity's host through its ssh host instead, each in its own form, port
+ * and all. Those elsewhere stay as they are.
+ */
+export function rewriteRemotes(
+  identity: Identity,
+  identities: readonly Identity[],
+  repository: Repository,
+  around: Surroundings,
+): RemoteEdits {
+  const { name, host, sshHost } = identity;
+  if (sshHost === undefined) {
+    const next = `Set one with \`trunkline identity edit ${name} --ssh-host ALIAS\``;
+    const says = `Cannot rewrite remotes: identity '${name}' has no ssh host. ${next}`;
+    throw new TrunklineError("config", says);
+  }
+  const file = { path: join(repository.commonDir, "config"), scope: "local" } as const;
+  const notes: string[] = [];
+  // The aliases of other identities for the same host are this host too.
+  const hosts = new Set([host, ...aliasesOf(identities, host)]);
+  const effectives = new Map(
+    remotesOf(around.config).flatMap(({ fetch, push }) => {
+      return [...push, ...fetch].map(({ raw, effective }) => [raw, effective] as const);
+    }),
+  );
+  const rewritten = (raw: string): string => {
+    const effective = effectives.get(raw) ?? raw;
+    const url = parseRemoteUrl(effective);
+    if (url.host === undefined || !hosts.has(url.host)) return raw;
+    return throughSshHost(effective, sshHost) ?? raw;
+  };
+  const edits = around.remotes.flatMap((remote) =>
+    ["url", "pushurl"].flatMap((what) => {
+      const key = `remote.${remote.name}.${what}`;
+      const entries = around.config.all(key);
+      const own = entries.filter((entry) => isFrom(entry, file, around));
+      if (own.length < entries.length) {
+        notes.push(`${key} is set outside of this repository's configuration, and stays there.`);
+      }
+      const before = own.map(({ value }) => value ?? "");
+      const values = before.map(rewritten);
+      return values.every((value, at) => value === before[at]) ? [] : [{ key, values }];
+    }),
+  );
+  return { edits, notes };
+}
+
+function aliasesOf(identities: readonly Identity[], host: string | undefined): string[] {
+  return identities.flatMap((each) => {
+    return each.host === host && each.sshHost !== undefined ? [each.sshHost] : [];
+  });
+}

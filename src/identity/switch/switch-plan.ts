@@ -1,0 +1,164 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+
+import { maskText } from "../../base/text/mask.ts";
+import { canonicalKey } from "../../git/config/config-list.ts";
+import { type ConfigEdit, editConfig, valuesIn } from "../../git/config/edit-config.ts";
+import { openRepository, type Repository } from "../../git/repository.ts";
+import { globalTarget, repositoryTarget } from "./config-target.ts";
+import { detectIdentity } from "../detect/detect.ts";
+import { type FileChange, readNow } from "./file-change.ts";
+import type { GitSettingsOptions } from "../git-settings.ts";
+import type { Identity } from "../identity.ts";
+import type { SettingChange } from "./journal.ts";
+import type { Plan } from "./plan.ts";
+import { rewriteRemotes } from "./rewrite-remotes.ts";
+import { checkedOut, type CheckedOutSubmodule, submodulesOf } from "./submodules.ts";
+import type { Surroundings } from "../detect/surroundings.ts";
+import { overrideNotes, switchEdits } from "./switch-edits.ts";
+
+export interface SwitchOptions extends GitSettingsOptions {
+  /** For all repositories of the person. */
+  readonly global?: boolean;
+  readonly rewriteRemotes?: boolean;
+  /** Also switches the submodules that are checked out, and theirs. */
+  readonly recurseSubmodules?: boolean;
+  /** All there are: their aliases are known hosts. */
+  readonly identities?: readonly Identity[];
+  readonly env: NodeJS.ProcessEnv;
+}
+
+/** What is to be changed, by the file it stands in. */
+type FileEdits = Map<string, ConfigEdit[]>;
+
+const GIT_CONFIG_MODE = 0o666;
+
+/** Everything that has to change for a folder's git to act as an identity. Changes nothing. */
+export async function planSwitch(
+  identity: Identity,
+  around: Surroundings,
+  options: SwitchOptions,
+): Promise<Plan> {
+  const edits: FileEdits = new Map();
+  const { env } = options;
+  if (options.global === true) {
+    const target = globalTarget(env);
+    const own = switchEdits(identity, target, around, options);
+    edits.set(target.path, own);
+    const notes = overrideNotes(own, target, around, env);
+    return await makePlan(identity, {}, edits, notes);
+  }
+  const repository = around.repository ?? (await openRepository(around.git));
+  const notes = await editRepository(identity, repository, around, options, edits);
+  if (options.recurseSubmodules === true) {
+    for (const inner of await submodulesOf(repository, around)) {
+      notes.push(...(await editSubmodule(identity, inner, options, edits)));
+    }
+  } else notes.push(...(await submoduleNotes(repository, around)));
+  const { commonDir, worktree = commonDir } = repository;
+  return await makePlan(identity, { repository: commonDir, worktree }, edits, notes);
+}
+
+/** Adds what has to change for one repository. Returns what there is to know of it. */
+async function editRepository(
+  identity: Identity,
+  repository: Repository,
+  around: Surroundings,
+  options: SwitchOptions,
+  edits: FileEdits,
+): Promise<string[]> {
+  const { identities = [identity], env } = options;
+  const target = repositoryTarget(repository, around);
+  const own = switchEdits(identity, target, around, options);
+  if (target.mustTurnOn) await turnOnWorktreeConfig(repository, edits);
+  add(edits, target.path, own);
+  const notes = overrideNotes(own, target, around, env);
+  if (options.rewriteRemotes !== true) return notes;
+  const rewritten = rewriteRemotes(identity, identities, repository, around);
+  add(edits, join(repository.commonDir, "config"), rewritten.edits);
+  return [...notes, ...rewritten.notes];
+}
+
+/** One that is for somebody else stays theirs. */
+async function editSubmodule(
+  identity: Identity,
+  { path, repository, around }: CheckedOutSubmodule,
+  options: SwitchOptions,
+  edits: FileEdits,
+): Promise<string[]> {
+  const { identity: right } = await detectIdentity(options.identities ?? [identity], around);
+  if (right !== undefined && right !== identity.name) {
+    return [`Submodule '${path}' is for '${right}', and stays as it is.`];
+  }
+  const notes = await editRepository(identity, repository, around, options, edits);
+  return notes.map((note) => `${path}: ${note}`);
+}
+
+function add(edits: FileEdits, path: string, more: readonly ConfigEdit[]): void {
+  edits.set(path, [...(edits.get(path) ?? []), ...more]);
+}
+
+/** What git does itself when it gives work trees a configuration each (worktree.c). */
+async function turnOnWorktreeConfig({ commonDir }: Repository, edits: FileEdits): Promise<void> {
+  const [common, main] = [join(commonDir, "config"), join(commonDir, "config.worktree")];
+  const { bytes = Buffer.alloc(0) } = await readNow(common, GIT_CONFIG_MODE);
+  add(edits, common, [{ key: "extensions.worktreeConfig", values: ["true"] }]);
+  // These two are the main work tree's own, and would be wrong in the others.
+  const bare = valuesIn(bytes, "core.bare").at(-1);
+  const worktree = valuesIn(bytes, "core.worktree").at(-1);
+  const moved = [
+    ...(bare === "true" ? [{ key: "core.bare", values: [bare] }] : []),
+    ...(worktree === undefined ? [] : [{ key: "core.worktree", values: [worktree] }]),
+  ];
+  if (moved.length === 0) return;
+  add(
+    edits,
+    common,
+    moved.map(({ key }) => ({ key, values: [] })),
+  );
+  add(edits, main, moved);
+}
+
+async function submoduleNotes(repository: Repository, { git }: Surroundings): Promise<string[]> {
+  const paths = (await checkedOut(repository, git)).map(({ path }) => path).join(", ");
+  if (paths === "") return [];
+  return [`Submodules keep the identity they have: ${paths}. Or say --recurse-submodules.`];
+}
+
+async function makePlan(
+  identity: Identity,
+  subject: Plan["subject"],
+  edits: FileEdits,
+  notes: readonly string[],
+): Promise<Plan> {
+  const { sshKey } = identity;
+  const isMissing = sshKey !== undefined && !existsSync(sshKey);
+  const missing = isMissing ? [`There is no ssh key '${sshKey}' yet: ssh will not log in.`] : [];
+  const changes = await Promise.all([...edits].map(([path, each]) => changeFile(path, each)));
+  return {
+    kind: "switch",
+    identity: identity.name,
+    subject,
+    settings: changes.flatMap(({ settings }) => settings),
+    files: changes.flatMap(({ file }) => file ?? []),
+    notes: [...missing, ...notes],
+  };
+}
+
+async function changeFile(
+  path: string,
+  edits: readonly ConfigEdit[],
+): Promise<{ readonly file: FileChange | undefined; readonly settings: SettingChange[] }> {
+  const now = await readNow(path, GIT_CONFIG_MODE);
+  const bytes = now.bytes ?? Buffer.alloc(0);
+  const after = editConfig(bytes, edits);
+  if (after.equals(bytes)) return { file: undefined, settings: [] };
+  const file = { path: now.path, before: now.bytes, after, mode: now.mode, isGitConfig: true };
+  const keys = new Map(edits.map(({ key }) => [canonicalKey(key), key]));
+  const settings = [...keys.values()].flatMap((key) => {
+    const [old, fresh] = [valuesIn(bytes, key), valuesIn(after, key)];
+    if (old.length === fresh.length && old.every((value, at) => value === fresh[at])) return [];
+    return [{ file: now.path, key, before: old.map(maskText), after: fresh.map(maskText) }];
+  });
+  return { file, settings };
+}

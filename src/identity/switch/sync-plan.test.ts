@@ -1,0 +1,95 @@
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { applyPlan } from "./apply.ts";
+import { HOME, SampleIdentities, WORK } from "../../../test/samples/sample-identities.ts";
+import { sshOptions } from "../detect/ssh-options.ts";
+import { planSync } from "./sync-plan.ts";
+
+function sample(): SampleIdentities {
+  const { signing: _, ...home } = HOME;
+  return new SampleIdentities({ work: { ...WORK, match: [{ path: "~/my work" }] }, home });
+}
+
+async function sync(on: SampleIdentities, remove = false) {
+  const options = { env: on.env, folder: join(on.home, "included"), remove };
+  return await applyPlan(on.journal, on.git, () => planSync(on.identities, on.git, options));
+}
+
+describe("planSync()", { timeout: 120_000 }, () => {
+  it("makes ssh know the hosts of identities, and changes nothing for others", async () => {
+    using on = sample();
+    const text = "ServerAliveInterval 30\nHost *\n  IdentityFile ~/.ssh/usual\n  User me\n";
+    on.write(".ssh/config", text);
+    const before = await sshOptions("example.com", { env: on.env });
+    await sync(on);
+    const work = await sshOptions("gh-work", { env: on.env });
+    assert.equal(work.hostname, "github.com");
+    assert.equal(work.user, "git");
+    assert.equal(work.identityFiles[0], join(on.home, ".ssh/id_work"));
+    assert.ok(work.identitiesOnly);
+    assert.deepEqual(await sshOptions("example.com", { env: on.env }), before);
+    assert.ok(on.read(".ssh/config").toString().endsWith(text));
+    assert.ok(statSync(join(on.home, ".ssh/config")).isFile());
+  });
+
+  it("makes git know whose a folder is, and whose a remote is", async () => {
+    using on = sample();
+    on.write(".gitconfig", "[user]\n\tname = Usual\n\temail = usual@example.com");
+    await sync(on);
+    const folder = join(on.home, "my work/x");
+    mkdirSync(folder, { recursive: true });
+    on.runIn(folder, "init", "-q");
+    assert.equal(on.config("user.email", folder), "ada@acme.example");
+    assert.equal(on.config("user.email"), "usual@example.com");
+    on.run("remote", "add", "origin", "git@gh-home:ada/app.git");
+    assert.equal(on.config("user.email"), "ada@home.example");
+  });
+
+  it("is the same twice, follows what changes, and leaves nothing when removed", async () => {
+    using on = sample();
+    on.write(".ssh/config", "Host x");
+    on.write(".gitconfig", "# mine\r\n");
+    const { id } = await sync(on);
+    assert.ok(id !== undefined);
+    assert.equal((await sync(on)).id, undefined);
+    using fewer = new SampleIdentities({ work: WORK });
+    const options = { env: on.env, folder: join(on.home, "included") };
+    const identities = fewer.identities.map((each) => ({ ...each, sshKey: "/k" }));
+    await applyPlan(on.journal, on.git, () => planSync(identities, on.git, options));
+    assert.doesNotMatch(on.read(".ssh/config").toString(), /gh-home/);
+    assert.ok(!existsSync(join(on.home, "included/home.gitconfig")));
+    await sync(on, true);
+    assert.equal(on.read(".ssh/config").toString(), "Host x");
+    assert.equal(on.read(".gitconfig").toString(), "# mine\r\n");
+    assert.ok(!existsSync(join(on.home, "included/work.gitconfig")));
+  });
+
+  it("makes files that were not there, and undo takes them away again", async () => {
+    using on = sample();
+    await sync(on);
+    assert.equal(statSync(join(on.home, ".ssh/config")).mode & 0o777, 0o600);
+    await on.undo({});
+    assert.ok(!existsSync(join(on.home, ".ssh/config")));
+    assert.ok(!existsSync(join(on.home, ".gitconfig")));
+  });
+
+  it("leaves to others what they have seen to, by Include or includeIf", async () => {
+    using on = sample();
+    on.write(".ssh/config", `Include ${on.home}/.ssh/more\n`);
+    const key = join(on.home, ".ssh/id_work");
+    on.write(
+      ".ssh/more",
+      `Match host gh-work\n HostName github.com\n IdentityFile ${key}\n IdentitiesOnly yes\n`,
+    );
+    on.write(".gitconfig", `[includeIf "gitdir:${on.home}/my work/"]\n\tpath = own\n`);
+    const { plan } = await sync(on);
+    assert.match(plan.notes.join("\n"), /ssh knows 'gh-work' already/);
+    assert.match(plan.notes.join("\n"), /has settings for 'gitdir:.*my work\/' already/);
+    assert.doesNotMatch(on.read(".ssh/config").toString(), /Host gh-work/);
+    assert.match(on.read(".ssh/config").toString(), /Host gh-home/);
+    assert.equal((await sync(on)).id, undefined);
+  });
+});

@@ -1,0 +1,166 @@
+import { mkdtempDisposable, readdir, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { editConfig } from "../../git/config/edit-config.ts";
+import type { Git } from "../../git/git.ts";
+import { GitConfig } from "../../git/config/git-config.ts";
+import {
+  gitBlockLines,
+  includeConditions,
+  includedFile,
+  needsSshHost,
+  sshBlockLines,
+} from "./block-lines.ts";
+import { globalTarget } from "./config-target.ts";
+import { bytesOf, type FileChange, type FileNow, isSame, readNow } from "./file-change.ts";
+import { gitSettings } from "../git-settings.ts";
+import type { Identity } from "../identity.ts";
+import type { SettingChange } from "./journal.ts";
+import { blockLines, withBlock, withoutBlock } from "./managed-blocks.ts";
+import type { Plan } from "./plan.ts";
+import { sshConfigFile, sshOptions } from "../detect/ssh-options.ts";
+
+export interface SyncOptions {
+  readonly env: NodeJS.ProcessEnv;
+  /** Where the settings that git includes are kept. */
+  readonly folder: string;
+  /** Takes the blocks out again. */
+  readonly remove?: boolean;
+}
+
+/**
+ * What has to change in the person's own configuration of ssh and git for the identities' ssh hosts
+ * and folders to work by themselves. What works already without us is left to those who wrote it.
+ */
+export async function planSync(
+  identities: readonly Identity[],
+  git: Git,
+  options: SyncOptions,
+): Promise<Plan> {
+  const notes: string[] = [];
+  const wanted = options.remove === true ? [] : identities;
+  const ssh = await sshChange(wanted, options, notes);
+  const includes = await includesOf(wanted, git, options, notes);
+  const now = await readNow(globalTarget(options.env).path, 0o666);
+  const config = blockChange(now, gitBlockLines(includes), "end", true);
+  const included = await Promise.all(
+    includes.map(async ({ identity, file }) => {
+      const now = await readNow(file, 0o600);
+      return changeOf(now, editConfig(Buffer.alloc(0), gitSettings(identity)), true);
+    }),
+  );
+  const left = await leftOver(includes, options.folder);
+  // Each file once, though several conditions may lead to it.
+  const files = new Map(
+    [...included, ssh, config, ...left].flatMap((file) =>
+      file === undefined ? [] : [[file.path, file]],
+    ),
+  );
+  const changes = [...files.values()];
+  return { kind: "sync", subject: {}, settings: changes.map(describe), files: changes, notes };
+}
+
+async function sshChange(
+  identities: readonly Identity[],
+  { env }: SyncOptions,
+  notes: string[],
+): Promise<FileChange | undefined> {
+  const now = await readNow(sshConfigFile(env), 0o600);
+  const candidates = identities.filter(needsSshHost);
+  const known = await Promise.all(candidates.map((identity) => isKnown(identity, now, env)));
+  const missing = candidates.filter((_, at) => !known[at]);
+  for (const [at, { sshHost = "" }] of candidates.entries()) {
+    if (known[at]) notes.push(`ssh knows '${sshHost}' already, by your own configuration.`);
+  }
+  return blockChange(now, sshBlockLines(missing), "start", false);
+}
+
+/** Whether ssh does the right thing for an alias without our block, `Include` and `Match` and all. */
+async function isKnown(
+  { sshHost = "", host, sshKey }: Identity,
+  now: FileNow,
+  env: NodeJS.ProcessEnv,
+): Promise<boolean> {
+  await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-ssh-"));
+  const file = join(folder.path, "config");
+  await writeFile(file, withoutBlock(now.bytes) ?? "", { mode: 0o600 });
+  try {
+    const options = await sshOptions(sshHost, { env, file });
+    return (
+      options.hostname === host && options.identitiesOnly && options.identityFiles[0] === sshKey
+    );
+  } catch {
+    return false;
+  }
+}
+
+interface Include {
+  readonly identity: Identity;
+  readonly condition: string;
+  readonly file: string;
+}
+
+/** Without those whose condition the person's own configuration has already. */
+async function includesOf(
+  identities: readonly Identity[],
+  git: Git,
+  { env, folder }: SyncOptions,
+  notes: string[],
+): Promise<Include[]> {
+  const all = identities.flatMap((identity) => {
+    const file = includedFile(folder, identity);
+    if (identity.email === undefined || identity.displayName === undefined) return [];
+    return includeConditions(identity).map((condition) => ({ identity, condition, file }));
+  });
+  if (all.length === 0) return [];
+  const own = await GitConfig.read(git);
+  const block = blockLines(await bytesOf(globalTarget(env).path))?.join("\n") ?? "";
+  return all.filter(({ condition, file }) => {
+    const entries = own.all(`includeif.${condition}.path`);
+    const isOurs = entries.every(({ value }) => value === file);
+    if (entries.length === 0 || isOurs || block.includes(condition)) return true;
+    notes.push(`Your own git configuration has settings for '${condition}' already.`);
+    return false;
+  });
+}
+
+/** Files for identities that are no longer included. */
+async function leftOver(
+  includes: readonly Include[],
+  folder: string,
+): Promise<(FileChange | undefined)[]> {
+  const names = await readdir(folder).catch(() => []);
+  const paths = names
+    .filter((name) => name.endsWith(".gitconfig"))
+    .map((name) => join(folder, name));
+  const unused = paths.filter((path) => !includes.some(({ file }) => file === path));
+  return await Promise.all(
+    unused.map(async (path) => changeOf(await readNow(path, 0o600), undefined, true)),
+  );
+}
+
+function blockChange(
+  now: FileNow,
+  lines: readonly string[],
+  place: "start" | "end",
+  isGitConfig: boolean,
+): FileChange | undefined {
+  const { bytes } = now;
+  const after = lines.length === 0 ? withoutBlock(bytes) : withBlock(bytes, { lines, place });
+  return changeOf(now, after, isGitConfig);
+}
+
+function changeOf(
+  { path, bytes, mode }: FileNow,
+  after: Buffer | undefined,
+  isGitConfig: boolean,
+): FileChange | undefined {
+  if (isSame(bytes, after)) return undefined;
+  return { path, before: bytes, after, mode, isGitConfig };
+}
+
+function describe({ path, before, after }: FileChange): SettingChange {
+  const lines = (bytes: Buffer | undefined): string[] => blockLines(bytes) ?? [];
+  return { file: path, key: "managed block", before: lines(before), after: lines(after) };
+}

@@ -1,0 +1,80 @@
+import { background } from "../../base/background.ts";
+import type { PluginManifest } from "../../protocol/bus/plugin.gen.ts";
+import type { Plugin } from "./plugin.ts";
+
+export interface FirstStartsOptions {
+  readonly plugins: () => readonly Plugin[];
+  readonly manifestOf: (id: string) => PluginManifest | undefined;
+  /** Milliseconds that lists and calls wait for plugins of which nothing is known yet. */
+  readonly patience: number;
+}
+
+/**
+ * Plugins of which nobody knows yet what they offer. A list waits for each in the first moments of
+ * its first start, a call only for those that might have the tool that it names: a plugin that never
+ * gets ready is no concern of whoever calls another.
+ */
+export class FirstStarts {
+  readonly #options: FirstStartsOptions;
+
+  constructor(options: FirstStartsOptions) {
+    this.#options = options;
+  }
+
+  /** To be awaited before a list; undefined when there is nothing to wait for. */
+  known(): Promise<void> | undefined {
+    const { patience } = this.#options;
+    const now = performance.now();
+    const waits = this.#options
+      .plugins()
+      .filter((plugin) => plugin.offer === undefined && plugin.state === "starting")
+      .map((plugin) => [plugin, patience - (now - (plugin.firstStart ?? now))] as const)
+      .filter(([, left]) => left > 0);
+    if (waits.length === 0) return undefined;
+    const longest = Math.max(...waits.map(([, left]) => left));
+    return settled(
+      waits.map(([plugin]) => plugin.start()),
+      longest,
+    );
+  }
+
+  /** Plugins that may turn out to have a tool of that name. */
+  mayHave(tool: string): readonly Plugin[] {
+    return this.#options.plugins().filter(({ id, offer }) => {
+      const manifest = this.#options.manifestOf(id);
+      return offer === undefined && (manifest?.providesTools.includes(tool) ?? true);
+    });
+  }
+
+  /** Waits until one of them has it, as `has` says, none is being started any more, or for long. */
+  async tool(name: string, has: () => boolean): Promise<void> {
+    let isLate = false;
+    const late = Promise.withResolvers<void>();
+    const timer = setTimeout(() => {
+      isLate = true;
+      late.resolve();
+    }, this.#options.patience);
+    try {
+      for (;;) {
+        const starting = this.mayHave(name).filter(({ state }) => state === "starting");
+        if (isLate || has() || starting.length === 0) return;
+        const starts = starting.map((plugin) => plugin.start().catch(() => {}));
+        await Promise.race([...starts, late.promise]);
+      }
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
+/** Resolves when all have settled, or after so many milliseconds. */
+async function settled(all: readonly Promise<void>[], longest: number): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, longest);
+  background(
+    Promise.allSettled(all).then(() => resolve()),
+    "Waiting for the first starts",
+  );
+  await promise;
+  clearTimeout(timer);
+}

@@ -1,0 +1,68 @@
+import { background } from "../../base/background.ts";
+import { answerOf } from "../../protocol/bus/answer.ts";
+import type { BusClient } from "../../protocol/bus/connect.ts";
+import { HealthResult_Status as Status } from "../../protocol/bus/plugin.gen.ts";
+import { LONGEST_REASON, SHORT_ANSWER } from "./introduce.ts";
+import type { PluginLimits } from "./settings.ts";
+
+/** Looks after a plugin that runs: one that no longer answers is as good as dead. */
+export class HealthCheck {
+  readonly #client: BusClient;
+  readonly #limits: PluginLimits;
+  readonly #given: (why: string) => void;
+  readonly #timer: NodeJS.Timeout;
+  #failures = 0;
+  #isAsking = false;
+  #last: string | undefined;
+
+  /** `given` is called once, when it is given up. */
+  constructor(client: BusClient, limits: PluginLimits, given: (why: string) => void) {
+    this.#client = client;
+    this.#limits = limits;
+    this.#given = given;
+    this.#timer = setInterval(
+      () => background(this.#look(), "Asking a plugin how it is"),
+      limits.healthEvery,
+    ).unref();
+  }
+
+  /** How it last said it was. */
+  get last(): string | undefined {
+    return this.#last;
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  async #look(): Promise<void> {
+    if (this.#isAsking) return;
+    this.#isAsking = true;
+    const why = await this.#ask();
+    this.#isAsking = false;
+    this.#failures = why === undefined ? 0 : this.#failures + 1;
+    if (why === undefined || this.#failures < this.#limits.mostUnhealthy) return;
+    this.stop();
+    this.#given(why);
+  }
+
+  /** Why it is not well, if it is not. */
+  async #ask(): Promise<string | undefined> {
+    try {
+      const asking = { timeout: this.#limits.health, most: SHORT_ANSWER };
+      const answer = await this.#client.ask({ case: "health", value: {} }, asking);
+      const { status, message: all } = answerOf("It", answer, "health");
+      const message = all.slice(0, LONGEST_REASON);
+      this.#last = [NAMES[status] ?? "unknown", message].filter((part) => part !== "").join(": ");
+      return status === Status.UNHEALTHY ? `It says that it is not well: ${message}` : undefined;
+    } catch (error) {
+      return `It does not answer: ${(error as Error).message}`;
+    }
+  }
+}
+
+const NAMES: Readonly<Record<number, string>> = {
+  [Status.HEALTHY]: "healthy",
+  [Status.DEGRADED]: "degraded",
+  [Status.UNHEALTHY]: "unhealthy",
+};

@@ -1,0 +1,66 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+
+import { makeFolder } from "../../base/process/make-folder.ts";
+import { FileLock } from "../../store/file-lock.ts";
+import type { BusCertificates } from "../bus-certificates.ts";
+import { PluginFolder } from "./plugin-folder.ts";
+import { removeFolder } from "./remove-folder.ts";
+
+/** Its holder's folders are in use for as long as it is held. */
+const LOCK = "lock";
+
+/**
+ * The folders in which plugins find their certificates. Each run of a bus has its own, which are gone
+ * with it; those of a run that was killed go with the next one.
+ */
+export class PluginFolders implements AsyncDisposable {
+  readonly #certificates: BusCertificates;
+  readonly #parent: string;
+  #run: Promise<{ readonly path: string; readonly lock: FileLock }> | undefined;
+
+  constructor(parent: string, certificates: BusCertificates) {
+    this.#parent = parent;
+    this.#certificates = certificates;
+  }
+
+  async make(id: string): Promise<PluginFolder> {
+    this.#run ??= begin(this.#parent);
+    try {
+      const { path } = await this.#run;
+      return await PluginFolder.make(join(path, id), id, this.#certificates);
+    } catch (error) {
+      // Where it could not be begun, the next start of a plugin tries again.
+      await this.#run?.catch(() => (this.#run = undefined));
+      throw error;
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const run = await this.#run?.catch(() => undefined);
+    if (run === undefined) return;
+    removeFolder(run.path);
+    run.lock[Symbol.dispose]();
+  }
+}
+
+async function begin(parent: string): Promise<{ path: string; lock: FileLock }> {
+  makeFolder(parent, 0o700);
+  // One at a time: a folder that is being made looks like one whose owner is gone.
+  using _ = await FileLock.take(join(parent, LOCK));
+  for (const name of readdirSync(parent)) {
+    if (name !== LOCK) await removeAbandoned(join(parent, name));
+  }
+  const path = join(parent, crypto.randomUUID());
+  makeFolder(path, 0o700);
+  return { path, lock: await FileLock.take(join(path, LOCK)) };
+}
+
+async function removeAbandoned(path: string): Promise<void> {
+  try {
+    using _ = await FileLock.take(join(path, LOCK), 0);
+    removeFolder(path);
+  } catch {
+    // It is in use, or somebody else's.
+  }
+}

@@ -1,0 +1,173 @@
+import { TrunklineError } from "../../base/errors.ts";
+import { Slots } from "../../base/limit/slots.ts";
+import { type Stop, Stopper } from "../../base/stop.ts";
+import {
+  type Asked,
+  type AskForManyOptions,
+  type AskOptions,
+  BusClient,
+  type BusClientOptions,
+  LostError,
+} from "../../protocol/bus/connect.ts";
+import type { PluginResponse } from "../../protocol/bus/plugin.gen.ts";
+import type { PluginLimits } from "./settings.ts";
+
+export interface PluginLinkOptions extends Pick<BusClientOptions, "dial" | "lost"> {
+  readonly id: string;
+  readonly limits: PluginLimits;
+}
+
+/** Whose request it is. */
+export interface OnBehalf {
+  /** A plugin asks, maybe in the middle of a call that it answers itself. */
+  readonly isNested: boolean;
+}
+
+/** Connections for calls: enough for all that may run, so that none waits for a stream. */
+const MOST_CONNECTIONS = 40;
+/** Milliseconds that a plugin has at least to end by itself. */
+const SHORTEST = 1_000;
+/** Milliseconds that a plugin may take to hear that no more of an answer is wanted. */
+const CANCELLING = 2_000;
+
+/**
+ * How a plugin is asked.
+ *
+ * What the plugin's life depends on, such as its health, has a connection of its own, so that no
+ * number of calls can hold it up.
+ *
+ * Calls cannot wait for each other in a circle. A call of a client waits for one of a number of
+ * slots. A call that a plugin makes never waits for a slot: it is made at once or, over a high
+ * limit, refused. So whoever has a slot waits for nobody who has none yet, and a call that leads to
+ * further calls, to its own plugin or in a circle, comes to its end.
+ */
+export class PluginLink implements AsyncDisposable {
+  readonly control: BusClient;
+  readonly #name: string;
+  readonly #calls: BusClient;
+  readonly #slots: Slots;
+  readonly #limits: PluginLimits;
+  readonly #draining = new Stopper();
+  #nested = 0;
+  #idle: PromiseWithResolvers<void> | undefined;
+  #isOver = false;
+
+  constructor({ id, limits, dial, lost }: PluginLinkOptions) {
+    const name = `Plugin '${id}'`;
+    this.#name = name;
+    this.#limits = limits;
+    this.#slots = new Slots(limits.calls);
+    this.control = new BusClient({ name, dial, ...(lost === undefined ? {} : { lost }) });
+    this.#calls = new BusClient({
+      ...{ name, dial, patience: limits.call, mostConnections: MOST_CONNECTIONS, isKnown: true },
+    });
+  }
+
+  /** Calls that it answers now. */
+  get running(): number {
+    return this.#slots.taken + this.#nested;
+  }
+
+  /** Calls that wait for one of those to end. */
+  get waiting(): number {
+    return this.#slots.waiting;
+  }
+
+  async ask(request: Asked, options: AskOptions & OnBehalf): Promise<PluginResponse> {
+    const entering = this.#enter(options);
+    if (entering !== undefined) await entering;
+    try {
+      return await this.#calls.ask(request, options);
+    } catch (error) {
+      throw this.#inWords(error);
+    } finally {
+      this.#leave(options);
+    }
+  }
+
+  async *askForMany(
+    request: Asked,
+    options: Omit<AskForManyOptions, "cancel"> & OnBehalf & { readonly cancel: Asked },
+  ): AsyncGenerator<PluginResponse, void, void> {
+    const { stop, cancel } = options;
+    const entering = this.#enter(options);
+    if (entering !== undefined) await entering;
+    try {
+      yield* this.#calls.askForMany(request, {
+        ...(stop === undefined ? {} : { stop }),
+        cancel: () => {
+          this.control.ask(cancel, { timeout: CANCELLING }).catch(() => {});
+        },
+      });
+    } catch (error) {
+      throw this.#inWords(error);
+    } finally {
+      this.#leave(options);
+    }
+  }
+
+  /**
+   * Lets what runs come to its end, and what waits learn that it will not be answered. Resolves to
+   * how many milliseconds are left, of which there is always at least a moment.
+   */
+  async drain(timeout: number, reason: Error): Promise<number> {
+    const began = performance.now();
+    this.#draining.stop(reason);
+    if (this.running > 0) {
+      this.#idle = Promise.withResolvers();
+      const timer = setTimeout(this.#idle.resolve, timeout);
+      await this.#idle.promise;
+      clearTimeout(timer);
+    }
+    return Math.max(Math.min(timeout, SHORTEST), timeout - (performance.now() - began));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isOver = true;
+    await Promise.all([this.control[Symbol.asyncDispose](), this.#calls[Symbol.asyncDispose]()]);
+  }
+
+  #enter({ isNested, stop }: OnBehalf & { readonly stop?: Stop }): Promise<void> | undefined {
+    if (!isNested) {
+      return this.#slots.taken < this.#slots.most ? this.#slots.take() : this.#queue(stop);
+    }
+    const { nestedCalls } = this.#limits;
+    if (this.#nested >= nestedCalls) {
+      const hint = "Does a plugin call itself without end?";
+      const why = `already answers ${nestedCalls} calls that plugins have made. ${hint}`;
+      throw new TrunklineError("limit", `${this.#name} ${why}`);
+    }
+    this.#nested++;
+    return undefined;
+  }
+
+  #leave({ isNested }: OnBehalf): void {
+    if (isNested) this.#nested--;
+    else this.#slots.leave();
+    if (this.running === 0) this.#idle?.resolve();
+  }
+
+  /** What was not asked yet when the plugin ended was not lost: it ended before. */
+  #inWords(error: unknown): unknown {
+    if (!this.#isOver || error instanceof LostError) return error;
+    return new TrunklineError("unavailable", `${this.#name} has just ended`);
+  }
+
+  /** Waits no longer for a slot than for an answer. */
+  async #queue(stop: Stop | undefined): Promise<void> {
+    const { call, calls } = this.#limits;
+    const stopper = new Stopper();
+    const passOn = { stopped: (reason: Error) => stopper.stop(reason) };
+    const late = setTimeout(() => {
+      const what = `Waited ${call} ms for one of the ${calls} calls that ${this.#name} answers at once to end`;
+      stopper.stop(new TrunklineError("timeout", what));
+    }, call);
+    for (const each of [stop, this.#draining]) each?.add(passOn);
+    try {
+      await this.#slots.take(stopper);
+    } finally {
+      clearTimeout(late);
+      for (const each of [stop, this.#draining]) each?.remove(passOn);
+    }
+  }
+}

@@ -1,0 +1,86 @@
+import { background } from "../../base/background.ts";
+import { OwnedChild } from "../../base/process/child-process.ts";
+import { TrunklineError } from "../../base/errors.ts";
+import { LastWords } from "../../base/process/last-words.ts";
+import { maskText } from "../../base/text/mask.ts";
+import { usualVariables } from "../../base/process/usual-variables.ts";
+import type { PluginSettings } from "./settings.ts";
+
+export interface PluginProcess {
+  readonly child: OwnedChild;
+  /** Where it serves, as it says itself. */
+  readonly address: string;
+}
+
+export interface PluginStart {
+  readonly settings: PluginSettings;
+  /** Where we serve. */
+  readonly orchestratorAddress: string;
+  readonly certsDir: string;
+  /** Milliseconds until it must be ready. */
+  readonly timeout: number;
+  readonly signal: AbortSignal;
+  /** What it says beside its READY line. */
+  readonly said: (line: string) => void;
+}
+
+/** So much of a plugin's last words is told with the reason of its end. */
+export const LONGEST_WORDS = 200;
+
+const READY = /^READY\s+(\S+)\s*$/;
+
+/** Starts a plugin and waits until it says where it serves. When it does not, it is ended. */
+export async function startPlugin(start: PluginStart): Promise<PluginProcess> {
+  const { settings, signal, timeout, said } = start;
+  signal.throwIfAborted();
+  const ready = Promise.withResolvers<string>();
+  ready.promise.catch(() => {});
+  const words = new LastWords();
+  const child = await OwnedChild.start({
+    command: settings.binary,
+    args: [
+      ...settings.args,
+      `--orchestrator-addr=${start.orchestratorAddress}`,
+      "--listen-addr=localhost:0",
+      `--certs-dir=${start.certsDir}`,
+    ],
+    env: { ...usualVariables(), ...settings.env },
+    stderr: (line) => {
+      const address = READY.exec(line)?.[1];
+      if (address !== undefined) {
+        ready.resolve(address);
+        return;
+      }
+      words.add(line);
+      said(line);
+    },
+  });
+  // Nobody reads what it prints there, and a full pipe would hold it.
+  child.stdout.resume();
+  const late = setTimeout(() => {
+    ready.reject(fault(`did not say READY within ${timeout} ms`));
+  }, timeout);
+  const stop = (): void => ready.reject(signal.reason as Error);
+  signal.addEventListener("abort", stop, { once: true });
+  background(
+    child.exit.then((exit) => {
+      const last = maskText(words.line ?? "").slice(0, LONGEST_WORDS);
+      const saying = last === "" ? "" : `, after saying: ${last}`;
+      ready.reject(fault(`ended (${exit}) before it was READY${saying}`));
+    }),
+    "Noting the end of a plugin",
+  );
+  try {
+    return { child, address: await ready.promise };
+  } catch (error) {
+    await child.end();
+    throw error;
+  } finally {
+    clearTimeout(late);
+    signal.removeEventListener("abort", stop);
+  }
+}
+
+function fault(what: string): TrunklineError {
+  return new TrunklineError("unavailable", `It ${what}`);
+}

@@ -1,0 +1,70 @@
+import { TrunklineError } from "../../base/errors.ts";
+import { answerOf } from "../../protocol/bus/answer.ts";
+import { FAILURE } from "../../protocol/bus/failure.ts";
+import type { ToolDefinition as BusTool } from "../../protocol/bus/plugin.gen.ts";
+import { fromToolResponse } from "../../protocol/bus/shape/tool-result.ts";
+import { fromBusTool, toToolRequest } from "../../protocol/bus/shape/tool-shape.ts";
+import { projectFolder } from "../../tool/project.ts";
+import type { Arguments, Tool, ToolContext, ToolResult } from "../../tool/tool.ts";
+import { isIdempotent } from "../idempotent.ts";
+import { isNested } from "../nested-call.ts";
+import type { Plugin } from "./plugin.ts";
+import { callInPieces } from "../serve/stream-call.ts";
+
+/** Where a caller says in the `meta` of its call which provider of AI it means. */
+export const PROVIDER = "trunkline/provider";
+const TRACE_PARENT = "traceparent";
+
+/** A tool of a plugin, under the name that it has here. */
+export function pluginTool(plugin: Plugin, tool: BusTool, name: string): Tool {
+  // Plugins say nothing of which tools answer only in pieces: it shows when one is called.
+  let isStream = false;
+  const again = isIdempotent(tool);
+  const annotations = again ? { annotations: { idempotentHint: true } } : {};
+  return {
+    definition: { ...fromBusTool(tool), ...annotations, name },
+    bringer: plugin.id,
+    // A plugin is told where its caller works, and says so when it calls tools of the house.
+    project: { need: () => "wanted" },
+    async call(args, context) {
+      const inPieces = () => callInPieces(plugin, tool.name, args, context);
+      const atOnce = () => callAtOnce(plugin, tool.name, args, context, again);
+      const ways =
+        context.piece === undefined && !isStream ? [atOnce, inPieces] : [inPieces, atOnce];
+      for (const way of ways) {
+        const result = await way();
+        if (result === undefined) continue;
+        isStream = way === inPieces;
+        return result;
+      }
+      throw new TrunklineError("not-found", `Plugin '${plugin.id}' no longer has '${tool.name}'`);
+    },
+  };
+}
+
+/** The tool's answer; undefined where the plugin has no such tool that answers at once. */
+async function callAtOnce(
+  plugin: Plugin,
+  name: string,
+  args: Arguments,
+  context: ToolContext,
+  again: boolean,
+): Promise<ToolResult | undefined> {
+  const { caller, session, meta, stop } = context;
+  const [provider, traceParent] = [meta[PROVIDER], meta[TRACE_PARENT]];
+  const value = toToolRequest({
+    name,
+    args,
+    caller: caller.name,
+    ...(session === undefined ? {} : { session }),
+    project: projectFolder(context),
+    ...(typeof provider === "string" ? { provider } : {}),
+    ...(typeof traceParent === "string" ? { traceParent } : {}),
+  });
+  const link = await plugin.link();
+  const asking = { stop, again, isNested: isNested(context) };
+  const answer = await link.ask({ case: "toolCall", value }, asking);
+  const response = answerOf(`Plugin '${plugin.id}'`, answer, "toolCall");
+  if (!response.success && response.errorCode === FAILURE.toolNotFound) return undefined;
+  return fromToolResponse(response);
+}

@@ -1,0 +1,341 @@
+import { background } from "../../base/background.ts";
+import { Backoff } from "../../base/limit/backoff.ts";
+import type { OwnedChild } from "../../base/process/child-process.ts";
+import { TrunklineError } from "../../base/errors.ts";
+import type { Log } from "../../base/log.ts";
+import { Sayings } from "../../base/throttled-log.ts";
+import type { Connection } from "../../wire/quic/connection.ts";
+import { HealthCheck } from "./health-check.ts";
+import type { PluginOffer } from "../bounded-offer.ts";
+import { introduce } from "./introduce.ts";
+import type { PluginFolder } from "./plugin-folder.ts";
+import { PluginLink } from "./plugin-link.ts";
+import { LONGEST_WORDS, type PluginProcess, startPlugin } from "./plugin-process.ts";
+import { DEFAULT_PLUGIN_LIMITS, type PluginLimits, type PluginSettings } from "./settings.ts";
+
+/**
+ * `idle` was not started yet; `waiting` failed and is started again soon; `resting` failed too often
+ * and is left alone for a while.
+ */
+export type PluginState = "idle" | "starting" | "up" | "waiting" | "resting" | "stopped";
+
+export interface PluginStatus {
+  readonly id: string;
+  readonly state: PluginState;
+  /** When it came to be so. */
+  readonly since: string;
+  readonly address?: string;
+  readonly pid?: number;
+  readonly tools: number;
+  readonly prompts: number;
+  /** How it last said it was. */
+  readonly health?: string;
+  readonly lastError?: string;
+  /** How often it was started after its first time. */
+  readonly restarts: number;
+  /** Calls that it answers now, and calls that wait for one of those to end. */
+  readonly calls: number;
+  readonly waiting: number;
+}
+
+export interface PluginOptions {
+  readonly log: Log;
+  /** Makes the folder in which it finds its certificates. */
+  readonly folder: () => Promise<PluginFolder>;
+  /** Where the bus listens; asked for at each start. */
+  readonly orchestratorAddress: () => string;
+  readonly dial: (address: string, name: string, signal: AbortSignal) => Promise<Connection>;
+  /** What must be up before it. */
+  readonly needs: () => readonly Plugin[];
+  /** What it offers has changed. */
+  readonly changed: () => void;
+  /** What it is taken to offer until it says so itself. */
+  readonly offer?: PluginOffer | undefined;
+  readonly limits?: Partial<PluginLimits>;
+}
+
+/** Milliseconds that a call waits for a plugin that is being started. */
+const LONGEST_WAIT = 5_000;
+
+/** What there is while a plugin is up. */
+interface Running {
+  readonly child: OwnedChild;
+  readonly folder: PluginFolder;
+  readonly link: PluginLink;
+  readonly address: string;
+  readonly health: HealthCheck;
+}
+
+/**
+ * One plugin: a process that is started when it is wanted, started again when it dies or no longer
+ * answers, and ended with us. While it is down, whoever wants something of it is told so at once.
+ */
+export class Plugin {
+  /** Tells it from one of the same id that it takes the place of. */
+  readonly key: string;
+  readonly settings: PluginSettings;
+  readonly #options: PluginOptions;
+  readonly #limits: PluginLimits;
+  readonly #log: Log;
+  readonly #sayings: Sayings;
+  readonly #backoff: Backoff;
+  readonly #stopping = new AbortController();
+  #state: PluginState = "idle";
+  #since = new Date();
+  #starts = 0;
+  #firstStart: number | undefined;
+  #starting: Promise<void> | undefined;
+  #running: Running | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #lastError: string | undefined;
+  #offer: PluginOffer | undefined;
+
+  constructor(settings: PluginSettings, options: PluginOptions) {
+    this.key = `${settings.id} ${crypto.randomUUID()}`;
+    this.settings = settings;
+    this.#options = options;
+    this.#limits = { ...DEFAULT_PLUGIN_LIMITS, ...options.limits };
+    this.#log = options.log.with({ plugin: settings.id });
+    this.#sayings = new Sayings(this.#log, "plugin");
+    this.#backoff = new Backoff(this.#limits);
+    this.#offer = options.offer;
+  }
+
+  get id(): string {
+    return this.settings.id;
+  }
+
+  get state(): PluginState {
+    return this.#state;
+  }
+
+  /** When it was first started, by the clock of `performance`. */
+  get firstStart(): number | undefined {
+    return this.#firstStart;
+  }
+
+  /** What it offered when it was last up; undefined when it never was. */
+  get offer(): PluginOffer | undefined {
+    return this.#offer;
+  }
+
+  /** What it last said on stderr. */
+  get said(): readonly string[] {
+    return this.#sayings.tail;
+  }
+
+  /** How to ask it something; a promise while it is being started. Throws why that cannot be. */
+  link(): PluginLink | Promise<PluginLink> {
+    if (this.#running !== undefined) return this.#running.link;
+    if (this.#starting !== undefined) return this.#linkOnceUp(this.#starting);
+    // Between its end and its next start it is still called up.
+    throw this.#down(this.#state === "up" ? "has just ended" : STATES[this.#state]);
+  }
+
+  status(): PluginStatus {
+    const running = this.#running;
+    return {
+      id: this.id,
+      state: this.#state,
+      since: this.#since.toISOString(),
+      ...(running === undefined ? {} : { address: running.address, pid: running.child.pid }),
+      tools: this.#offer?.tools.length ?? 0,
+      prompts: this.#offer?.prompts.length ?? 0,
+      ...(running?.health.last === undefined ? {} : { health: running.health.last }),
+      ...(this.#lastError === undefined ? {} : { lastError: this.#lastError }),
+      restarts: Math.max(0, this.#starts - 1),
+      calls: running?.link.running ?? 0,
+      waiting: running?.link.waiting ?? 0,
+    };
+  }
+
+  /**
+   * Resolves when it is up, or rejects with why it is not. Starts it if nobody has yet, once what has
+   * to come to its end before it has.
+   */
+  start(before?: Promise<void>): Promise<void> {
+    if (this.#running !== undefined) return Promise.resolve();
+    if (this.#state === "stopped") return Promise.reject(this.#down(STATES.stopped));
+    this.#starting ??= this.#start(before).finally(() => {
+      this.#starting = undefined;
+    });
+    return this.#starting;
+  }
+
+  /** Ends the process and starts a new one, whatever it failed of before. */
+  async restart(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#backoff.succeeded();
+    await this.#starting?.catch(() => {});
+    await this.start(this.#end());
+  }
+
+  /** Ends it for good. */
+  async stop(): Promise<void> {
+    this.#become("stopped");
+    clearTimeout(this.#timer);
+    this.#stopping.abort(this.#down(STATES.stopped));
+    await this.#starting?.catch(() => {});
+    await this.#end();
+  }
+
+  async #start(before?: Promise<void>): Promise<void> {
+    this.#become("starting");
+    this.#firstStart ??= performance.now();
+    clearTimeout(this.#timer);
+    try {
+      await before;
+      await Promise.all(this.#options.needs().map((needed) => needed.start()));
+      this.#starts++;
+      await this.#connect();
+    } catch (error) {
+      this.#failed(error instanceof Error ? error.message : String(error));
+      throw this.#down("could not be started");
+    }
+  }
+
+  async #connect(): Promise<void> {
+    const folder = await this.#options.folder();
+    try {
+      await this.#connectIn(folder);
+    } catch (error) {
+      await folder[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  async #connectIn(folder: PluginFolder): Promise<void> {
+    const { signal } = this.#stopping;
+    const { child, address } = await this.#startIn(folder);
+    const link = new PluginLink({
+      id: this.id,
+      limits: this.#limits,
+      dial: (given) => this.#options.dial(address, `orchestrator-to-${this.id}`, given),
+      lost: ({ message }) => {
+        // Of one that is asked to end, it is no news.
+        if (this.#running?.link !== link) return;
+        this.#log.warn("plugin.connection-lost", { reason: message });
+      },
+    });
+    try {
+      this.#offer = await introduce(link.control, this.settings, this.#limits.handshake);
+      signal.throwIfAborted();
+    } catch (error) {
+      await Promise.all([link[Symbol.asyncDispose](), child.end()]);
+      throw error;
+    }
+    const { leftOut } = this.#offer;
+    if (leftOut.length > 0) {
+      const names = leftOut.slice(0, 10);
+      this.#log.warn("plugin.offers-too-much", { leftOut: leftOut.length, names });
+    }
+    this.#isUp({ child, folder, link, address });
+  }
+
+  async #startIn(folder: PluginFolder): Promise<PluginProcess> {
+    const start = (): Promise<PluginProcess> =>
+      startPlugin({
+        settings: this.settings,
+        orchestratorAddress: this.#options.orchestratorAddress(),
+        certsDir: folder.path,
+        timeout: this.#limits.ready,
+        signal: this.#stopping.signal,
+        said: (line) => this.#sayings.add(line),
+      });
+    const first = start();
+    await first.catch(() => {});
+    if (!folder.hasOwnAuthority) return first;
+    // It trusts nobody but itself now.
+    await first.then(
+      ({ child }) => child.end(),
+      () => {},
+    );
+    await folder.appease();
+    return start();
+  }
+
+  #isUp({ child, folder, link, address }: Omit<Running, "health">): void {
+    const health = new HealthCheck(link.control, this.#limits, (why) => {
+      this.#log.warn("plugin.unhealthy", { why });
+      this.#lastError = why;
+      child.kill();
+    });
+    const running = { child, folder, link, address, health };
+    this.#running = running;
+    this.#become("up");
+    this.#backoff.succeeded();
+    this.#log.info("plugin.up", { address, pid: child.pid, tools: this.#offer?.tools.length });
+    this.#options.changed();
+    background(
+      child.exit.then(async (exit) => {
+        if (this.#running !== running) return;
+        this.#running = undefined;
+        health.stop();
+        await Promise.all([link[Symbol.asyncDispose](), folder[Symbol.asyncDispose]()]);
+        const how = typeof exit === "number" ? `exited with code ${exit}` : `was ended by ${exit}`;
+        const last = this.#sayings.last?.slice(0, LONGEST_WORDS);
+        this.#failed(`It ${how}${last === undefined ? "" : `, after saying: ${last}`}`);
+      }),
+      "Noting the end of a plugin",
+    );
+  }
+
+  /** Lets the calls that run come to their end, asks it to end, then ends it. */
+  async #end(): Promise<void> {
+    const running = this.#running;
+    if (running === undefined) return;
+    this.#running = undefined;
+    const { child, folder, link, health } = running;
+    health.stop();
+    const timeout = await link.drain(this.#limits.shutdown, this.#down("is being ended"));
+    const value = { timeoutSeconds: Math.ceil(timeout / 1000) };
+    await link.control.ask({ case: "shutdown", value }, { timeout }).catch((error: unknown) => {
+      this.#log.info("plugin.no-clean-end", { error });
+    });
+    await link[Symbol.asyncDispose]();
+    await child.end();
+    await folder[Symbol.asyncDispose]();
+  }
+
+  async #linkOnceUp(starting: Promise<void>): Promise<PluginLink> {
+    const late = Promise.withResolvers<never>();
+    const timer = setTimeout(() => late.reject(this.#down(STATES.starting)), LONGEST_WAIT);
+    try {
+      await Promise.race([starting, late.promise]);
+    } finally {
+      clearTimeout(timer);
+    }
+    return this.link();
+  }
+
+  #failed(why: string): void {
+    this.#lastError = why;
+    if (this.#state === "stopped") return;
+    const wait = this.#backoff.failed();
+    this.#become(this.#backoff.isOpen ? "resting" : "waiting");
+    this.#log.warn("plugin.down", { why, failures: this.#backoff.failures, retryInMs: wait });
+    this.#timer = setTimeout(() => {
+      this.start().catch(() => {});
+    }, wait).unref();
+  }
+
+  #down(what: string): TrunklineError {
+    const why = this.#lastError === undefined ? "" : ` ${this.#lastError}`;
+    return new TrunklineError("unavailable", `Plugin '${this.id}' ${what}.${why}`);
+  }
+
+  #become(state: PluginState): void {
+    if (this.#state === "stopped" || this.#state === state) return;
+    this.#state = state;
+    this.#since = new Date();
+  }
+}
+
+const STATES: Record<PluginState, string> = {
+  idle: "is not started yet",
+  starting: "is being started",
+  up: "is up",
+  waiting: "is down and will be started again",
+  resting: "failed too often and is left alone for a while",
+  stopped: "is stopped",
+};

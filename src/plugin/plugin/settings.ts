@@ -1,0 +1,57 @@
+import type { BackoffLimits } from "../../base/limit/backoff.ts";
+
+/** One configured plugin. */
+export interface PluginSettings {
+  readonly id: string;
+  /** The program to start. */
+  readonly binary: string;
+  readonly args: readonly string[];
+  /** Variables it gets besides the usual ones. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Sent to it when it boots. */
+  readonly config: Readonly<Record<string, string>>;
+  /** Kinds of storage and AI that it offers, besides those that it says itself. */
+  readonly providesStorage: readonly string[];
+  readonly providesAi: readonly string[];
+  /** Tools that it may call, besides those that it says itself. */
+  readonly needsTools?: readonly string[];
+  /** Plugins that must be up before it is started. */
+  readonly dependsOn: readonly string[];
+}
+
+/** How hard one plugin is tried, and for how long it is waited for. In milliseconds. */
+export interface PluginLimits extends BackoffLimits {
+  /** From its start to its READY line. */
+  readonly ready: number;
+  /** For each step of getting to know each other. */
+  readonly handshake: number;
+  /** Between two looks at its health, and for each. */
+  readonly healthEvery: number;
+  readonly health: number;
+  /** Looks in a row that may fail. */
+  readonly mostUnhealthy: number;
+  /** For its answer to anything else, or the next piece of it. */
+  readonly call: number;
+  /** Calls of clients that it answers at once; more wait. */
+  readonly calls: number;
+  /** Calls of plugins that it answers at once; more are refused. */
+  readonly nestedCalls: number;
+  /** For its own end, before it is ended. */
+  readonly shutdown: number;
+}
+
+export const DEFAULT_PLUGIN_LIMITS: PluginLimits = {
+  firstWait: 500,
+  longestWait: 30_000,
+  mostFailures: 5,
+  rest: 30_000,
+  ready: 10_000,
+  handshake: 10_000,
+  healthEvery: 15_000,
+  health: 5_000,
+  mostUnhealthy: 3,
+  call: 600_000,
+  calls: 128,
+  nestedCalls: 2_048,
+  shutdown: 5_000,
+};

@@ -1,0 +1,129 @@
+import { dirname } from "node:path";
+
+export interface ScaffoldFacts {
+  /** The plugin's id, also the name of its package. */
+  readonly name: string;
+  /** Absolute. */
+  readonly folder: string;
+  /** The program that runs Trunkline, and can run the plugin. */
+  readonly node: string;
+  /** What npm is told to install trunkline from. */
+  readonly trunkline: string;
+}
+
+/** The files of a new plugin, by their name. */
+export function scaffoldFiles(facts: ScaffoldFacts): ReadonlyMap<string, string> {
+  return new Map([
+    ["package.json", packageJson(facts)],
+    ["tsconfig.json", TSCONFIG],
+    ["plugin.ts", plugin(facts)],
+    ["plugin.test.ts", TEST],
+    ["README.md", readme(facts)],
+  ]);
+}
+
+function packageJson({ name, trunkline }: ScaffoldFacts): string {
+  const manifest = {
+    name,
+    version: "1.0.0",
+    private: true,
+    type: "module",
+    scripts: { test: "node --test", types: "tsc" },
+    dependencies: { trunkline },
+    devDependencies: { "@types/node": "^26.0.0", typescript: "^7.0.0" },
+    engines: { node: ">=26.1" },
+  };
+  return `${JSON.stringify(manifest, null, 2)}\n`;
+}
+
+const TSCONFIG = `{
+  "compilerOptions": {
+    "target": "esnext",
+    "module": "nodenext",
+    "lib": ["esnext"],
+    "types": ["node"],
+    "strict": true,
+    "noEmit": true,
+    "erasableSyntaxOnly": true,
+    "verbatimModuleSyntax": true,
+    "allowImportingTsExtensions": true
+  },
+  "include": ["*.ts"]
+}
+`;
+
+function plugin({ name }: ScaffoldFacts): string {
+  return `import { definePlugin } from "trunkline/plugin";
+
+export default definePlugin({
+  id: ${JSON.stringify(name)},
+  version: "1.0.0",
+  tools: {
+    greet: {
+      description: "Greets somebody",
+      input: { type: "object", properties: { name: { type: "string" } }, required: ["name"] },
+      call: ({ name }) => \`Hello, \${name}\`,
+    },
+  },
+});
+`;
+}
+
+const TEST = `import assert from "node:assert/strict";
+import { test } from "node:test";
+import { testPlugin } from "trunkline/plugin/test";
+import plugin from "../plugin/plugin.ts";
+
+test("greet greets by name", async () => {
+  await using harness = await testPlugin(plugin);
+  const { text } = await harness.call("greet", { name: "Ada" });
+  assert.equal(text, "Hello, Ada");
+});
+
+test("greet says which argument is missing", async () => {
+  await using harness = await testPlugin(plugin);
+  await assert.rejects(harness.call("greet"), { code: "validation_error", message: /'name'/ });
+});
+`;
+
+function readme({ name, folder, node }: ScaffoldFacts): string {
+  return `# ${name}
+
+A plugin for Trunkline. It is run by Node 26.1 or later, as it is. Where \`node --version\` says less,
+the first line takes the Node that runs Trunkline.
+
+\`\`\`sh
+export PATH=${quoted(dirname(node))}:"$PATH"
+npm install
+npm test
+node plugin.ts --manifest   # what it offers, as JSON
+\`\`\`
+
+To have its tools in every assistant, name it in the configuration of Trunkline:
+
+\`\`\`jsonc
+{
+  "bus": {
+    "plugins": {
+      ${JSON.stringify(name)}: { "command": ${JSON.stringify(node)}, "args": [${JSON.stringify(`${folder}/plugin.ts`)}] },
+    },
+  },
+}
+\`\`\`
+
+or in a \`plugins.yaml\`, for \`trunkline orchestrator --config plugins.yaml\`:
+
+\`\`\`yaml
+plugins:
+  - id: ${name}
+    enabled: true
+    binary: ${JSON.stringify(node)}
+    args: [${JSON.stringify(`${folder}/plugin.ts`)}]
+\`\`\`
+`;
+}
+
+/** As a shell reads it. */
+export function quoted(path: string): string {
+  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
+}

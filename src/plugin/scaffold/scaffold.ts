@@ -1,0 +1,83 @@
+import { access, readdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join, relative, resolve } from "node:path";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { makeFolder } from "../../base/process/make-folder.ts";
+import { quoted, scaffoldFiles } from "./scaffold-files.ts";
+
+/** It becomes the id of a plugin and the name of a package. */
+const NAME = /^(?!ca$|node_modules$)[a-z0-9][a-z0-9._-]{0,99}$/;
+
+/**
+ * Begins a plugin in a folder that is empty or not there yet. Returns what to do next, in words.
+ * Until there is a registry to install Trunkline from, the plugin uses the copy that made it.
+ */
+export async function scaffoldPlugin(folder: string, name: string): Promise<string> {
+  const path = resolve(folder);
+  if (!NAME.test(name)) {
+    const form = "small letters, digits, '.', '_' and '-', such as 'tools.greet'";
+    throw new TrunklineError("usage", `Cannot call a plugin '${name}': use ${form}`);
+  }
+  const found = await contentsOf(path);
+  if (found.length > 0) {
+    const shown = found.slice(0, 3).join(", ");
+    const what = `it is not empty (${shown}${found.length > 3 ? ", …" : ""})`;
+    throw new TrunklineError("usage", `Cannot make a plugin in '${path}': ${what}. Name another`);
+  }
+  const trunkline = `file:${await ownPackage()}`;
+  const node = process.execPath;
+  try {
+    makeFolder(path);
+    for (const [file, text] of scaffoldFiles({ name, folder: path, node, trunkline })) {
+      // What somebody else has put there meanwhile stays.
+      await writeFile(join(path, file), text, { flag: "wx" });
+    }
+  } catch (error) {
+    throw cannotMake(path, error);
+  }
+  return nextSteps(path, name);
+}
+
+async function contentsOf(path: string): Promise<string[]> {
+  try {
+    return await readdir(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw cannotMake(path, error);
+  }
+}
+
+/** The package that this program is part of, whether it runs from its sources or was built. */
+async function ownPackage(): Promise<string> {
+  for (let folder = import.meta.dirname; ; folder = dirname(folder)) {
+    const file = join(folder, "package.json");
+    const isThere = await access(file).then(
+      () => true,
+      () => false,
+    );
+    if (isThere) {
+      const { name } = JSON.parse(await readFile(file, "utf8")) as { name?: string };
+      if (name === "trunkline") return folder;
+    }
+    if (dirname(folder) === folder) {
+      throw new TrunklineError("config", "Cannot find the folder that trunkline is installed in");
+    }
+  }
+}
+
+function nextSteps(path: string, name: string): string {
+  const place = relative(process.cwd(), path) || ".";
+  return `Made the plugin '${name}' in ${path}. Next:
+
+  cd ${quoted(place)}
+  npm install
+  npm test
+
+It needs Node 26.1 or later. README.md says how to run it.
+`;
+}
+
+function cannotMake(path: string, cause: unknown): TrunklineError {
+  const { message } = cause as Error;
+  return new TrunklineError("config", `Cannot make a plugin in '${path}': ${message}`, { cause });
+}

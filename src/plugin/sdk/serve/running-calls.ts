@@ -1,0 +1,43 @@
+import { type Stop, Stopper } from "../../../base/stop.ts";
+import type { BusCall } from "../../../protocol/bus/serve.ts";
+
+/** What a plugin is doing for others. All of it can be called off. */
+export class RunningCalls {
+  readonly #running = new Set<Stopper>();
+  #idle: PromiseWithResolvers<void> | undefined;
+  #reason: Error | undefined;
+
+  /** Runs until its work is done, or its caller has gone, or all is called off. */
+  async run<T>(call: Pick<BusCall, "stop">, work: (stopper: Stopper) => Promise<T>): Promise<T> {
+    const stopper = new Stopper();
+    const passOn = { stopped: (reason: Error) => stopper.stop(reason) };
+    call.stop.add(passOn);
+    this.#running.add(stopper);
+    if (this.#reason !== undefined) stopper.stop(this.#reason);
+    try {
+      return await work(stopper);
+    } finally {
+      call.stop.remove(passOn);
+      this.#running.delete(stopper);
+      if (this.#running.size === 0) this.#idle?.resolve();
+    }
+  }
+
+  /** Calls off all that runs and all that will. */
+  stopAll(reason: Error): void {
+    this.#reason = reason;
+    for (const stopper of [...this.#running]) stopper.stop(reason);
+  }
+
+  /** Resolves when nothing runs, or after so many milliseconds. */
+  async idle(longest: number): Promise<void> {
+    if (this.#running.size === 0) return;
+    this.#idle = Promise.withResolvers();
+    const timer = setTimeout(this.#idle.resolve, longest);
+    await this.#idle.promise;
+    clearTimeout(timer);
+  }
+}
+
+/** A stop that never comes. */
+export const NO_STOP: Stop = new Stopper();

@@ -1,0 +1,89 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { Log } from "../../../base/log.ts";
+import type { Stopper } from "../../../base/stop.ts";
+import { FAILURE, failure } from "../../../protocol/bus/failure.ts";
+import type { ToolRequest, ToolResponseSchema } from "../../../protocol/bus/plugin.gen.ts";
+import type { BusHandlers } from "../../../protocol/bus/serve.ts";
+import { fromToolRequest, toBusTool } from "../../../protocol/bus/shape/tool-shape.ts";
+import type { ToolCall } from "../../../protocol/bus/shape/tool-shape.ts";
+import { argumentProblem } from "../../../tool/schema/argument-problem.ts";
+import type { Arguments } from "../../../tool/tool.ts";
+import { Pieces } from "../../serve/pieces.ts";
+import { chunkBytes } from "./chunk-bytes.ts";
+import type { Outside } from "../outside.ts";
+import type { ToolPart } from "../parts.ts";
+import { returned, thrownResponse } from "../returned.ts";
+import type { RunningCalls } from "./running-calls.ts";
+import { ToolError } from "../tool-error.ts";
+import { untilStopped } from "../until-stopped.ts";
+
+export interface ToolService {
+  readonly tools: ReadonlyMap<string, ToolPart>;
+  readonly outside: Outside;
+  readonly calls: RunningCalls;
+  readonly log: Log;
+}
+
+/** Answers calls of a plugin's tools. */
+export function serveTools(service: ToolService): BusHandlers {
+  const { tools, calls, log } = service;
+  return {
+    listTools: () => {
+      const list = [...tools.values()].map(({ definition }) => toBusTool(definition));
+      return { case: "listTools", value: { tools: list } };
+    },
+    toolCall: async (request, call) => {
+      const value = await calls.run(call, async (stopper) => {
+        try {
+          return await answer(service, request, stopper);
+        } catch (error) {
+          reportThrown(log, request.toolName, error);
+          return thrownResponse(error);
+        }
+      });
+      return { case: "toolCall", value };
+    },
+  };
+}
+
+async function answer(
+  { tools, outside }: ToolService,
+  request: ToolRequest,
+  stopper: Stopper,
+): Promise<MessageInitShape<typeof ToolResponseSchema>> {
+  const call = fromToolRequest(request);
+  const { name, args = {} } = call;
+  const tool = tools.get(name);
+  if (tool === undefined) return failure(FAILURE.toolNotFound, `tool "${name}" not found`);
+  const problem = await problemOf(tool, args);
+  if (problem !== undefined) return failure(FAILURE.validation, problem);
+  const context = outside.callContext(stopper, call);
+  if (tool.call !== undefined) return returned(await tool.call(args, context));
+  return returned(await collect(tool, call, context, stopper));
+}
+
+/** What a handler threw on purpose is its answer; anything else is worth a look. */
+export function reportThrown(log: Log, tool: string, error: unknown): void {
+  if (!(error instanceof ToolError)) log.warn("plugin.tool-failed", { tool, error });
+}
+
+/** What is wrong with the arguments, by the schema of the tool. */
+export async function problemOf(tool: ToolPart, args: Arguments): Promise<string | undefined> {
+  const { definition } = tool;
+  return argumentProblem({ definition, call: () => ({ content: [] }) }, args);
+}
+
+async function collect(
+  tool: ToolPart,
+  { args = {} }: ToolCall,
+  context: ReturnType<Outside["callContext"]>,
+  stopper: Stopper,
+): Promise<unknown> {
+  const pieces = new Pieces();
+  for await (const chunk of untilStopped(tool.stream?.(args, context) ?? [], stopper)) {
+    const { data, contentType } = chunkBytes(chunk);
+    pieces.add(data, contentType);
+  }
+  const result = pieces.result();
+  return result.content.length === 0 ? "" : result;
+}

@@ -1,0 +1,148 @@
+import type { JsonObject } from "@bufbuild/protobuf";
+
+import { background } from "../../base/background.ts";
+import { TrunklineError } from "../../base/errors.ts";
+import { EventQueue } from "./event-queue.ts";
+
+export interface BusEvent {
+  readonly topic: string;
+  readonly type: string;
+  readonly payload: JsonObject;
+  readonly source: string;
+  readonly time: Date;
+  /** What it takes while it waits, as far as is known. */
+  readonly bytes?: number;
+}
+
+export interface Subscription {
+  readonly id: string;
+  readonly topic: string;
+  /** What members of the payload must be, as text. */
+  readonly filters: Readonly<Record<string, string>>;
+  /** Delivers one event; the next waits for it. */
+  readonly deliver: (event: BusEvent) => Promise<void>;
+  /** Told once when nothing more is delivered: unsubscribed, replaced or forgotten. */
+  readonly ended?: () => void;
+}
+
+/** Subscriptions of one owner. */
+const MOST_SUBSCRIPTIONS = 256;
+/** Each event of the topic is compared with all of them. */
+const MOST_FILTERS = 32;
+const LONGEST_TEXT = 1_000;
+
+interface Subscriber extends Subscription {
+  readonly owner: string;
+  readonly waiting: EventQueue;
+  isDelivering: boolean;
+  lost: number;
+}
+
+export interface EventsOptions {
+  readonly report: (event: string, fields: Record<string, unknown>) => void;
+}
+
+/**
+ * Brings events to whoever wants them: those of one source in order, and nobody waits for anybody
+ * else.
+ */
+export class Events {
+  readonly #report: EventsOptions["report"];
+  /** By owner and id: ids are made up by those who subscribe. */
+  readonly #subscribers = new Map<string, Subscriber>();
+
+  constructor({ report }: EventsOptions) {
+    this.#report = report;
+  }
+
+  get size(): number {
+    return this.#subscribers.size;
+  }
+
+  /** One of the same owner and id is replaced. Returns how to end it. Throws "limit". */
+  subscribe(owner: string, subscription: Subscription): () => void {
+    checkSize(subscription);
+    const key = keyOf(owner, subscription.id);
+    const waiting = new EventQueue();
+    const subscriber = { ...subscription, owner, waiting, isDelivering: false, lost: 0 };
+    this.#end(key);
+    const own = [...this.#subscribers.values()].filter((other) => other.owner === owner);
+    if (own.length >= MOST_SUBSCRIPTIONS) {
+      throw tooMuch(`you have ${MOST_SUBSCRIPTIONS} subscriptions already, the most`);
+    }
+    this.#subscribers.set(key, subscriber);
+    return () => {
+      if (this.#subscribers.get(key) === subscriber) this.#end(key);
+    };
+  }
+
+  unsubscribe(owner: string, id: string): void {
+    this.#end(keyOf(owner, id));
+  }
+
+  /** Ends all that somebody wanted. */
+  forget(owner: string): void {
+    for (const [key, subscriber] of this.#subscribers) {
+      if (subscriber.owner === owner) this.#end(key);
+    }
+  }
+
+  publish(event: BusEvent): void {
+    for (const subscriber of this.#subscribers.values()) {
+      if (!isWanted(subscriber, event)) continue;
+      subscriber.lost += subscriber.waiting.add(event);
+      if (!subscriber.isDelivering) background(this.#deliver(subscriber), "Delivering events");
+    }
+  }
+
+  #end(key: string): void {
+    const subscriber = this.#subscribers.get(key);
+    this.#subscribers.delete(key);
+    subscriber?.ended?.();
+  }
+
+  async #deliver(subscriber: Subscriber): Promise<void> {
+    const { id, owner, topic, waiting } = subscriber;
+    subscriber.isDelivering = true;
+    for (let event = waiting.next(); event !== undefined; event = waiting.next()) {
+      if (this.#subscribers.get(keyOf(owner, id)) !== subscriber) break;
+      try {
+        await subscriber.deliver(event);
+      } catch (error) {
+        this.#report("bus.event-not-delivered", { owner, topic, error: (error as Error).message });
+      }
+      if (subscriber.lost > 0) {
+        this.#report("bus.events-lost", { owner, topic, events: subscriber.lost });
+        subscriber.lost = 0;
+      }
+    }
+    subscriber.isDelivering = false;
+  }
+}
+
+function checkSize({ id, topic, filters }: Subscription): void {
+  const texts = [id, topic, ...Object.entries(filters).flat()];
+  const isShort = texts.every((text) => text.length <= LONGEST_TEXT);
+  if (isShort && Object.keys(filters).length <= MOST_FILTERS) return;
+  throw tooMuch(`it may have ${MOST_FILTERS} filters, and texts of ${LONGEST_TEXT} characters`);
+}
+
+function tooMuch(why: string): TrunklineError {
+  return new TrunklineError("limit", `Cannot subscribe: ${why}`);
+}
+
+function keyOf(owner: string, id: string): string {
+  return `${owner}\n${id}`;
+}
+
+function isWanted({ topic, filters }: Subscription, event: BusEvent): boolean {
+  return topic === event.topic && passes(filters, event.payload);
+}
+
+/** Whether the members of a payload are what the filters want, as text. */
+export function passes(filters: Subscription["filters"], payload: JsonObject): boolean {
+  return Object.entries(filters).every(([name, wanted]) => {
+    const value = Object.hasOwn(payload, name) ? payload[name] : undefined;
+    return (typeof value === "string" ? value : JSON.stringify(value)) === wanted;
+  });
+}

@@ -1,0 +1,194 @@
+import type { JsonObject } from "@bufbuild/protobuf";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+
+import { TrunklineError } from "../../base/errors.ts";
+import type { Log } from "../../base/log.ts";
+import { FAILURE, failure } from "../../protocol/bus/failure.ts";
+import { HealthResult_Status } from "../../protocol/bus/plugin.gen.ts";
+import { toBusPrompt, toPromptGetResponse } from "../../protocol/bus/shape/prompt-shape.ts";
+import type { Answer, BusCall, BusHandlers } from "../../protocol/bus/serve.ts";
+import { toToolResponse } from "../../protocol/bus/shape/tool-result.ts";
+import { fromToolRequest, toBusTool, type ToolCall } from "../../protocol/bus/shape/tool-shape.ts";
+import type { Offer } from "../../tool/offer/offer.ts";
+import type { ToolContext, ToolResult } from "../../tool/tool.ts";
+import type { Connection } from "../../wire/quic/connection.ts";
+import { BusContext, busCaller } from "../bus-context.ts";
+import type { Events } from "./events.ts";
+import type { FirstStarts } from "../plugin/first-starts.ts";
+import type { Guest, Guests } from "../guests.ts";
+import type { PluginTools } from "../plugin/plugin-tools.ts";
+import { serveStreams } from "./serve-streams.ts";
+
+export interface Bus {
+  readonly offer: Offer;
+  readonly events: Events;
+  readonly guests: Guests;
+  readonly log: Log;
+  readonly firstStarts: FirstStarts;
+  /** Which plugin brings what. */
+  readonly tools: Pick<PluginTools, "ownerOf" | "ownerOfPrompt">;
+  /** Sends an event to a plugin of ours; undefined when there is none of that id. */
+  readonly deliverTo: (id: string) => ((event: EventRequest) => Promise<void>) | undefined;
+}
+
+/** An event as plugins are sent it. */
+export interface EventRequest {
+  readonly topic: string;
+  readonly eventType: string;
+  readonly payload: JsonObject;
+  readonly sourcePlugin: string;
+}
+
+/** What everybody on the bus can ask the orchestrator for, besides storage. */
+export function serveBus(bus: Bus): BusHandlers {
+  const { offer } = bus;
+  return {
+    register: (manifest, { connection }) => {
+      const why = bus.guests.register(connection, manifest);
+      const value = { accepted: why === undefined, rejectReason: why ?? "" };
+      return { case: "register", value };
+    },
+    health: () => ({
+      case: "health",
+      value: { status: HealthResult_Status.HEALTHY, message: "orchestrator ok" },
+    }),
+    listTools: async (_, { connection }) => {
+      await offer.known();
+      const { name: guest, mayCall } = bus.guests.of(connection);
+      const tools = offer.tools
+        .listFor({ caller: busCaller(guest) })
+        .map(({ definition }) => definition)
+        .filter(({ name }) => mayCall(name, bus.tools.ownerOf(name)));
+      return { case: "listTools", value: { tools: tools.map(toBusTool) } };
+    },
+    toolCall: async (request, call) => {
+      const result = await callTool(bus, fromToolRequest(request), call);
+      return { case: "toolCall", value: toToolResponse(result) };
+    },
+    listPrompts: async (_, { connection }) => {
+      await offer.known();
+      const prompts = offer.prompts
+        .list()
+        .map(({ definition }) => definition)
+        .filter(({ name }) => mayGet(bus, connection, name))
+        .map(toBusPrompt);
+      return { case: "listPrompts", value: { prompts } };
+    },
+    promptGet: async ({ promptName, arguments: args }, call) => {
+      const prompt = offer.prompts.get(promptName);
+      if (prompt === undefined || !mayGet(bus, call.connection, promptName)) {
+        const value = failure(FAILURE.promptRouting, `no plugin provides prompt "${promptName}"`);
+        return { case: "toolCall", value };
+      }
+      const result = await prompt.get(args, contextOf(bus, { name: promptName }, call));
+      return { case: "promptGet", value: toPromptGetResponse(result) };
+    },
+    ...serveEvents(bus),
+    ...serveStreams((toolCall, call, piece) => callTool(bus, toolCall, call, piece)),
+  };
+}
+
+/** Through the toolbox, so that policy, limits and the record hold here too. */
+async function callTool(
+  bus: Bus,
+  toolCall: ToolCall,
+  call: BusCall,
+  piece?: ToolContext["piece"],
+): Promise<ToolResult> {
+  const { name, args = {} } = toolCall;
+  const { tools } = bus.offer;
+  if (tools.get(name) === undefined) {
+    await bus.firstStarts.tool(name, () => tools.get(name) !== undefined);
+  }
+  const guest = bus.guests.of(call.connection);
+  if (!guest.mayCall(name, bus.tools.ownerOf(name))) throw mayNot(guest, name);
+  try {
+    return await tools.call(name, args, contextOf(bus, toolCall, call, piece));
+  } catch (error) {
+    throw tools.get(name) === undefined ? unknownTool(bus, name, error) : error;
+  }
+}
+
+function mayNot({ name, isPlugin }: Guest, tool: string): TrunklineError {
+  const why = isPlugin
+    ? "its manifest does not say so in needs_tools"
+    : "its certificate is not that of a bridge, which would be called 'transport.NAME-client'";
+  return new TrunklineError("untrusted", `'${name}' may not call '${tool}': ${why}`);
+}
+
+/** Names the plugins that may have the tool, once they are up. */
+function unknownTool({ firstStarts }: Bus, name: string, error: unknown): unknown {
+  const plugins = firstStarts.mayHave(name);
+  if (!(error instanceof TrunklineError) || plugins.length === 0) return error;
+  const ids = plugins.map(({ id }) => `'${id}'`).join(", ");
+  const [which, may] = plugins.length === 1 ? ["Plugin", "is"] : ["Plugins", "are"];
+  const hint = `${which} ${ids} ${may} not up yet and may have it: try again, or see how with 'trunkline plugin list'.`;
+  return new TrunklineError(error.code, `${error.message}. ${hint}`);
+}
+
+/** A prompt is another plugin's work, too: whoever may not call all its tools may not have it done. */
+function mayGet({ guests, tools }: Bus, connection: Connection, prompt: string): boolean {
+  const owner = tools.ownerOfPrompt(prompt);
+  return guests.of(connection).mayCall("*", owner);
+}
+
+function contextOf(
+  { guests, log }: Bus,
+  toolCall: ToolCall,
+  { connection, stop }: BusCall,
+  piece?: ToolContext["piece"],
+): BusContext {
+  const { name, isPlugin } = guests.of(connection);
+  const given = piece === undefined ? {} : { piece };
+  return new BusContext(toolCall, { name, stop, log, isNested: isPlugin, ...given });
+}
+
+function serveEvents({ events, guests, deliverTo }: Bus): BusHandlers {
+  return {
+    subscribe: async ({ subscriptionId, topic, filters }, call) => {
+      const { name } = guests.of(call.connection);
+      const id = subscriptionId || crypto.randomUUID();
+      const confirmed: Answer = { case: "eventDelivery", value: { subscriptionId: id, topic } };
+      const send = deliverTo(name);
+      if (send !== undefined) {
+        const deliver = ({ type, payload, source }: Delivered): Promise<void> =>
+          send({ topic, eventType: type, payload, sourcePlugin: source });
+        events.subscribe(name, { id, topic, filters, deliver });
+        return confirmed;
+      }
+      // Whoever cannot be dialled hears of events on the stream that it asked on.
+      const over = Promise.withResolvers<void>();
+      const end = events.subscribe(name, {
+        ...{ id, topic, filters, ended: over.resolve },
+        deliver: ({ type, payload, source, time }) =>
+          call.send({
+            case: "eventDelivery",
+            value: {
+              ...{ subscriptionId: id, topic, eventType: type, payload, sourcePlugin: source },
+              timestamp: timestampFromDate(time),
+            },
+          }),
+      });
+      call.stop.add({ stopped: () => over.resolve() });
+      try {
+        // Sent in this turn of the event loop, and so ahead of any event.
+        await call.send(confirmed);
+        await over.promise;
+      } finally {
+        end();
+      }
+      return undefined;
+    },
+    unsubscribe: ({ subscriptionId }, { connection }) => {
+      events.unsubscribe(guests.of(connection).name, subscriptionId);
+      return undefined;
+    },
+    publish: ({ topic, eventType: type, payload = {} }, { connection, bytes }) => {
+      const source = guests.of(connection).name;
+      events.publish({ topic, type, payload, source, time: new Date(), bytes });
+      return undefined;
+    },
+  };
+}
+
+type Delivered = Parameters<Parameters<Events["subscribe"]>[1]["deliver"]>[0];

@@ -1,0 +1,233 @@
+import { constants, type Stats } from "node:fs";
+import {
+  lstat,
+  mkdir,
+  open,
+  readdir,
+  realpath,
+  rename,
+  rm,
+  unlink,
+  writeFile,
+} from "node:fs/promises";
+import { basename, dirname, join, relative, sep } from "node:path";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { MAX_FRONTMATTER } from "./markdown-file.ts";
+import { MAX_CONTENT } from "./storage.ts";
+
+/** Where Orchestra keeps documents in a workspace, and what it adds to the name of a version's file. */
+const PROJECTS = ".projects";
+export const SIDECAR = ".version";
+/** A folder of our own among the documents, for the lock and for files that are being written. */
+export const OWN = ".trunkline";
+const TEMPORARY = ".tmp";
+
+const MAX_FILE = MAX_CONTENT + MAX_FRONTMATTER + 16;
+const MAX_SIDECAR = 64;
+const NEW_FILE = 0o644;
+/** A named pipe would be waited for, a link followed. */
+const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+
+export interface MarkdownFile {
+  readonly bytes: Buffer;
+  /** That of a file that is there already. */
+  readonly mode?: number;
+}
+
+/** The files of a workspace's documents. Paths have been checked; places are where they lead. */
+export class MarkdownFolder {
+  readonly #workspace: string;
+  readonly #root: string;
+
+  constructor(workspace: string) {
+    this.#workspace = workspace;
+    this.#root = join(workspace, PROJECTS);
+  }
+
+  async exists(): Promise<boolean> {
+    return (await look(await this.place("."))) !== undefined;
+  }
+
+  /**
+   * Where a path leads, folders that are links included: not out of the workspace. The last part is
+   * taken as it is.
+   */
+  async place(path: string): Promise<string> {
+    const workspace = await realpath(this.#workspace);
+    const full = join(this.#root, path);
+    const missing: string[] = [];
+    for (let folder = dirname(full); ; folder = dirname(folder)) {
+      const real = await realpath(folder).catch((error: unknown) => {
+        if (!isMissing(error)) throw error;
+        return undefined;
+      });
+      if (real !== undefined) {
+        const way = relative(workspace, real);
+        if (way === ".." || way.startsWith(`..${sep}`)) throw escaping(folder);
+        return join(real, ...missing.toReversed(), basename(full));
+      }
+      // A link to nothing is missing for one who follows it, but would be followed by one who writes.
+      if ((await look(folder))?.isSymbolicLink() === true) throw escaping(folder);
+      missing.push(basename(folder));
+    }
+  }
+
+  /** The folder of our own, made if need be. */
+  async own(): Promise<string> {
+    const own = await this.place(OWN);
+    if ((await mkdir(own, { recursive: true })) !== undefined) {
+      // It is nobody's business what is in it.
+      await writeFile(join(own, ".gitignore"), "*\n");
+    }
+    if ((await look(own))?.isDirectory() !== true) throw escaping(own);
+    return own;
+  }
+
+  read(place: string): Promise<MarkdownFile | undefined> {
+    return readBounded(place, MAX_FILE);
+  }
+
+  /** The number in the sidecar of a document; undefined where there is none. */
+  async version(place: string): Promise<number | undefined> {
+    const file = await readBounded(place + SIDECAR, MAX_SIDECAR);
+    if (file === undefined) return undefined;
+    const text = file.bytes.toString().trim();
+    if (/^\d{1,15}$/.test(text)) return Number(text);
+    const next = "Write the version there, or delete it to begin anew";
+    const message = `Cannot read the version in '${place}${SIDECAR}': it is no number. ${next}`;
+    throw new TrunklineError("config", message);
+  }
+
+  /**
+   * Puts a document and its version in place. Each is replaced whole, and on disk before the next
+   * step. The version is first: should we end between the two, the old document has a new version.
+   * Whoever had read it must read it again, and finds the same; one number is never used. The other
+   * way round, the new document would have the old version, and be overwritten by somebody who has
+   * only seen the old document.
+   */
+  async replace(place: string, file: MarkdownFile, version: number): Promise<void> {
+    const own = await this.own();
+    await sweep(own);
+    const folder = dirname(place);
+    await makeFolder(folder);
+    const [sidecar, document] = [temporary(own), temporary(own)];
+    try {
+      await Promise.all([
+        write(sidecar, { bytes: Buffer.from(String(version)) }),
+        write(document, file),
+      ]);
+      await rename(sidecar, place + SIDECAR);
+      await syncFolder(folder);
+      await rename(document, place);
+      await syncFolder(folder);
+    } catch (error) {
+      await Promise.all([sidecar, document].map((path) => rm(path, { force: true })));
+      throw error;
+    }
+  }
+
+  /**
+   * Removes a document, then its version. Should we end between the two, the next document of that
+   * name goes on counting where this one ended, and nobody takes it for the old one.
+   */
+  async remove(place: string): Promise<void> {
+    await unlink(place);
+    await syncFolder(dirname(place));
+    await rm(place + SIDECAR, { force: true });
+    await syncFolder(dirname(place));
+  }
+
+  /** All files of a folder, at any depth, or the one at that path. Links are not followed. */
+  async *files(path: string): AsyncIterable<{ path: string; place: string; stats: Stats }> {
+    const waiting = [{ path, place: dirname(await this.place(`${path}/any`)) }];
+    for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+      const { path, place } = next;
+      const stats = await look(place);
+      if (stats?.isFile() === true) yield { path, place, stats };
+      if (stats?.isDirectory() !== true || path === OWN) continue;
+      for (const name of await namesIn(place)) {
+        waiting.push({ path: path === "" ? name : `${path}/${name}`, place: join(place, name) });
+      }
+    }
+  }
+}
+
+async function readBounded(place: string, limit: number): Promise<MarkdownFile | undefined> {
+  try {
+    await using file = await open(place, READ);
+    const stats = await file.stat();
+    if (!stats.isFile()) throw notAFile(place, stats.isDirectory() ? "a folder" : "no file");
+    if (stats.size > limit) {
+      const why = `it has ${stats.size} bytes, the limit is ${limit}`;
+      throw new TrunklineError("limit", `Cannot read '${place}': ${why}`);
+    }
+    return { bytes: await file.readFile(), mode: stats.mode & 0o777 };
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    if ((error as NodeJS.ErrnoException).code === "ELOOP") throw notAFile(place, "a link");
+    throw error;
+  }
+}
+
+async function look(place: string): Promise<Stats | undefined> {
+  return lstat(place).catch((error: unknown) => {
+    if (!isMissing(error)) throw error;
+    return undefined;
+  });
+}
+
+/** What may not be looked at has no names in it, as far as we are concerned. */
+async function namesIn(place: string): Promise<string[]> {
+  return readdir(place).catch((error: unknown) => {
+    const { code = "" } = error as NodeJS.ErrnoException;
+    if (!isMissing(error) && code !== "EACCES" && code !== "EPERM") throw error;
+    return [];
+  });
+}
+
+/** Removes what others have left who were ended while they wrote. Under the lock, nobody writes. */
+async function sweep(own: string): Promise<void> {
+  const left = (await readdir(own)).filter((name) => name.endsWith(TEMPORARY));
+  await Promise.all(left.map((name) => rm(join(own, name), { force: true })));
+}
+
+function temporary(own: string): string {
+  return join(own, `${crypto.randomUUID()}${TEMPORARY}`);
+}
+
+async function write(path: string, { bytes, mode }: MarkdownFile): Promise<void> {
+  await using file = await open(path, "wx", NEW_FILE);
+  if (mode !== undefined) await file.chmod(mode);
+  await file.writeFile(bytes);
+  await file.sync();
+}
+
+async function makeFolder(folder: string): Promise<void> {
+  const first = await mkdir(folder, { recursive: true });
+  if (first === undefined) return;
+  for (let made = folder; made.length >= first.length; made = dirname(made)) {
+    await syncFolder(dirname(made));
+  }
+}
+
+/** Puts on disk which files are in a folder, and under which names. */
+async function syncFolder(folder: string): Promise<void> {
+  if (process.platform === "win32") return;
+  await using handle = await open(folder, "r");
+  await handle.sync();
+}
+
+function isMissing(error: unknown): boolean {
+  const { code = "" } = error as NodeJS.ErrnoException;
+  return code === "ENOENT" || code === "ENOTDIR";
+}
+
+function escaping(place: string): TrunklineError {
+  const message = `Cannot use '${place}': it is a link that leads out of the workspace`;
+  return new TrunklineError("untrusted", message);
+}
+
+function notAFile(place: string, what: string): TrunklineError {
+  return new TrunklineError("usage", `Cannot use '${place}' as a document: it is ${what}`);
+}

@@ -1,0 +1,142 @@
+import { join } from "node:path";
+import { TrunklineError } from "../../base/errors.ts";
+import { Lanes } from "../../rpc/lanes.ts";
+import { formatMarkdown, parseMarkdown } from "./markdown-file.ts";
+import { MarkdownFolder, OWN, SIDECAR } from "./markdown-folder.ts";
+import { FileLock } from "../../store/file-lock.ts";
+import {
+  checkExpected,
+  checkSize,
+  type Document,
+  MAX_ENTRIES,
+  type Storage,
+  type StorageEntry,
+  type StoredDocument,
+  tooMany,
+} from "./storage.ts";
+import { storageFolder, storagePath } from "./storage-path.ts";
+import { storagePattern } from "./storage-pattern.ts";
+
+/** Of one who may read but not write there, by the system's and by SQLite's codes. */
+const NOT_WRITABLE: readonly unknown[] = ["EACCES", "EPERM", "EROFS", 3, 8, 14];
+
+/**
+ * Documents as files of a workspace, under `.projects/`, as Orchestra has them: metadata as YAML at
+ * the head, the version in a file beside it. People edit them, too: a file without a version has
+ * version 0, and one whose metadata cannot be read is not written over. Without a pattern, `list`
+ * tells of `*.md`.
+ */
+export class MarkdownStorage implements Storage {
+  readonly #folder: MarkdownFolder;
+  readonly #lanes = new Lanes();
+
+  constructor(workspace: string) {
+    this.#folder = new MarkdownFolder(workspace);
+  }
+
+  async read(path: string): Promise<StoredDocument | undefined> {
+    const name = nameOf(path);
+    return this.#do("read", path, async () => {
+      if (!(await this.#folder.exists())) return undefined;
+      const place = await this.#folder.place(name);
+      const [file, version = 0] = await this.#alone("read", () =>
+        Promise.all([this.#folder.read(place), this.#folder.version(place)]),
+      );
+      if (file === undefined) return undefined;
+      return { ...(await parseMarkdown(path, file.bytes)), version };
+    });
+  }
+
+  async write(path: string, document: Document, expected: number): Promise<number> {
+    const name = nameOf(path);
+    checkSize(path, "write", document.content.length);
+    const bytes = await formatMarkdown(path, document);
+    return this.#do("write", path, () =>
+      this.#alone("write", async () => {
+        const place = await this.#folder.place(name);
+        const file = await this.#folder.read(place);
+        const last = (await this.#folder.version(place)) ?? 0;
+        checkExpected(path, expected, file === undefined ? undefined : last);
+        // Whoever wrote what cannot be read is in the middle of something, and would lose it.
+        if (file !== undefined) await parseMarkdown(path, file.bytes);
+        const version = last + 1;
+        await this.#folder.replace(place, { ...file, bytes }, version);
+        return version;
+      }),
+    );
+  }
+
+  async delete(path: string): Promise<boolean> {
+    const name = nameOf(path);
+    return this.#do("delete", path, async () => {
+      if (!(await this.#folder.exists())) return false;
+      return this.#alone("write", async () => {
+        const place = await this.#folder.place(name);
+        if ((await this.#folder.read(place)) === undefined) return false;
+        await this.#folder.remove(place);
+        return true;
+      });
+    });
+  }
+
+  async list(folder: string, pattern = "*.md"): Promise<StorageEntry[]> {
+    const name = storageFolder(folder);
+    const isWanted = storagePattern(pattern);
+    return this.#do("list", folder, async () => {
+      const entries: StorageEntry[] = [];
+      for await (const { path, place, stats } of this.#folder.files(name)) {
+        const last = path.slice(path.lastIndexOf("/") + 1);
+        if (last.endsWith(SIDECAR) || !isWanted(last)) continue;
+        if (entries.length === MAX_ENTRIES) throw tooMany(folder);
+        // Nobody has read what is only listed, so it matters little if it changes meanwhile.
+        const version = (await this.#folder.version(place)) ?? 0;
+        entries.push({ path, size: stats.size, version, modifiedAt: stats.mtime });
+      }
+      return entries.toSorted((a, b) => (a.path < b.path ? -1 : 1));
+    });
+  }
+
+  /**
+   * Does something while no other process of ours does anything here. Readers wait, too: what they
+   * saw between a new version and its document could be taken for that version. Only one who cannot
+   * lock because it may not write goes on, since nothing can come of it.
+   */
+  async #alone<T>(purpose: "read" | "write", work: () => Promise<T>): Promise<T> {
+    return this.#lanes.enter("", async () => {
+      using _ = await this.#take(purpose);
+      return await work();
+    });
+  }
+
+  async #take(purpose: "read" | "write"): Promise<FileLock | undefined> {
+    try {
+      return await FileLock.take(join(await this.#folder.own(), "lock"));
+    } catch (error) {
+      const { code, cause } = error as NodeJS.ErrnoException;
+      const { errcode } = (cause ?? {}) as { errcode?: unknown };
+      if (purpose === "read" && NOT_WRITABLE.includes(errcode ?? code)) return undefined;
+      throw error;
+    }
+  }
+
+  async #do<T>(verb: string, path: string, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      // Only the system's failures have a code.
+      const { code, message } = error as NodeJS.ErrnoException;
+      if (code === undefined || error instanceof TrunklineError) throw error;
+      throw new TrunklineError("unavailable", `Cannot ${verb} '${path}': ${message}`, {
+        cause: error,
+      });
+    }
+  }
+}
+
+function nameOf(path: string): string {
+  const name = storagePath(path);
+  const isOwn = name.toLowerCase().split("/", 1)[0] === OWN;
+  if (!isOwn && !name.endsWith(SIDECAR)) return name;
+  const what = isOwn ? `'${OWN}' is the storage's own` : `'*${SIDECAR}' are the versions of others`;
+  throw new TrunklineError("usage", `Cannot use the path '${path}': ${what}`);
+}

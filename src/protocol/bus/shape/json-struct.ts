@@ -1,0 +1,115 @@
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+
+import { describeProblem } from "../../../base/check.ts";
+import { TrunklineError } from "../../../base/errors.ts";
+import { MAX_DEPTH } from "../wire-check.ts";
+
+type Path = (string | number)[];
+
+class NotJson extends Error {}
+
+/**
+ * A value as a Struct can carry it, or the reason why it cannot. What is JSON passes as it is, down
+ * to members named `__proto__`; a member that is undefined is left out, as JSON does.
+ *
+ * Numbers are doubles, on this side and on the wire: integers beyond 2^53 have lost digits before
+ * they come here, whoever read them from text. Send those as text. Half of a surrogate pair, which
+ * UTF-8 cannot hold, arrives as U+FFFD.
+ */
+export function toStruct(value: unknown, what: string): JsonObject {
+  const path: Path = [];
+  try {
+    if (!isPlainObject(value)) throw new NotJson("must be an object");
+    return clean(value, path) as JsonObject;
+  } catch (error) {
+    if (!(error instanceof NotJson)) throw error;
+    const problem = describeProblem(what, { path, says: error.message });
+    throw new TrunklineError("usage", `Cannot send this over the bus: ${problem}`);
+  }
+}
+
+/** The same value if nothing has to be changed, so that what is right costs no copy. */
+function clean(value: unknown, path: Path): JsonValue {
+  switch (typeof value) {
+    case "string":
+    case "boolean":
+      return value;
+    case "number":
+      if (Number.isFinite(value)) return value;
+      throw new NotJson(`is ${value}, which JSON cannot say`);
+    case "object":
+      if (value === null) return null;
+      if (path.length >= MAX_DEPTH) {
+        path.length = 0;
+        throw new NotJson(`is nested more than ${MAX_DEPTH} levels deep`);
+      }
+      if (Array.isArray(value)) return cleanList(value, path);
+      if (isPlainObject(value)) return cleanObject(value, path);
+      throw new NotJson("is an object of a class, not a value of JSON");
+    case "bigint":
+    case "symbol":
+    case "function":
+    case "undefined":
+    default:
+      throw new NotJson(`is a ${typeof value}, not a value of JSON`);
+  }
+}
+
+function cleanList(list: readonly unknown[], path: Path): JsonValue[] {
+  let copy: JsonValue[] | undefined;
+  for (let index = 0; index < list.length; index++) {
+    path.push(index);
+    const item = list[index];
+    const cleaned = item === undefined ? null : clean(item, path);
+    if (cleaned !== item) copy ??= list.slice(0, index) as JsonValue[];
+    copy?.push(cleaned);
+    path.pop();
+  }
+  return copy ?? (list as JsonValue[]);
+}
+
+function cleanObject(object: Readonly<Record<string, unknown>>, path: Path): JsonObject {
+  let isChanged = false;
+  const members: [string, JsonValue][] = [];
+  for (const key of Object.keys(object)) {
+    const member = object[key];
+    if (member === undefined) {
+      isChanged = true;
+      continue;
+    }
+    path.push(key);
+    const cleaned = clean(member, path);
+    if (cleaned !== member) isChanged = true;
+    members.push([key, cleaned]);
+    path.pop();
+  }
+  // It makes members of its own of all names, `__proto__` too.
+  return isChanged ? Object.fromEntries(members) : (object as JsonObject);
+}
+
+function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
+/**
+ * The text of a Struct, its members by name as Orchestra writes them: the members of a Struct have
+ * no order of their own. Unlike there, `<`, `>`, `&` and the separators U+2028 and U+2029 are not
+ * escaped; it is the same JSON, and it is read by models.
+ */
+export function structText(value: JsonValue): string {
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map(structText).join(",")}]`;
+  const names = Object.keys(value).toSorted(byBytes);
+  const members = names.map((name) => `${JSON.stringify(name)}:${structText(value[name] ?? null)}`);
+  return `{${members.join(",")}}`;
+}
+
+/** By the bytes of UTF-8, which differs from our order only where a surrogate is involved. */
+function byBytes(a: string, b: string): number {
+  if (SURROGATE.test(a) || SURROGATE.test(b)) return Buffer.from(a).compare(Buffer.from(b));
+  return a < b ? -1 : 1;
+}
+
+const SURROGATE = /[\ud800-\udfff]/;

@@ -1,0 +1,70 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+
+import type { PromptDefinition, PromptResult } from "../../../tool/prompt.ts";
+import type { Content } from "../../../tool/tool.ts";
+import { contentText } from "./content-text.ts";
+import type {
+  PromptDefinition as BusPrompt,
+  PromptDefinitionSchema,
+  PromptGetRequestSchema,
+  PromptGetResponse,
+  PromptGetResponseSchema,
+} from "../plugin.gen.ts";
+
+/** A plugin's prompt as the doors describe it. */
+export function fromBusPrompt(prompt: BusPrompt): PromptDefinition {
+  const { name, description } = prompt;
+  const args = prompt.arguments.map((argument) => ({
+    name: argument.name,
+    ...(argument.description === "" ? {} : { description: argument.description }),
+    ...(argument.required ? { required: true } : {}),
+  }));
+  return { name, ...(description === "" ? {} : { description }), arguments: args };
+}
+
+/** A prompt of the house as plugins see it. */
+export function toBusPrompt(
+  prompt: PromptDefinition,
+): MessageInitShape<typeof PromptDefinitionSchema> {
+  const { name, title, description } = prompt;
+  return {
+    name,
+    description: description ?? title ?? "",
+    arguments: (prompt.arguments ?? []).map((argument) => ({
+      name: argument.name,
+      description: argument.description ?? "",
+      required: argument.required === true,
+    })),
+  };
+}
+
+export function toPromptGetRequest(
+  name: string,
+  args: Readonly<Record<string, string>>,
+): MessageInitShape<typeof PromptGetRequestSchema> {
+  return { promptName: name, arguments: args };
+}
+
+/** What a plugin made of a prompt. Whatever it calls its content, the bus carries only text. */
+export function fromPromptGetResponse(response: PromptGetResponse): PromptResult {
+  const { description } = response;
+  const messages = response.messages.map(({ role, content }) => ({
+    role: role === "assistant" ? role : "user",
+    content: { type: "text", text: content?.text ?? "" },
+  }));
+  return { ...(description === "" ? {} : { description }), messages };
+}
+
+export function toPromptGetResponse(
+  result: PromptResult,
+): MessageInitShape<typeof PromptGetResponseSchema> {
+  const messages = (result.messages as { role?: unknown; content?: Content }[]).map((message) => ({
+    role: message.role === "assistant" ? "assistant" : "user",
+    content: { type: "text", text: textOf(message.content) },
+  }));
+  return { description: result.description ?? "", messages };
+}
+
+function textOf(content: Content | undefined): string {
+  return content === undefined ? "" : contentText([content]);
+}

@@ -1,0 +1,78 @@
+import { create } from "@bufbuild/protobuf";
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { ToolDefinitionSchema, ToolRequestSchema } from "../plugin.gen.ts";
+import { fromBusTool, fromToolRequest, toBusTool, toToolRequest } from "./tool-shape.ts";
+
+const SCHEMA = { type: "object", properties: { name: { type: "string" } }, required: ["name"] };
+
+describe("fromBusTool()", () => {
+  it("has a member for each field", () => {
+    const description = "Create a new project workspace";
+    const tool = create(ToolDefinitionSchema, {
+      name: "create_project",
+      description,
+      inputSchema: SCHEMA,
+    });
+    assert.deepEqual(fromBusTool(tool), {
+      name: "create_project",
+      description,
+      inputSchema: SCHEMA,
+    });
+  });
+
+  it("gives a tool without a schema that of any object", () => {
+    const bare = create(ToolDefinitionSchema, { name: "bare" });
+    assert.deepEqual(fromBusTool(bare), { name: "bare", inputSchema: { type: "object" } });
+    const inputSchema = { properties: { a: {} } };
+    const untyped = create(ToolDefinitionSchema, { name: "untyped", inputSchema });
+    assert.deepEqual(fromBusTool(untyped).inputSchema, { type: "object", ...inputSchema });
+  });
+});
+
+describe("toBusTool()", () => {
+  it("comes back as what it was, as far as the bus has room for it", () => {
+    const tool = { name: "t", title: "T", description: "Does it", inputSchema: SCHEMA };
+    const { title: _, ...rest } = tool;
+    assert.deepEqual(fromBusTool(create(ToolDefinitionSchema, toBusTool(tool))), rest);
+  });
+
+  it("describes a tool that only has a title by that", () => {
+    const tool = { name: "t", title: "Tidy up", inputSchema: SCHEMA };
+    assert.equal(toBusTool(tool).description, "Tidy up");
+  });
+});
+
+describe("toToolRequest()", () => {
+  it("is the request of the stdio transport unless another is named", () => {
+    const args = { project_id: "my-app", title: "Add login page" };
+    assert.deepEqual(toToolRequest({ name: "create_feature", args }), {
+      toolName: "create_feature",
+      arguments: args,
+      callerPlugin: "transport.stdio",
+    });
+    assert.equal(toToolRequest({ name: "t", caller: "tools.a" }).callerPlugin, "tools.a");
+  });
+
+  it("says which argument cannot be sent", () => {
+    assert.throws(() => toToolRequest({ name: "t", args: { n: Infinity } }), {
+      message: "Cannot send this over the bus: 'arguments.n' is Infinity, which JSON cannot say",
+    });
+  });
+
+  it("is understood by fromToolRequest()", () => {
+    const call = {
+      name: "ask",
+      args: { q: "?" },
+      caller: "tools.a",
+      session: "s1",
+      project: "/srv/app",
+      provider: "claude",
+      traceParent: "00-1-2-01",
+    };
+    assert.deepEqual(fromToolRequest(create(ToolRequestSchema, toToolRequest(call))), call);
+    const bare = create(ToolRequestSchema, { toolName: "t" });
+    assert.deepEqual(fromToolRequest(bare), { name: "t", args: {}, caller: "" });
+  });
+});

@@ -1,0 +1,72 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+
+import type { Arguments, ToolDefinition } from "../../../tool/tool.ts";
+import { toStruct } from "./json-struct.ts";
+import type {
+  ToolDefinition as BusTool,
+  ToolDefinitionSchema,
+  ToolRequest,
+  ToolRequestSchema,
+} from "../plugin.gen.ts";
+
+/** Who calls, when MCP on stdio does. */
+export const STDIO_CALLER = "transport.stdio";
+
+/** A call of a tool, on its way to the bus or from it. */
+export interface ToolCall {
+  readonly name: string;
+  readonly args?: Arguments;
+  readonly caller?: string;
+  readonly session?: string;
+  /** The folder of the project that it is about. */
+  readonly project?: string | undefined;
+  /** Which of several plugins that offer AI is meant. */
+  readonly provider?: string;
+  readonly traceParent?: string;
+}
+
+/** A plugin's tool as the doors describe it. */
+export function fromBusTool({ name, description, inputSchema }: BusTool): ToolDefinition {
+  return {
+    name,
+    ...(description === "" ? {} : { description }),
+    // Clients give up a whole list for one tool whose schema is not that of an object.
+    inputSchema: inputSchema?.type === "object" ? inputSchema : { type: "object", ...inputSchema },
+  };
+}
+
+/** A tool of the house as plugins see it. */
+export function toBusTool(tool: ToolDefinition): MessageInitShape<typeof ToolDefinitionSchema> {
+  const { name, title, description } = tool;
+  return {
+    name,
+    description: description ?? title ?? "",
+    inputSchema: toStruct(tool.inputSchema, `${name}.inputSchema`),
+  };
+}
+
+export function toToolRequest(call: ToolCall): MessageInitShape<typeof ToolRequestSchema> {
+  const { name, args, caller, session, project, provider, traceParent } = call;
+  return {
+    toolName: name,
+    callerPlugin: caller ?? STDIO_CALLER,
+    ...(args === undefined ? {} : { arguments: toStruct(args, "arguments") }),
+    ...(session === undefined ? {} : { sessionId: session }),
+    ...(project === undefined ? {} : { project }),
+    ...(provider === undefined ? {} : { provider }),
+    ...(traceParent === undefined ? {} : { traceParent }),
+  };
+}
+
+export function fromToolRequest(request: ToolRequest): ToolCall {
+  const { toolName, callerPlugin, sessionId, project, provider, traceParent } = request;
+  return {
+    name: toolName,
+    args: request.arguments ?? {},
+    caller: callerPlugin,
+    ...(sessionId === "" ? {} : { session: sessionId }),
+    ...(project === "" ? {} : { project }),
+    ...(provider === "" ? {} : { provider }),
+    ...(traceParent === "" ? {} : { traceParent }),
+  };
+}

@@ -1,0 +1,144 @@
+import { CannotAsk, type Question, type ToolContext } from "../../../tool/tool.ts";
+import { isObject, type JsonObject } from "../serve/client.ts";
+import type { TaskListener } from "./follow-task.ts";
+
+/** What is known of where a message of the server belongs. */
+export interface Origin {
+  /** The progress token of the call whose stream it came on. */
+  readonly token?: unknown;
+  /** The task that it speaks of. */
+  readonly task?: unknown;
+}
+
+/**
+ * The calls that one server works on, to find the one that a question of it belongs to. Before
+ * 2026-07-28 a server on standard streams does not say: then it is known only where all open calls
+ * come from one client. A question is never put to somebody who may have nothing to do with it.
+ */
+export class ClientCalls {
+  /** By progress token. */
+  readonly #open = new Map<number, ToolContext>();
+  /** The last progress of calls that had any. */
+  readonly #progress = new Map<number, number>();
+  /** The calls that went on as tasks of 2025-11-25. */
+  readonly #tasks = new Map<string, number>();
+  readonly #taskListeners = new Map<string, TaskListener>();
+  #lastToken = 0;
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /** Begins work that the server does for a context, under a progress token of its own. */
+  begin(context: ToolContext): number {
+    const token = ++this.#lastToken;
+    this.#open.set(token, context);
+    return token;
+  }
+
+  has(token: unknown): boolean {
+    return this.#open.has(token as number);
+  }
+
+  end(token: number): void {
+    this.#open.delete(token);
+    if (this.#progress.size > 0) this.#progress.delete(token);
+  }
+
+  /** Until the returned function is called, the task belongs to the call. */
+  bindTask(taskId: string, token: number): () => void {
+    this.#tasks.set(taskId, token);
+    return () => this.#tasks.delete(taskId);
+  }
+
+  /** Until the returned function is called, what the server says of the task is told. */
+  hearOfTask(taskId: string, listener: TaskListener): () => void {
+    this.#taskListeners.set(taskId, listener);
+    return () => {
+      if (this.#taskListeners.get(taskId) === listener) this.#taskListeners.delete(taskId);
+    };
+  }
+
+  /** The server says how a task is. */
+  taskBecame(task: JsonObject): void {
+    const { taskId, statusMessage } = task;
+    this.#taskListeners.get(taskId as string)?.told(task);
+    const token = this.#tasks.get(taskId as string);
+    if (token !== undefined && typeof statusMessage === "string") this.gotOn(token, statusMessage);
+  }
+
+  /** The server will tell of tasks from now on. */
+  listening({ notifications }: JsonObject): void {
+    const taskIds = isObject(notifications) ? notifications.taskIds : undefined;
+    if (!Array.isArray(taskIds)) return;
+    for (const taskId of taskIds) this.#taskListeners.get(taskId as string)?.told();
+  }
+
+  /** The server is gone. Whoever waits for an answer hears of it anyway. */
+  lost(): void {
+    for (const listener of [...this.#taskListeners.values()]) listener.lost();
+  }
+
+  progressed(params: JsonObject): void {
+    const { progressToken, progress, total, message } = params;
+    const context = this.#open.get(progressToken as number);
+    if (context === undefined || typeof progress !== "number") return;
+    this.#progress.set(progressToken as number, progress);
+    context.progress(
+      progress,
+      typeof total === "number" ? total : undefined,
+      typeof message === "string" ? message : undefined,
+    );
+  }
+
+  /** A call got on, by no number that the server would give. */
+  gotOn(token: number, message: string | undefined): void {
+    const context = this.#open.get(token);
+    if (context === undefined) return;
+    const progress = (this.#progress.get(token) ?? 0) + 1;
+    this.#progress.set(token, progress);
+    context.progress(progress, undefined, message);
+  }
+
+  /** One context of each client that has a call open: whom a message of the server may concern. */
+  audience(): ToolContext[] {
+    const byClient = new Map<unknown, ToolContext>();
+    for (const context of this.#open.values()) byClient.set(clientOf(context), context);
+    return [...byClient.values()];
+  }
+
+  /** Whom a question is for. Throws when nobody can be asked, or it cannot be told who. */
+  askedOf(question: Question, origin: Origin): ToolContext {
+    const token = this.#tasks.get(origin.task as string) ?? origin.token;
+    const known = this.#open.get(token as number);
+    if (known !== undefined) return able(known, question);
+    const everyone = this.audience();
+    const candidates = everyone.filter((context) => context.canAsk(question));
+    const [only, another] = candidates;
+    if (only === undefined) throw new CannotAsk(question);
+    if (another === undefined) return only;
+    throw new Ambiguous(question.method, candidates.length);
+  }
+}
+
+/** More than one client may be meant. */
+export class Ambiguous extends Error {
+  override readonly name = "Ambiguous";
+  constructor(method: string, clients: number) {
+    super(
+      `Cannot pass on '${method}': ${clients} clients have calls in flight, ` +
+        "and the server does not say which one it means",
+    );
+  }
+}
+
+function able(context: ToolContext, question: Question): ToolContext {
+  if (!context.canAsk(question)) throw new CannotAsk(question);
+  return context;
+}
+
+/** Requests that belong to no session speak each for itself, whatever name they have in common. */
+function clientOf(context: ToolContext): unknown {
+  const { session, caller } = context;
+  return session === undefined ? context : JSON.stringify([session, caller.client]);
+}

@@ -1,0 +1,262 @@
+import { TrunklineError } from "../../../base/errors.ts";
+import { VERSION } from "../../../base/version.ts";
+import { Peer } from "../../../rpc/peer.ts";
+import type { PeerLimits, PeerOptions } from "../../../rpc/peer-options.ts";
+import type { ToolContext, ToolResult } from "../../../tool/tool.ts";
+import type { Channel } from "../../../wire/channel.ts";
+import { hasTasks, isObject, type JsonObject } from "../serve/client.ts";
+import { ClientCalls } from "./calls.ts";
+import { plainResult, plainToolResult } from "./envelope.ts";
+import { type McpClientEvents, NO_EVENTS } from "./events.ts";
+import { type Era, type Introduction, shakeHands } from "./handshake.ts";
+import { ClientListening } from "./listen.ts";
+import { allPages, type LeftOut, withReadableNames } from "./lists.ts";
+import { ClientPages } from "./pages.ts";
+import { type Around, ClientRequests } from "./requests.ts";
+import { clientRoutes } from "./routes.ts";
+import { mcpDialect } from "../dialect.ts";
+import type { ServerInfo } from "../serve/result.ts";
+import { MODERN, type Revision } from "../revision.ts";
+
+export interface McpClientOptions {
+  readonly era?: Era;
+  readonly info?: ServerInfo;
+  readonly events?: Partial<McpClientEvents>;
+  /** What the server is called here; its messages go under it. */
+  readonly name?: string;
+  readonly limits?: Partial<PeerLimits>;
+  readonly report?: PeerOptions<undefined>["report"];
+  /** Milliseconds that getting to know each other may take. */
+  readonly timeout?: number;
+  /** Gives up getting to know each other. */
+  readonly signal?: AbortSignal;
+  /** Milliseconds after which the old handshake is tried too. */
+  readonly probe?: number;
+  /** The progress token of the call whose stream a request came on, where the transport knows. */
+  readonly originOf?: (idText: string) => unknown;
+  /** Which tools of a server of 2026-07-28 the transport can call; all when left out. */
+  readonly canCall?: (tool: JsonObject) => boolean;
+  /** Milliseconds for the answer to a question of the server, by its method. */
+  readonly questionLimits?: Readonly<Record<string, number>>;
+}
+
+const HANDSHAKE = 30_000;
+const PROBE = 2_000;
+
+/** The client's side of MCP: one shape, whatever revision the server speaks. */
+export class McpClient {
+  readonly #peer: Peer;
+  readonly #calls = new ClientCalls();
+  readonly #requests: ClientRequests;
+  readonly #listening: ClientListening;
+  readonly #canCall: (tool: JsonObject) => boolean;
+  readonly #report: NonNullable<McpClientOptions["report"]>;
+  #server: Introduction | undefined;
+
+  private constructor(channel: Channel<string>, options: McpClientOptions) {
+    const pages = new ClientPages();
+    const events = { ...NO_EVENTS, ...options.events };
+    this.#report = options.report ?? (() => {});
+    this.#canCall = options.canCall ?? (() => true);
+    this.#peer = new Peer(channel, undefined, {
+      // Servers of 2025-03-26 may send several messages as one.
+      dialect: { ...mcpDialect, batches: true },
+      routes: clientRoutes({
+        calls: this.#calls,
+        pages,
+        events,
+        name: options.name,
+        originOf: options.originOf ?? (() => undefined),
+        questionLimits: options.questionLimits,
+      }),
+      ...(options.limits === undefined ? {} : { limits: options.limits }),
+      ...(options.report === undefined ? {} : { report: options.report }),
+    });
+    this.#requests = new ClientRequests(this.#peer, this.#calls, pages, infoOf(options));
+    const listen = (wanted: JsonObject, signal: AbortSignal): Promise<JsonObject> => {
+      const notifications = this.#narrow(wanted);
+      return this.#requests.request("subscriptions/listen", { notifications }, signal);
+    };
+    this.#listening = new ClientListening(KINDS, listen, () => {
+      events.toolsChanged();
+      events.promptsChanged();
+      events.resourcesChanged();
+    });
+  }
+
+  /** Connects, and closes the channel when that fails. */
+  static async connect(
+    channel: Channel<string>,
+    options: McpClientOptions = {},
+  ): Promise<McpClient> {
+    const { era = "auto", timeout = HANDSHAKE, probe = PROBE } = options;
+    const client = new McpClient(channel, options);
+    const late = new AbortController();
+    const timer = setTimeout(() => {
+      late.abort(new TrunklineError("timeout", `No answer to the handshake within ${timeout} ms`));
+    }, timeout);
+    try {
+      const signals = [late.signal, ...(options.signal === undefined ? [] : [options.signal])];
+      const signal = AbortSignal.any(signals);
+      const info = infoOf(options);
+      client.#server = await shakeHands(client.#peer, { era, info, probe, signal });
+    } catch (error) {
+      await client.close();
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
+    client.#requests.isModern = client.isModern;
+    if (client.isModern) client.#listening.renew();
+    return client;
+  }
+
+  get revision(): Revision {
+    return this.#introduction.revision;
+  }
+
+  get isModern(): boolean {
+    return this.revision === MODERN;
+  }
+
+  /** Whether any call may be answered with a task, as the server likes. */
+  get hasTasks(): boolean {
+    return this.isModern && hasTasks(this);
+  }
+
+  get capabilities(): JsonObject {
+    return this.#introduction.capabilities;
+  }
+
+  /** Name and version of the server, as far as it gave them. */
+  get info(): JsonObject {
+    return this.#introduction.info;
+  }
+
+  get instructions(): string | undefined {
+    return this.#introduction.instructions;
+  }
+
+  /** Resolves when the server has gone. */
+  get ended(): Promise<void> {
+    return this.#peer.ended;
+  }
+
+  get hasEnded(): boolean {
+    return this.#peer.hasEnded;
+  }
+
+  get callsInFlight(): number {
+    return this.#calls.size;
+  }
+
+  async listTools(): Promise<JsonObject[]> {
+    const all = await this.#list("tools", "tools/list", "tools");
+    const tools = withReadableNames(all, this.#leftOut("tools/list"));
+    return this.isModern ? tools.filter(this.#canCall) : tools;
+  }
+
+  async listPrompts(): Promise<JsonObject[]> {
+    const prompts = await this.#list("prompts", "prompts/list", "prompts");
+    return withReadableNames(prompts, this.#leftOut("prompts/list"));
+  }
+
+  listResources(): Promise<JsonObject[]> {
+    return this.#list("resources", "resources/list", "resources");
+  }
+
+  listTemplates(): Promise<JsonObject[]> {
+    return this.#list("resources", "resources/templates/list", "resourceTemplates");
+  }
+
+  callTool(
+    name: string,
+    args: JsonObject,
+    context: ToolContext,
+    around?: Around<ToolResult>,
+  ): Promise<ToolResult> {
+    const params = { name, arguments: args };
+    return this.#requests.call("tools/call", params, context, plainToolResult, around);
+  }
+
+  /** Calls a tool that only works as a task (2025-11-25), and waits for its end. */
+  callToolAsTask(
+    name: string,
+    args: JsonObject,
+    context: ToolContext,
+    around?: Around<ToolResult>,
+  ): Promise<ToolResult> {
+    if (this.isModern) return this.callTool(name, args, context, around);
+    const params = { name, arguments: args, task: {} };
+    return this.#requests.call("tools/call", params, context, plainToolResult, around);
+  }
+
+  readResource(uri: string, context: ToolContext): Promise<JsonObject> {
+    return this.#requests.call("resources/read", { uri }, context, plainResult);
+  }
+
+  getPrompt(name: string, args: JsonObject, context: ToolContext): Promise<JsonObject> {
+    return this.#requests.call("prompts/get", { name, arguments: args }, context, plainResult);
+  }
+
+  async complete(params: JsonObject): Promise<JsonObject> {
+    return plainResult(await this.#requests.request("completion/complete", params));
+  }
+
+  /** Wants to hear when the resource changes. */
+  async watch(uri: string): Promise<void> {
+    if (this.isModern) this.#listening.watch(uri);
+    else if (this.#can("resources", "subscribe")) {
+      await this.#requests.request("resources/subscribe", { uri });
+    }
+  }
+
+  async unwatch(uri: string): Promise<void> {
+    if (this.isModern) this.#listening.unwatch(uri);
+    else if (this.#can("resources", "subscribe")) {
+      await this.#requests.request("resources/unsubscribe", { uri });
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#listening.end();
+    await this.#peer.close();
+  }
+
+  async #list(capability: string, name: string, member: string): Promise<JsonObject[]> {
+    if (!isObject(this.capabilities[capability])) return [];
+    const ask = (params: JsonObject): Promise<JsonObject> => this.#requests.request(name, params);
+    return allPages(ask, member, this.#leftOut(name));
+  }
+
+  #leftOut(list: string): LeftOut {
+    return (why, count) => this.#report("mcp.left-out", { list, why, count });
+  }
+
+  /** The kinds of change that the server can tell of. */
+  #narrow(wanted: JsonObject): JsonObject {
+    const { toolsListChanged, promptsListChanged, resourcesListChanged, ...rest } = wanted;
+    return {
+      ...(this.#can("tools", "listChanged") ? { toolsListChanged } : {}),
+      ...(this.#can("prompts", "listChanged") ? { promptsListChanged } : {}),
+      ...(this.#can("resources", "listChanged") ? { resourcesListChanged } : {}),
+      ...rest,
+    };
+  }
+
+  #can(capability: string, part: string): boolean {
+    const parts = this.capabilities[capability];
+    return isObject(parts) && parts[part] === true;
+  }
+
+  get #introduction(): Introduction {
+    if (this.#server === undefined) throw new Error("The handshake is not over");
+    return this.#server;
+  }
+}
+
+const KINDS = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true };
+
+function infoOf({ info }: McpClientOptions): ServerInfo {
+  return info ?? { name: "trunkline", version: VERSION };
+}

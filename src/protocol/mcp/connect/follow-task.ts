@@ -1,0 +1,238 @@
+import { TrunklineError } from "../../../base/errors.ts";
+import { STANDARD } from "../../../rpc/codes.ts";
+import { LostRequest } from "../../../rpc/lost-request.ts";
+import type { RequestOptions } from "../../../rpc/outgoing.ts";
+import { RpcError } from "../../../rpc/rpc-error.ts";
+import type { StopListener } from "../../../base/stop.ts";
+import type { ToolContext } from "../../../tool/tool.ts";
+import { isObject, type JsonObject } from "../serve/client.ts";
+import { putQuestion } from "./questions.ts";
+import { questionOf } from "./rounds.ts";
+
+/** How the server of a task is reached, and whoever waits for its end. */
+export interface TaskLink {
+  readonly context: ToolContext;
+  request(method: string, params: JsonObject, options: RequestOptions): Promise<JsonObject>;
+  /** It got on; in the server's words, where it has any. */
+  gotOn(message: string | undefined): void;
+  /** Until the returned function is called, the listener hears what the server says by itself. */
+  hear(taskId: string, listener: TaskListener): () => void;
+}
+
+/** Hears of a task. */
+export interface TaskListener {
+  /** The task as it is now; left out where it is to be looked at. */
+  told(task?: JsonObject): void;
+  /** The server is gone. */
+  lost(): void;
+}
+
+/** Milliseconds between two looks, where the server does not say, and however it does. */
+const USUAL_POLL = 1_000;
+const SHORTEST_POLL = 20;
+const LONGEST_POLL = 60_000;
+const TIMEOUT = 30_000;
+/** Looks in a row that may fail for reasons that pass. */
+const MOST_MISSES = 5;
+const MOST_QUESTIONS = 200;
+const LONGEST_MESSAGE = 2_000;
+
+const OVER: ReadonlySet<unknown> = new Set(["completed", "failed", "cancelled"]);
+
+/**
+ * Waits for the end of a call that a server of 2026-07-28 answered with a task, and resolves to the
+ * call's result. What the task needs to know is asked of the caller's side; when the caller stops,
+ * the task is cancelled.
+ */
+export async function followTask(created: JsonObject, link: TaskLink): Promise<JsonObject> {
+  const { taskId } = created;
+  if (typeof taskId !== "string") {
+    throw RpcError.of(STANDARD.internal, "the server's task has no 'taskId'");
+  }
+  const task = new FollowedTask(taskId, created, link);
+  return outcomeOf(await task.untilOver());
+}
+
+class FollowedTask implements TaskListener, StopListener {
+  readonly #id: string;
+  readonly #link: TaskLink;
+  readonly #asked = new Set<string>();
+  readonly #pages: string[] = [];
+  readonly #listening = new AbortController();
+  /** Rejects when there is no sense in waiting any longer. */
+  readonly #failed = Promise.withResolvers<never>();
+  #task: JsonObject;
+  #news: JsonObject | undefined;
+  #isDue = false;
+  #wake: (() => void) | undefined;
+  #misses = 0;
+
+  constructor(id: string, created: JsonObject, link: TaskLink) {
+    this.#id = id;
+    this.#task = created;
+    this.#link = link;
+    this.#failed.promise.catch(() => {});
+  }
+
+  async untilOver(): Promise<JsonObject> {
+    const { context } = this.#link;
+    const forget = this.#link.hear(this.#id, this);
+    context.stop.add(this);
+    try {
+      // What it came to is not part of the promise, however soon it is over.
+      if (OVER.has(this.#task.status)) return await this.#get();
+      this.#tell(undefined);
+      this.#listen();
+      while (!OVER.has(this.#task.status)) this.#became((await this.#next()) ?? this.#task);
+      for (const id of this.#pages) context.pageDone?.(id);
+      return this.#task;
+    } catch (error) {
+      this.#request("tasks/cancel", {}, { timeout: TIMEOUT }).catch(() => {});
+      throw error;
+    } finally {
+      forget();
+      context.stop.remove(this);
+      this.#listening.abort(new Error("The task is over"));
+    }
+  }
+
+  told(task?: JsonObject): void {
+    this.#news = task;
+    this.#isDue = true;
+    this.#wake?.();
+  }
+
+  lost(): void {
+    this.#failed.reject(new TrunklineError("closed", "The connection is closed"));
+  }
+
+  stopped(reason: Error): void {
+    this.#failed.reject(reason);
+  }
+
+  /** Being told is sooner than asking, but not all servers do it: the task is looked at as well. */
+  #listen(): void {
+    const notifications = { taskIds: [this.#id] };
+    const { signal } = this.#listening;
+    this.#link.request("subscriptions/listen", { notifications }, { signal }).catch(() => {});
+  }
+
+  /** The task as it is after the server's interval, or sooner where the server says so. */
+  async #next(): Promise<JsonObject | undefined> {
+    if (!this.#isDue) await this.#pause();
+    const news = this.#news;
+    this.#news = undefined;
+    this.#isDue = false;
+    return news ?? Promise.race([this.#look(), this.#failed.promise]);
+  }
+
+  async #pause(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, pollInterval(this.#task)).unref();
+    this.#wake = resolve;
+    try {
+      await Promise.race([promise, this.#failed.promise]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Undefined when it could not be seen, but may be the next time. */
+  async #look(): Promise<JsonObject | undefined> {
+    try {
+      const task = await this.#get();
+      this.#misses = 0;
+      return task;
+    } catch (error) {
+      if (this.#link.context.signal.aborted || !passes(error)) throw error;
+      if (++this.#misses > MOST_MISSES) throw error;
+      return undefined;
+    }
+  }
+
+  #get(): Promise<JsonObject> {
+    return this.#request("tasks/get", {}, { stop: this.#link.context.stop, timeout: TIMEOUT });
+  }
+
+  #request(method: string, more: JsonObject, options: RequestOptions): Promise<JsonObject> {
+    return this.#link.request(method, { taskId: this.#id, ...more }, options);
+  }
+
+  #became(task: JsonObject): void {
+    const before = this.#task;
+    this.#task = task;
+    if (OVER.has(task.status)) return;
+    this.#tell(before);
+    if (task.status === "input_required" && isObject(task.inputRequests)) {
+      this.#answer(task.inputRequests).catch(this.#failed.reject);
+    }
+  }
+
+  #tell(before: JsonObject | undefined): void {
+    const { status, statusMessage, lastUpdatedAt } = this.#task;
+    const isNews =
+      before === undefined
+        ? typeof statusMessage === "string"
+        : before.status !== status ||
+          before.statusMessage !== statusMessage ||
+          before.lastUpdatedAt !== lastUpdatedAt;
+    if (!isNews) return;
+    const message = typeof statusMessage === "string" ? statusMessage : undefined;
+    this.#link.gotOn(message?.slice(0, LONGEST_MESSAGE));
+  }
+
+  /** Each question is asked once, however often the task shows it, and answered on its own. */
+  async #answer(inputRequests: JsonObject): Promise<void> {
+    const fresh = Object.entries(inputRequests).filter(([key]) => !this.#asked.has(key));
+    for (const [key] of fresh) this.#asked.add(key);
+    if (this.#asked.size > MOST_QUESTIONS) {
+      throw RpcError.of(STANDARD.internal, `the server's task asked over ${MOST_QUESTIONS} times`);
+    }
+    const { context } = this.#link;
+    const answers = fresh.map(async ([key, request]) => {
+      const question = questionOf(key, request);
+      const answer = await putQuestion(context, question, (id) => this.#pages.push(id));
+      if (!OVER.has(this.#task.status)) await this.#give({ [key]: answer });
+    });
+    await Promise.all(answers);
+  }
+
+  async #give(inputResponses: JsonObject): Promise<void> {
+    const options = { stop: this.#link.context.stop, timeout: TIMEOUT };
+    try {
+      await this.#request("tasks/update", { inputResponses }, options);
+      // It may go on at once.
+      this.told();
+    } catch (error) {
+      // It may have come to its end without the answer.
+      const task = await this.#get();
+      if (!OVER.has(task.status)) throw error;
+      this.told(task);
+    }
+  }
+}
+
+function pollInterval({ pollIntervalMs }: JsonObject): number {
+  if (typeof pollIntervalMs !== "number" || Number.isNaN(pollIntervalMs)) return USUAL_POLL;
+  return Math.min(LONGEST_POLL, Math.max(SHORTEST_POLL, pollIntervalMs));
+}
+
+/** Whether a failure to look at a task says nothing of the task itself. */
+function passes(error: unknown): boolean {
+  if (error instanceof LostRequest) return true;
+  if (error instanceof TrunklineError) return error.code === "timeout";
+  const status = error instanceof RpcError && isObject(error.data) ? error.data.status : undefined;
+  return typeof status === "number" && (status === 429 || status >= 500);
+}
+
+function outcomeOf({ status, result, error, statusMessage }: JsonObject): JsonObject {
+  if (status === "completed" && isObject(result)) return result;
+  if (status === "failed" && isObject(error)) {
+    const { code, message, data } = error;
+    const words = typeof message === "string" ? message : "The server's task failed";
+    throw new RpcError(typeof code === "number" ? code : STANDARD.internal.code, words, data);
+  }
+  const why = typeof statusMessage === "string" ? `: ${statusMessage}` : "";
+  const what = status === "cancelled" ? "was cancelled" : `is ${String(status)} without a result`;
+  throw RpcError.of(STANDARD.internal, `the server's task ${what}${why}`);
+}

@@ -1,0 +1,57 @@
+import { STANDARD } from "../../../rpc/codes.ts";
+import { RpcError } from "../../../rpc/rpc-error.ts";
+import { isObject, type JsonObject } from "../serve/client.ts";
+
+/** A server that never stops turning pages is not listened to for ever. */
+const MOST_PAGES = 200;
+const MOST_ITEMS = 20_000;
+/** Characters of the whole list, as it comes. */
+const LARGEST = 32 * 1024 * 1024;
+
+/** Says what was left out of a list. */
+export type LeftOut = (why: string, count?: number) => void;
+
+/** All entries of a list that comes in pages. Entries that are no objects are left out. */
+export async function allPages(
+  ask: (params: JsonObject) => Promise<JsonObject>,
+  member: string,
+  leftOut: LeftOut = () => {},
+): Promise<JsonObject[]> {
+  const items: JsonObject[] = [];
+  const cursors = new Set<string>();
+  let size = 0;
+  let params: JsonObject = {};
+  for (let page = 1; ; page++) {
+    const result = await ask(params);
+    const list: unknown = result[member];
+    if (!Array.isArray(list)) {
+      throw RpcError.of(STANDARD.internal, `the server's list has no array '${member}'`);
+    }
+    for (const item of list) if (isObject(item)) items.push(item);
+    const { nextCursor } = result;
+    if (items.length > MOST_ITEMS) leftOut("too many entries", items.length - MOST_ITEMS);
+    if (typeof nextCursor !== "string" || cursors.has(nextCursor)) break;
+    cursors.add(nextCursor);
+    params = { cursor: nextCursor };
+    size += JSON.stringify(list).length;
+    if (items.length >= MOST_ITEMS || page >= MOST_PAGES || size > LARGEST) {
+      leftOut("too many pages");
+      break;
+    }
+  }
+  return items.slice(0, MOST_ITEMS);
+}
+
+/** Controls, invisible marks, halves of characters: nobody can tell such a name from another. */
+const UNREADABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;
+
+/** The entries whose names can be shown to people, and told apart by them. */
+export function withReadableNames(
+  entries: readonly JsonObject[],
+  leftOut: LeftOut = () => {},
+): JsonObject[] {
+  const readable = entries.filter(({ name }) => typeof name !== "string" || !UNREADABLE.test(name));
+  const count = entries.length - readable.length;
+  if (count > 0) leftOut("unreadable names", count);
+  return readable;
+}

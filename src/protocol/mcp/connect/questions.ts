@@ -1,0 +1,107 @@
+import type { Stop } from "../../../base/stop.ts";
+import { MCP, STANDARD } from "../../../rpc/codes.ts";
+import { RpcError } from "../../../rpc/rpc-error.ts";
+import { CannotAsk, type Question, type ToolContext } from "../../../tool/tool.ts";
+import { isObject, type JsonObject } from "../serve/client.ts";
+import { META } from "../names.ts";
+
+/**
+ * Milliseconds that the caller's side has to answer a question of a server, by its method. A server may
+ * do nothing else until it is answered: one client that never answers must not hold up the others for
+ * ever. Roots are known to the client's program; the other questions may be for a person or a model.
+ */
+export const QUESTION_LIMITS: Readonly<Record<string, number>> = {
+  "roots/list": 10_000,
+  "sampling/createMessage": 10 * 60_000,
+  "elicitation/create": 10 * 60_000,
+};
+
+/** The answer to a question; rejects when it does not come within its time, or nobody waits for it. */
+export async function withinLimit<T>(
+  answer: Promise<T>,
+  { method }: Question,
+  limits: Readonly<Record<string, number>>,
+  stop: Stop,
+): Promise<T> {
+  const limit = limits[method];
+  if (limit === undefined) return answer;
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    const why = `the client has not answered '${method}' within ${limit / 1000} s`;
+    late.reject(RpcError.of(STANDARD.internal, why));
+  }, limit);
+  const listener = { stopped: late.reject };
+  stop.add(listener);
+  try {
+    return await Promise.race([answer, late.promise]);
+  } finally {
+    stop.remove(listener);
+    clearTimeout(timer);
+  }
+}
+
+/** 2025-11-25: the person has to visit a page before the call can be made. */
+export const URL_ELICITATION_REQUIRED = -32042;
+
+/**
+ * Puts a server's question to the caller's side, in the words of that side's era. `shown` is called
+ * when the question is a page to visit, with the id that the caller's side knows it by.
+ */
+export function putQuestion(
+  context: ToolContext,
+  question: Question,
+  shown?: (id: string) => void,
+): Promise<unknown> {
+  const { method, params = {} } = question;
+  const { task: _, _meta, ...asked } = params;
+  if (method !== "elicitation/create" || params.mode !== "url") {
+    return context.ask({ ...question, params: asked });
+  }
+  // Only up to 2025-11-25 does such a question have an id.
+  const { elicitationId = crypto.randomUUID(), ...rest } = asked;
+  if (isModernCaller(context)) return context.ask({ ...question, params: rest });
+  shown?.(String(elicitationId));
+  return context.ask({ ...question, params: { ...rest, elicitationId } });
+}
+
+export function isModernCaller({ meta }: ToolContext): boolean {
+  return meta[META.protocolVersion] !== undefined;
+}
+
+/** What an answered question says when it could not be put to anybody. */
+export function refusalOf(error: unknown): RpcError {
+  if (error instanceof RpcError) return error;
+  const why = error instanceof Error ? error.message : String(error);
+  return new RpcError(STANDARD.internal.code, why);
+}
+
+/**
+ * Does what -32042 asks for, for callers whose revision has no such error: the person is shown each
+ * page. False when that is not possible, or the person refused.
+ */
+export async function visitPages(error: RpcError, context: ToolContext): Promise<boolean> {
+  const pages = isObject(error.data) ? error.data.elicitations : undefined;
+  if (!Array.isArray(pages) || !isModernCaller(context)) return false;
+  for (const page of pages.filter(isObject)) {
+    const question = { method: "elicitation/create", params: { ...page, mode: "url" } };
+    const answer = (await putQuestion(context, question)) as JsonObject;
+    if (answer.action !== "accept") return false;
+  }
+  return pages.length > 0;
+}
+
+/** The server needs what the caller's side has not: said so that each era hears it in its way. */
+export function asCannotAsk(error: RpcError): CannotAsk | undefined {
+  if (error.code !== MCP.missingCapability.code || !isObject(error.data)) return undefined;
+  const needed = error.data.requiredCapabilities;
+  if (!isObject(needed)) return undefined;
+  if (isObject(needed.elicitation)) {
+    const mode = "url" in needed.elicitation ? "url" : "form";
+    return new CannotAsk({ method: "elicitation/create", params: { mode } });
+  }
+  if (isObject(needed.sampling)) {
+    const params = "tools" in needed.sampling ? { tools: [] } : {};
+    return new CannotAsk({ method: "sampling/createMessage", params });
+  }
+  return isObject(needed.roots) ? new CannotAsk({ method: "roots/list" }) : undefined;
+}

@@ -1,0 +1,242 @@
+import { background } from "../../../base/background.ts";
+import type { Stop } from "../../../base/stop.ts";
+import { STANDARD } from "../../../rpc/codes.ts";
+import type { RequestOptions, Settler } from "../../../rpc/outgoing.ts";
+import type { Peer } from "../../../rpc/peer.ts";
+import { RpcError } from "../../../rpc/rpc-error.ts";
+import type { ToolContext } from "../../../tool/tool.ts";
+import { isObject, type JsonObject } from "../serve/client.ts";
+import type { ClientCalls } from "./calls.ts";
+import { modernEnvelope, passedOn, WITH_TASKS } from "./envelope.ts";
+import { followTask } from "./follow-task.ts";
+import { anObject } from "./methods.ts";
+import type { ClientPages } from "./pages.ts";
+import { asCannotAsk, URL_ELICITATION_REQUIRED, visitPages } from "./questions.ts";
+import { askInRounds } from "./rounds.ts";
+import type { ServerInfo } from "../serve/result.ts";
+
+/** For what a server has at hand: lists, completions, subscriptions. */
+const QUICK = 30_000;
+
+/** Whoever has calls made hears of each how it ended, before the caller does. */
+export interface Around<R> {
+  answered(): void;
+  /** What comes of a call that failed: returns it, or throws. */
+  failed(error: unknown): R | Promise<R>;
+}
+
+/** A call on its way to a server. One object, since thousands may be on their way. */
+class Work<R> implements Settler, RequestOptions {
+  readonly name: string;
+  readonly params: JsonObject;
+  readonly context: ToolContext;
+  readonly token: number;
+  readonly plain: (result: JsonObject) => R;
+  readonly #requests: ClientRequests;
+  readonly #around: Around<R> | undefined;
+
+  constructor(
+    requests: ClientRequests,
+    name: string,
+    params: JsonObject,
+    context: ToolContext,
+    token: number,
+    plain: (result: JsonObject) => R,
+    around: Around<R> | undefined,
+  ) {
+    this.#requests = requests;
+    this.name = name;
+    this.params = params;
+    this.context = context;
+    this.token = token;
+    this.plain = plain;
+    this.#around = around;
+  }
+
+  get settler(): Settler {
+    return this;
+  }
+
+  get stop(): Stop {
+    return this.context.stop;
+  }
+
+  result(result: unknown): R | Promise<R> {
+    const around = this.#around;
+    around?.answered();
+    const done = this.#requests.done(this, result as JsonObject);
+    // One that goes on as a task may fail yet.
+    if (around === undefined || !(done instanceof Promise)) return done;
+    return done.catch((error: unknown) => around.failed(error));
+  }
+
+  async error(error: unknown): Promise<R> {
+    try {
+      return await this.#requests.failed(this, error);
+    } catch (final) {
+      if (this.#around === undefined) throw final;
+      return await this.#around.failed(final);
+    }
+  }
+}
+
+/** What we ask of a server, in the words of its era. */
+export class ClientRequests {
+  readonly #peer: Peer;
+  readonly #calls: ClientCalls;
+  readonly #pages: ClientPages;
+  readonly #info: ServerInfo;
+  /** Known after the handshake. */
+  isModern = false;
+
+  constructor(peer: Peer, calls: ClientCalls, pages: ClientPages, info: ServerInfo) {
+    this.#peer = peer;
+    this.#calls = calls;
+    this.#pages = pages;
+    this.#info = info;
+    background(
+      peer.ended.then(() => calls.lost()),
+      "Noting that a server is gone",
+    );
+  }
+
+  /** What is asked in nobody's name. */
+  request(name: string, params: JsonObject, signal?: AbortSignal): Promise<JsonObject> {
+    const full = this.isModern
+      ? { ...params, _meta: modernEnvelope(this.#info, undefined) }
+      : params;
+    return this.#peer.request(
+      anObject(name),
+      full,
+      signal === undefined ? { timeout: QUICK } : { signal },
+    );
+  }
+
+  /** What is done for a caller, who may be asked something meanwhile. */
+  call<R>(
+    name: string,
+    params: JsonObject,
+    context: ToolContext,
+    plain: (result: JsonObject) => R,
+    around?: Around<R>,
+  ): Promise<R> {
+    const token = this.#calls.begin(context);
+    const work = new Work(this, name, params, context, token, plain, around);
+    if (this.isModern) {
+      const asked = this.#ask(name, params, context, token);
+      return asked.then(
+        (result) => work.result(result),
+        (error: unknown) => work.error(error),
+      );
+    }
+    const _meta = { ...passedOn(context.meta), progressToken: token };
+    // What comes of it is made of the answer right away, so there is nothing more to wait for.
+    return this.#peer.request(
+      anObject(name),
+      { ...params, _meta },
+      work,
+    ) as Promise<unknown> as Promise<R>;
+  }
+
+  /** For the work. */
+  done<R>(work: Work<R>, result: JsonObject): R | Promise<R> {
+    const { name, params, context, token, plain } = work;
+    if (this.#isTask(params, result)) return this.#finish(name, result, context, token).then(plain);
+    this.#calls.end(token);
+    return plain(result);
+  }
+
+  /** For the work. */
+  async failed<R>(work: Work<R>, error: unknown): Promise<R> {
+    const { name, params, context, token, plain } = work;
+    try {
+      if (!(error instanceof RpcError)) throw error;
+      const isPage = error.code === URL_ELICITATION_REQUIRED;
+      if (isPage && (await visitPages(error, context))) {
+        const result = await this.#ask(name, params, context, token);
+        const isTask = this.#isTask(params, result);
+        return plain(isTask ? await this.#finish(name, result, context, token) : result);
+      }
+      if (isPage) this.#pages.required(error, context);
+      throw asCannotAsk(error) ?? error;
+    } finally {
+      this.#calls.end(token);
+    }
+  }
+
+  #ask(
+    name: string,
+    params: JsonObject,
+    context: ToolContext,
+    progressToken: number,
+  ): Promise<JsonObject> {
+    const stop = { stop: context.stop };
+    const own = { ...passedOn(context.meta), progressToken };
+    if (!this.isModern) {
+      return this.#peer.request(anObject(name), { ...params, _meta: own }, stop);
+    }
+    const extensions = name === "tools/call" ? WITH_TASKS : undefined;
+    const _meta = { ...own, ...modernEnvelope(this.#info, context, extensions) };
+    const ask = (more: JsonObject): Promise<JsonObject> =>
+      this.#peer.request(anObject(name), { ...more, _meta }, stop);
+    return askInRounds(ask, params, context);
+  }
+
+  /** Only who asked for a task was answered with one, up to 2025-11-25. */
+  #isTask(params: JsonObject, result: JsonObject): boolean {
+    return this.isModern ? result.resultType === "task" : params.task !== undefined;
+  }
+
+  /** Waits for what a call that was answered with a task comes to. */
+  async #finish(
+    name: string,
+    begun: JsonObject,
+    context: ToolContext,
+    token: number,
+  ): Promise<JsonObject> {
+    try {
+      if (!this.isModern) return await this.#legacyTask(begun, context, token);
+      if (name !== "tools/call") {
+        throw RpcError.of(STANDARD.internal, `the server answered '${name}' with a task`);
+      }
+      return await followTask(begun, {
+        context,
+        request: (method, params, options) => this.#ofTask(method, params, context, options),
+        gotOn: (message) => this.#calls.gotOn(token, message),
+        hear: (taskId, listener) => this.#calls.hearOfTask(taskId, listener),
+      });
+    } catch (error) {
+      if (error instanceof RpcError) throw asCannotAsk(error) ?? error;
+      throw error;
+    } finally {
+      this.#calls.end(token);
+    }
+  }
+
+  /** 2025-11-25: one request waits for the end, and the call's progress goes on meanwhile. */
+  async #legacyTask(begun: JsonObject, context: ToolContext, token: number): Promise<JsonObject> {
+    const task = isObject(begun.task) ? begun.task : undefined;
+    // One that was done at once may have been answered so.
+    if (typeof task?.taskId !== "string") return begun;
+    const { taskId } = task;
+    const release = this.#calls.bindTask(taskId, token);
+    try {
+      return await this.call("tasks/result", { taskId }, context, (result) => result);
+    } catch (error) {
+      if (context.signal.aborted) this.request("tasks/cancel", { taskId }).catch(() => {});
+      throw error;
+    } finally {
+      release();
+    }
+  }
+
+  #ofTask(
+    name: string,
+    params: JsonObject,
+    context: ToolContext,
+    options: RequestOptions,
+  ): Promise<JsonObject> {
+    const _meta = modernEnvelope(this.#info, context, WITH_TASKS);
+    return this.#peer.request(anObject(name), { ...params, _meta }, options);
+  }
+}

@@ -1,0 +1,63 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { STANDARD } from "../../../rpc/codes.ts";
+import { RpcError } from "../../../rpc/rpc-error.ts";
+import type { Question, ToolContext } from "../../../tool/tool.ts";
+import { isObject, type JsonObject } from "../serve/client.ts";
+import { putQuestion } from "./questions.ts";
+
+const MOST_ROUNDS = 50;
+/** A server that asks nothing yet is not done wants to be asked again a little later. */
+const PAUSE = 250;
+
+/**
+ * Asks a server of 2026-07-28 until it is done: what it needs to know is asked of the caller's side
+ * and brought along the next time.
+ */
+export async function askInRounds(
+  ask: (params: JsonObject) => Promise<JsonObject>,
+  params: JsonObject,
+  context: ToolContext,
+): Promise<JsonObject> {
+  let result = await ask(params);
+  if (result.resultType !== "input_required") return result;
+  const pages: string[] = [];
+  for (let round = 1; result.resultType === "input_required"; round++) {
+    if (round > MOST_ROUNDS) {
+      throw RpcError.of(STANDARD.internal, `the server asked for more input ${MOST_ROUNDS} times`);
+    }
+    const { inputRequests, requestState } = result;
+    const state = typeof requestState === "string" ? { requestState } : {};
+    if (isObject(inputRequests) && Object.keys(inputRequests).length > 0) {
+      const inputResponses = await answers(inputRequests, context, pages);
+      result = await ask({ ...params, inputResponses, ...state });
+    } else {
+      await sleep(PAUSE, undefined, { signal: context.signal });
+      result = await ask({ ...params, ...state });
+    }
+  }
+  // A server of 2026-07-28 never says so, but it could not have gone on otherwise.
+  for (const id of pages) context.pageDone?.(id);
+  return result;
+}
+
+async function answers(
+  inputRequests: JsonObject,
+  context: ToolContext,
+  pages: string[],
+): Promise<JsonObject> {
+  const all = Object.entries(inputRequests).map(async ([key, request]) => {
+    const question = questionOf(key, request);
+    return [key, await putQuestion(context, question, (id) => pages.push(id))] as const;
+  });
+  return Object.fromEntries(await Promise.all(all));
+}
+
+/** What a server needs to know, as the caller's side is asked it. */
+export function questionOf(key: string, request: unknown): Question {
+  const { method, params } = isObject(request) ? request : {};
+  if (typeof method !== "string") {
+    throw RpcError.of(STANDARD.internal, `the server's input request '${key}' has no method`);
+  }
+  return { key, method, ...(isObject(params) ? { params } : {}) };
+}

@@ -1,0 +1,124 @@
+import { RateLimiter } from "../../../base/limit/rate-limiter.ts";
+import type { Call } from "../../../rpc/call.ts";
+import { method } from "../../../rpc/method.ts";
+import { type Route, route, type RouteLimits, type Routes, routes } from "../../../rpc/route.ts";
+import type { Question } from "../../../tool/tool.ts";
+import { isObject, type JsonObject, metaOf } from "../serve/client.ts";
+import type { ClientCalls, Origin } from "./calls.ts";
+import type { McpClientEvents } from "./events.ts";
+import type { ClientPages } from "./pages.ts";
+import { putQuestion, QUESTION_LIMITS, refusalOf, withinLimit } from "./questions.ts";
+import { ClientTasks } from "./tasks.ts";
+import { levelOf } from "../log-levels.ts";
+import { META } from "../names.ts";
+
+export interface ClientRoutesOptions {
+  readonly calls: ClientCalls;
+  readonly pages: ClientPages;
+  readonly events: McpClientEvents;
+  /** What the server is called here; its messages go under it. */
+  readonly name: string | undefined;
+  /** The progress token of the call whose stream a request came on, where the transport knows. */
+  readonly originOf: (idText: string) => unknown;
+  /** Milliseconds for the answer to a question, by its method; `QUESTION_LIMITS` when left out. */
+  readonly questionLimits?: Readonly<Record<string, number>> | undefined;
+}
+
+const KiB = 1024;
+/** What people are told is passed on to clients, which a server without measure must not drown. */
+const MOST_MESSAGES = { limit: 100, windowMs: 1_000 };
+const LONGEST_MESSAGE = 64 * KiB;
+/** The same of each call's progress. */
+const MOST_PROGRESS = { limit: 100, windowMs: 1_000 };
+const LONGEST_PROGRESS = 16 * KiB;
+
+/** What servers ask of us and tell us. */
+export function clientRoutes(options: ClientRoutesOptions): Routes<undefined> {
+  const { calls, pages, events } = options;
+  const tasks = new ClientTasks();
+  const hears = (
+    name: string,
+    hear: (params: JsonObject) => void,
+    limits?: RouteLimits,
+  ): Route<undefined> => route(method<JsonObject>(name), hear, limits);
+  const answers = (
+    name: string,
+    answer: (params: JsonObject) => JsonObject | Promise<JsonObject>,
+  ): Route<undefined> => route(method<JsonObject, JsonObject>(name), answer);
+  const asks = (name: string): Route<undefined> =>
+    route(method<JsonObject, JsonObject>(name), (params: JsonObject, call) => {
+      const answer = ask(options, { method: name, params }, call);
+      return isObject(params.task) ? tasks.begin(answer, params.task.ttl) : answer;
+    });
+  return routes(
+    answers("ping", () => ({})),
+    asks("elicitation/create"),
+    asks("sampling/createMessage"),
+    asks("roots/list"),
+    answers("tasks/get", (params) => tasks.get(params)),
+    answers("tasks/list", () => tasks.list()),
+    answers("tasks/result", (params) => tasks.result(params)),
+    answers("tasks/cancel", (params) => tasks.cancel(params)),
+    hears("notifications/progress", (params) => calls.progressed(params), {
+      maxSize: LONGEST_PROGRESS,
+      rate: new RateLimiter(MOST_PROGRESS),
+      key: (params) => callOf(calls, params),
+    }),
+    hears(
+      "notifications/message",
+      ({ level, data, logger }) => {
+        const audience = calls.audience();
+        const known = levelOf(level);
+        const whose = loggerOf(options.name, logger);
+        for (const context of audience) context.log(known, data, whose);
+        if (audience.length === 0) events.logged(known, data, whose);
+      },
+      { maxSize: LONGEST_MESSAGE, rate: new RateLimiter(MOST_MESSAGES) },
+    ),
+    hears("notifications/elicitation/complete", ({ elicitationId }) => pages.done(elicitationId)),
+    hears("notifications/tasks/status", (task) => calls.taskBecame(task), {
+      rate: new RateLimiter(MOST_PROGRESS),
+    }),
+    hears("notifications/tasks", (task) => calls.taskBecame(task), {
+      rate: new RateLimiter(MOST_PROGRESS),
+    }),
+    hears("notifications/subscriptions/acknowledged", (params) => calls.listening(params)),
+    hears("notifications/tools/list_changed", () => events.toolsChanged()),
+    hears("notifications/prompts/list_changed", () => events.promptsChanged()),
+    hears("notifications/resources/list_changed", () => events.resourcesChanged()),
+    hears("notifications/resources/updated", ({ uri }) => {
+      if (typeof uri === "string") events.resourceUpdated(uri);
+    }),
+  );
+}
+
+function loggerOf(server: string | undefined, logger: unknown): string | undefined {
+  if (typeof logger !== "string") return server;
+  return server === undefined ? logger : `${server}/${logger}`;
+}
+
+/** The call that progress is counted for; what belongs to none is counted together. */
+function callOf(calls: ClientCalls, params: unknown): string | undefined {
+  const { progressToken } = params as JsonObject;
+  return calls.has(progressToken) ? String(progressToken) : undefined;
+}
+
+async function ask(
+  { calls, pages, originOf, questionLimits = QUESTION_LIMITS }: ClientRoutesOptions,
+  question: Question,
+  call: Call<undefined>,
+): Promise<JsonObject> {
+  const related = metaOf(question.params)[META.relatedTask];
+  const origin: Origin = {
+    token: originOf(call.idText),
+    ...(isObject(related) ? { task: related.taskId } : {}),
+  };
+  try {
+    const context = calls.askedOf(question, origin);
+    const asked = putQuestion(context, question, (id) => pages.shown(id, context));
+    const answer = await withinLimit(asked, question, questionLimits, call);
+    return isObject(answer) ? answer : {};
+  } catch (error) {
+    throw refusalOf(error);
+  }
+}

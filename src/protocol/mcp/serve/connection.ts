@@ -1,0 +1,77 @@
+import { type Client, type JsonObject, nameOf } from "./client.ts";
+import type { McpLogLevel } from "../names.ts";
+import { OWNER, type Principal } from "../../../base/principal.ts";
+import { SessionRoots } from "../roots.ts";
+import { agreeOn, type Revision } from "../revision.ts";
+
+/** Connections of other processes are in the same records. Every start waits for this: no crypto. */
+const RUN = process.pid.toString(36) + Math.trunc(Date.now() / 1000).toString(36);
+let opened = 0;
+
+/** What one connection remembers. Before 2026-07-28 that is what `initialize` agreed on. */
+export class Connection implements Disposable {
+  /** Undefined until the handshake. */
+  #client: Client | undefined;
+  #hasSetLevel = false;
+  readonly #ends: (() => void)[] = [];
+  /** How to stop watching, by URI. */
+  readonly watches = new Map<string, () => void>();
+  /** Ids of the tasks that were begun here. */
+  readonly tasks = new Set<string>();
+  /** Tells it apart from all others. */
+  readonly id = `mcp-${RUN}-${++opened}`;
+  /** Who is behind the connection. */
+  readonly principal: Principal;
+  /** The folder that we were started in by the client, where it started us. */
+  readonly folder: string | undefined;
+  readonly roots = new SessionRoots();
+
+  constructor(principal: Principal = OWNER, folder?: string) {
+    this.principal = principal;
+    this.folder = folder;
+  }
+
+  get revision(): Revision | undefined {
+    return this.#client?.revision;
+  }
+
+  /** The client of a request that does not speak for itself. */
+  get client(): Client {
+    return this.#client ?? UNKNOWN;
+  }
+
+  agree(requested: string, capabilities: JsonObject, info: unknown): Revision {
+    const revision = agreeOn(requested);
+    this.#client = { revision, capabilities, name: nameOf(info), logLevel: "info" };
+    return revision;
+  }
+
+  set logLevel(logLevel: McpLogLevel) {
+    this.#client = { ...this.client, logLevel };
+    this.#hasSetLevel = true;
+  }
+
+  /** Whether the client has said which messages it wants. */
+  get hasSetLevel(): boolean {
+    return this.#hasSetLevel;
+  }
+
+  /** Runs when the connection is over. */
+  onEnd(end: () => void): void {
+    this.#ends.push(end);
+  }
+
+  [Symbol.dispose](): void {
+    for (const stop of this.watches.values()) stop();
+    this.watches.clear();
+    for (const end of this.#ends.splice(0)) end();
+  }
+}
+
+/** A client that asks before it has shaken hands is taken for the plainest one. */
+const UNKNOWN: Client = {
+  revision: "2024-11-05",
+  capabilities: {},
+  name: "unknown",
+  logLevel: undefined,
+};

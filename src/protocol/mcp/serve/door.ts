@@ -1,0 +1,129 @@
+import { background } from "../../../base/background.ts";
+import { VERSION } from "../../../base/version.ts";
+import type { Call } from "../../../rpc/call.ts";
+import type { Peer } from "../../../rpc/peer.ts";
+import type { PeerOptions } from "../../../rpc/peer-options.ts";
+import { routes } from "../../../rpc/route.ts";
+import type { Offer } from "../../../tool/offer/offer.ts";
+import type { JsonObject } from "./client.ts";
+import type { Connection } from "./connection.ts";
+import { mcpDialect } from "../dialect.ts";
+import { InputRequired } from "./input-required.ts";
+import { EVENTS } from "../methods.ts";
+import { relayNotices } from "./relay-notices.ts";
+import { type McpRequest, McpRoutes } from "./request.ts";
+import type { ServerInfo } from "./result.ts";
+import type { Revision } from "../revision.ts";
+import { serveLists } from "./serve-lists.ts";
+import { serveSession } from "./serve-session.ts";
+import { serveTasks, tellOfTasks } from "./serve-tasks.ts";
+import { serveTools } from "./serve-tools.ts";
+import { serveWatching } from "./serve-watching.ts";
+import { Tasks, type TasksOptions } from "./tasks.ts";
+import { McpToolContext } from "./tool-context.ts";
+
+export interface McpDoorOptions {
+  readonly offer: Offer;
+  readonly info?: ServerInfo;
+  readonly instructions?: string;
+  /** What `initialize` says we can do, where that must be another program's words. */
+  readonly capabilities?: (revision: Revision) => JsonObject | undefined;
+  /** The same of a method that there is not. */
+  readonly methodNotFound?: (method: string) => string;
+  /** How tasks outlive the process. */
+  readonly tasks?: TasksOptions;
+  /** False where what is offered only changes with the client's own asking for it. */
+  readonly announcesChanges?: boolean;
+  /** Milliseconds that a client has to say which roots it has; then a call goes on without. */
+  readonly rootsTimeout?: number | undefined;
+}
+
+const ROOTS_TIMEOUT = 10_000;
+
+/** The server's side of MCP, for all connections and all revisions. */
+export class McpDoor {
+  readonly offer: Offer;
+  readonly info: ServerInfo;
+  readonly instructions: string | undefined;
+  readonly capabilities: McpDoorOptions["capabilities"];
+  readonly routes: McpRoutes;
+  readonly inputRequired: InputRequired;
+  readonly tasks: Tasks;
+  readonly #announcesChanges: boolean;
+  readonly #rootsTimeout: number;
+  readonly #methodNotFound: ((method: string) => string) | undefined;
+  readonly #table;
+  /** How to end the requests that last. */
+  readonly #lasting = new Set<() => void>();
+
+  constructor(options: McpDoorOptions) {
+    this.offer = options.offer;
+    this.info = options.info ?? { name: "trunkline", version: VERSION };
+    this.instructions = options.instructions;
+    this.capabilities = options.capabilities;
+    this.tasks = new Tasks(options.tasks);
+    this.#announcesChanges = options.announcesChanges ?? true;
+    this.#rootsTimeout = options.rootsTimeout ?? ROOTS_TIMEOUT;
+    this.#methodNotFound = options.methodNotFound;
+    this.routes = new McpRoutes(this.info);
+    this.inputRequired = new InputRequired(this.info);
+    this.#table = routes(
+      ...serveSession(this),
+      ...serveTools(this),
+      ...serveLists(this),
+      ...serveWatching(this),
+      ...serveTasks(this),
+    );
+  }
+
+  /** What a tool, a resource or a prompt may do while it works for a request. */
+  contextOf({ client, call, params }: McpRequest<unknown>): McpToolContext {
+    return new McpToolContext(client, call, params, this.#rootsTimeout);
+  }
+
+  /** What a peer needs to speak for this door on one connection. */
+  optionsFor(connection: Connection): PeerOptions<Connection> {
+    const dialect = {
+      ...mcpDialect,
+      ...(this.#methodNotFound === undefined ? {} : { methodNotFound: this.#methodNotFound }),
+      // Only that revision had batches.
+      get batches() {
+        return connection.revision === "2025-03-26";
+      },
+    };
+    return { dialect, routes: this.#table };
+  }
+
+  /** After a handshake: the client is told of changes and of news without asking. */
+  welcome(connection: Connection, peer: Peer<Connection>): void {
+    if (!this.#announcesChanges) return;
+    const { tools, resources, prompts } = this.offer;
+    const tell = (event: (typeof EVENTS)[keyof typeof EVENTS]) => () => {
+      peer.notify(event, {});
+    };
+    connection.onEnd(tools.onChange(tell(EVENTS.toolsChanged)));
+    connection.onEnd(resources.onChange(tell(EVENTS.resourcesChanged)));
+    connection.onEnd(prompts.onChange(tell(EVENTS.promptsChanged)));
+    connection.onEnd(tellOfTasks(this, connection, peer));
+    relayNotices(this.offer.notices, connection, peer);
+  }
+
+  /** Resolves when a call that lasts is over: its client is done, or has gone, or the door closes. */
+  untilEnd({ signal, peer }: Call<Connection>): Promise<void> {
+    if (signal.aborted) return Promise.resolve();
+    return new Promise((resolve) => {
+      const end = (): void => {
+        this.#lasting.delete(end);
+        resolve();
+      };
+      this.#lasting.add(end);
+      signal.addEventListener("abort", end, { once: true });
+      background(peer.ended.then(end), "Ending a call that lasts");
+    });
+  }
+
+  /** Ends what lasts, so that its clients get their answers. */
+  close(): void {
+    for (const end of [...this.#lasting]) end();
+  }
+}

@@ -1,0 +1,142 @@
+import type { Question } from "../../../tool/tool.ts";
+import type { JsonObject } from "./client.ts";
+import { META } from "../names.ts";
+import type { ServerInfo } from "./result.ts";
+import { Rounds, turn } from "./rounds.ts";
+import type { McpToolContext } from "./tool-context.ts";
+
+/** How long a client may take to answer. */
+const LIFETIME = 10 * 60_000;
+/** Requests that may wait for answers at once; more end the one that waits longest. */
+const MOST = 1000;
+
+interface Waiting {
+  readonly rounds: Rounds<JsonObject>;
+  readonly context: McpToolContext;
+  readonly timer: NodeJS.Timeout;
+  pause: number;
+}
+
+/** A request that may take several rounds. */
+export interface Asking {
+  readonly method: string;
+  readonly params: JsonObject;
+  readonly principal: string;
+  readonly context: McpToolContext;
+  /** The work itself. Its result is in the client's revision already. */
+  readonly work: (context: McpToolContext) => JsonObject | Promise<JsonObject>;
+  /** Answers for work that goes on as a task once it has asked what it asks first. */
+  readonly goOn?: (rounds: Rounds<JsonObject>, context: McpToolContext) => Promise<JsonObject>;
+}
+
+/**
+ * Questions to clients of 2026-07-28, which take no requests: the request is answered with
+ * `input_required`, the work waits, and the next request that brings the answers goes on with it.
+ */
+export class InputRequired {
+  readonly #server: ServerInfo;
+  readonly #waiting = new Map<string, Waiting>();
+
+  constructor(server: ServerInfo) {
+    this.#server = server;
+  }
+
+  serve(asking: Asking): JsonObject | Promise<JsonObject> {
+    const { params, context, work } = asking;
+    const given = (params.inputResponses as JsonObject | undefined) ?? {};
+    if (typeof params.requestState === "string") {
+      return this.#resume(asking, params.requestState, given);
+    }
+    const rounds = new Rounds((ask: (question: Question) => Promise<unknown>) => {
+      context.askThrough(ask);
+      return work(context);
+    }, given);
+    return rounds.atOnce?.result ?? this.#next(asking, rounds, context, undefined);
+  }
+
+  async #resume(asking: Asking, requestState: string, given: JsonObject): Promise<JsonObject> {
+    const { digestOf, expired, openState } = await import("./request-state.ts");
+    const digest = digestOf(asking.method, asking.params);
+    const state = openState(requestState, digest, asking.principal, Date.now());
+    const waiting = this.#waiting.get(state.rounds);
+    if (waiting?.pause !== state.pause) throw expired();
+    const { rounds, context } = waiting;
+    context.follow(asking.context);
+    rounds.give(given);
+    return this.#next(asking, rounds, context, state.rounds);
+  }
+
+  async #next(
+    asking: Asking,
+    rounds: Rounds<JsonObject>,
+    context: McpToolContext,
+    id: string | undefined,
+  ): Promise<JsonObject> {
+    const result = await this.#progress(asking, rounds, context).catch((error: unknown) => {
+      this.#forget(id);
+      throw error;
+    });
+    if (result !== undefined) {
+      this.#forget(id);
+      return result;
+    }
+    const { digestOf, sealState } = await import("./request-state.ts");
+    const key = id ?? crypto.randomUUID();
+    const requestState = sealState({
+      rounds: key,
+      pause: this.#keep(key, rounds, context).pause,
+      digest: digestOf(asking.method, asking.params),
+      principal: asking.principal,
+      expires: Date.now() + LIFETIME,
+    });
+    const inputRequests = Object.fromEntries(
+      Array.from(rounds.questions, ([name, { method, params = {} }]) => [name, { method, params }]),
+    );
+    const _meta = { [META.serverInfo]: this.#server };
+    return { resultType: "input_required", inputRequests, requestState, _meta };
+  }
+
+  /** What to answer, or nothing where the client must be asked first. */
+  async #progress(
+    { goOn }: Asking,
+    rounds: Rounds<JsonObject>,
+    context: McpToolContext,
+  ): Promise<JsonObject | undefined> {
+    if (goOn !== undefined) {
+      await rounds.begun;
+      await turn();
+      return rounds.questions.size > 0 ? undefined : await goOn(rounds, context);
+    }
+    const pause = await rounds.pause();
+    return pause.kind === "done" ? pause.result : undefined;
+  }
+
+  #keep(id: string, rounds: Rounds<JsonObject>, context: McpToolContext): Waiting {
+    const known = this.#waiting.get(id);
+    if (known !== undefined) {
+      known.timer.refresh();
+      known.pause++;
+      return known;
+    }
+    if (this.#waiting.size >= MOST) this.#giveUp(this.#waiting.keys().next().value);
+    const timer = setTimeout(() => this.#giveUp(id), LIFETIME).unref();
+    const waiting = { rounds, context, timer, pause: 1 };
+    this.#waiting.set(id, waiting);
+    return waiting;
+  }
+
+  #giveUp(id: string | undefined): void {
+    const waiting = this.#waiting.get(id ?? "");
+    if (waiting === undefined) return;
+    const late = new Error("The client did not answer in time");
+    this.#forget(id);
+    waiting.rounds.abandon(late);
+    waiting.context.stopped(late);
+  }
+
+  #forget(id: string | undefined): void {
+    if (id === undefined) return;
+    clearTimeout(this.#waiting.get(id)?.timer);
+    this.#waiting.delete(id);
+  }
+}

@@ -1,0 +1,42 @@
+import { visible } from "../../../base/text/visible.ts";
+import type { Question } from "../../../tool/tool.ts";
+import { type Client, isObject, type JsonObject } from "./client.ts";
+
+/** What a client must have said it can do before it is asked this. */
+export function neededFor(question: Question): JsonObject {
+  switch (question.method) {
+    case "roots/list":
+      return { roots: {} };
+    case "sampling/createMessage":
+      return { sampling: question.params?.tools === undefined ? {} : { tools: {} } };
+    case "elicitation/create":
+      return { elicitation: question.params?.mode === "url" ? { url: {} } : {} };
+    default:
+      return { experimental: { [question.method]: {} } };
+  }
+}
+
+/** Whether the client said that it can. */
+export function canBeAsked(client: Client, question: Question): boolean {
+  return Object.entries(neededFor(question)).every(([name, parts]) => {
+    const capability = client.capabilities[name];
+    return (
+      isObject(capability) && Object.keys(parts as JsonObject).every((part) => part in capability)
+    );
+  });
+}
+
+/**
+ * The question in the client's revision: forms had no `mode` before 2025-11-25. Its words may be
+ * another server's, and a person reads them.
+ */
+export function shapeQuestion(client: Client, question: Question): JsonObject {
+  const { params = {} } = question;
+  if (question.method !== "elicitation/create") return params;
+  const { mode, message, ...rest } = params;
+  return {
+    ...(mode === undefined || client.revision < "2025-11-25" ? {} : { mode }),
+    ...(typeof message === "string" ? { message: visible(message) } : {}),
+    ...rest,
+  };
+}

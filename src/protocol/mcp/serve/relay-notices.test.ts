@@ -1,0 +1,79 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { Peer } from "../../../rpc/peer.ts";
+import { Notices } from "../../../tool/notices.ts";
+import { memoryPair } from "../../../wire/channel/memory.ts";
+import { Connection } from "./connection.ts";
+import { mcpDialect } from "../dialect.ts";
+import { relayNotices } from "./relay-notices.ts";
+
+describe("relayNotices()", () => {
+  it("leaves out what comes while the client does not read, and goes on when it does", async () => {
+    const [near, far] = memoryPair({ highWater: 1_000, closeGrace: 100 });
+    const connection = new Connection();
+    connection.agree("2025-11-25", {}, {});
+    connection.logLevel = "info";
+    const peer = new Peer(near, connection, { dialect: mcpDialect, routes: new Map() });
+    const notices = new Notices();
+    relayNotices(notices, connection, peer);
+    // A second time is no second allowance.
+    relayNotices(notices, connection, peer);
+    const post = (data: unknown): void => notices.post({ level: "warn", logger: "a", data });
+    for (let time = 0; time < 1_000; time++) post("x".repeat(100));
+    const heard: string[] = [];
+    const last = Promise.withResolvers<void>();
+    far.receive({
+      message: (text) => {
+        heard.push(text);
+        if (text.includes("last")) last.resolve();
+      },
+      fault() {},
+      end() {},
+    });
+    // Room is made by what was read.
+    while (heard.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    await new Promise((resolve) => setImmediate(resolve));
+    post("last");
+    await last.promise;
+    assert.ok(heard.length < 20, `${heard.length} messages`);
+    connection[Symbol.dispose]();
+    post("nobody hears this");
+    await peer.close();
+    assert.match(heard.at(-1) ?? "", /last/);
+  });
+
+  it("tells the news to a client that has not said what it wants, and then what it wants", async () => {
+    const [near, far] = memoryPair({ highWater: 100_000, closeGrace: 100 });
+    const connection = new Connection();
+    connection.agree("2024-11-05", {}, {});
+    const peer = new Peer(near, connection, { dialect: mcpDialect, routes: new Map() });
+    const notices = new Notices();
+    const news = {
+      level: "info",
+      logger: "a",
+      message: "New",
+      data: { n: 1 },
+      isNews: true,
+    } as const;
+    relayNotices(notices, connection, peer);
+    notices.post(news);
+    notices.post({ level: "error", logger: "a", data: "not asked for" });
+    connection.logLevel = "warning";
+    notices.post(news);
+    notices.post({ level: "error", logger: "a", data: "asked for" });
+    const heard: unknown[] = [];
+    const ended = Promise.withResolvers<void>();
+    far.receive({
+      message: (text) => void heard.push((JSON.parse(text) as { params: unknown }).params),
+      fault() {},
+      end: () => ended.resolve(),
+    });
+    connection[Symbol.dispose]();
+    await Promise.all([peer.close(), ended.promise]);
+    assert.deepEqual(heard, [
+      { level: "info", message: "New", logger: "a", data: { n: 1 } },
+      { level: "error", logger: "a", data: "asked for" },
+    ]);
+  });
+});

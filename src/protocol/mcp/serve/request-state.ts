@@ -1,0 +1,62 @@
+import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+
+import { STANDARD } from "../../../rpc/codes.ts";
+import { RpcError } from "../../../rpc/rpc-error.ts";
+import type { JsonObject } from "./client.ts";
+
+/** What a state stands for. It comes back through the client, so nothing in it is trusted unsigned. */
+interface State {
+  /** The rounds that wait. */
+  readonly rounds: string;
+  /** Which pause of them this is: an earlier one does not come back. */
+  readonly pause: number;
+  /** The request that they belong to. */
+  readonly digest: string;
+  readonly principal: string;
+  readonly expires: number;
+}
+
+const KEY = randomBytes(32);
+
+export function sealState(state: State): string {
+  const body = Buffer.from(JSON.stringify(state)).toString("base64url");
+  return `${body}.${sign(body)}`;
+}
+
+/** The state as it was sealed, for the same request of the same principal, in time. */
+export function openState(text: string, digest: string, principal: string, now: number): State {
+  const dot = text.indexOf(".");
+  const body = text.slice(0, Math.max(dot, 0));
+  const signature = text.slice(dot + 1);
+  const expected = Buffer.from(sign(body));
+  const given = Buffer.from(signature);
+  if (expected.length !== given.length || !timingSafeEqual(expected, given)) {
+    throw refused("was not made here, or was changed");
+  }
+  const state = JSON.parse(Buffer.from(body, "base64url").toString()) as State;
+  if (state.digest !== digest) throw refused("belongs to another request");
+  if (state.principal !== principal) throw refused("belongs to another client");
+  if (state.expires < now) throw expired();
+  return state;
+}
+
+/** Tells one request from another: its method and its parameters without what changes by round. */
+export function digestOf(method: string, params: JsonObject): string {
+  const { _meta, inputResponses: _, requestState: __, ...rest } = params;
+  return createHash("sha256")
+    .update(JSON.stringify([method, rest]))
+    .digest("base64url");
+}
+
+function sign(body: string): string {
+  return createHmac("sha256", KEY).update(body).digest("base64url");
+}
+
+/** The rounds that it stands for are over. */
+export function expired(): RpcError {
+  return refused("has expired; call again without it");
+}
+
+function refused(why: string): RpcError {
+  return RpcError.of(STANDARD.invalidParams, `'params.requestState' ${why}`);
+}

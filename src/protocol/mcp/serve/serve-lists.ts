@@ -1,0 +1,136 @@
+import type { Principal } from "../../../base/principal.ts";
+import { MCP, STANDARD } from "../../../rpc/codes.ts";
+import type { Route } from "../../../rpc/route.ts";
+import { RpcError } from "../../../rpc/rpc-error.ts";
+import { mayHave } from "../../../tool/tool-access.ts";
+import type { Prompt } from "../../../tool/prompt.ts";
+import type { Completion } from "../../../tool/resource.ts";
+import { isModern, type JsonObject } from "./client.ts";
+import type { Connection } from "./connection.ts";
+import type { McpDoor } from "./door.ts";
+import { METHODS } from "../methods.ts";
+import { pageOf } from "./page.ts";
+import type { McpRequest } from "./request.ts";
+import { UNCACHED, whatIsMissing } from "./result.ts";
+import type { CompleteParams } from "../schema.gen.ts";
+import type { McpToolContext } from "./tool-context.ts";
+
+/** Resources, prompts and the completion of their arguments. */
+export function serveLists(door: McpDoor): Route<Connection>[] {
+  const { offer, routes } = door;
+  const caching = { caching: UNCACHED };
+  return [
+    routes.serve(
+      METHODS.listResources,
+      async ({ params, call }) => {
+        const { principal } = call.state;
+        const { page, next } = pageOf(await offer.resources.list(principal), params.cursor);
+        return { resources: page, ...next };
+      },
+      caching,
+    ),
+    routes.serve(
+      METHODS.listTemplates,
+      async ({ params, call }) => {
+        const { principal } = call.state;
+        const { page, next } = pageOf(await offer.resources.templates(principal), params.cursor);
+        return { resourceTemplates: page, ...next };
+      },
+      caching,
+    ),
+    routes.serve(
+      METHODS.readResource,
+      (request) =>
+        inRounds(door, request, "resources/read", async (context) => {
+          const { uri } = request.params;
+          const result = await offer.resources.read(uri, context);
+          if (result !== undefined) return result;
+          const code = isModern(request.client) ? STANDARD.invalidParams : MCP.resourceNotFound;
+          throw new RpcError(code.code, `Resource not found: ${uri}`, { uri });
+        }),
+      caching,
+    ),
+    routes.serve(
+      METHODS.listPrompts,
+      async ({ params, call }) => {
+        await offer.known();
+        const all = mayHave(call.state.principal) ? offer.prompts.list() : [];
+        const { page, next } = pageOf(all, params.cursor);
+        const prompts = page.map(({ definition }) => definition);
+        return { prompts, ...next, ...whatIsMissing(offer) };
+      },
+      caching,
+    ),
+    routes.serve(METHODS.getPrompt, (request) =>
+      inRounds(door, request, "prompts/get", async (context) => {
+        const { name, arguments: args = {} } = request.params;
+        const prompt = promptFor(door, name, request.call.state.principal);
+        if (prompt === undefined) {
+          throw RpcError.of(STANDARD.invalidParams, `Unknown prompt: ${name}`);
+        }
+        const missing = prompt.definition.arguments?.find(
+          (argument) => argument.required === true && args[argument.name] === undefined,
+        );
+        if (missing !== undefined) {
+          throw RpcError.of(
+            STANDARD.invalidParams,
+            `'params.arguments.${missing.name}' is missing`,
+          );
+        }
+        return prompt.get(args, context);
+      }),
+    ),
+    routes.serve(METHODS.complete, async ({ params, call }) => {
+      const { principal } = call.state;
+      const completion = (await complete(door, params, principal)) ?? {
+        values: [],
+        total: 0,
+        hasMore: false,
+      };
+      return { completion: { ...completion, values: completion.values.slice(0, 100) } };
+    }),
+  ];
+}
+
+/** Runs what may stop to ask its client something. */
+function inRounds<P extends { readonly _meta?: unknown }>(
+  door: McpDoor,
+  request: McpRequest<P>,
+  method: string,
+  work: (context: McpToolContext) => Promise<JsonObject>,
+): JsonObject | Promise<JsonObject> {
+  const { client, params, call } = request;
+  const context = door.contextOf(request);
+  if (!isModern(client)) return work(context);
+  return door.inputRequired.serve({
+    method,
+    params,
+    principal: call.state.principal.id,
+    context,
+    work,
+  });
+}
+
+function promptFor(door: McpDoor, name: string, principal: Principal): Prompt | undefined {
+  return mayHave(principal) ? door.offer.prompts.get(name) : undefined;
+}
+
+async function complete(
+  door: McpDoor,
+  params: CompleteParams,
+  principal: Principal,
+): Promise<Completion | undefined> {
+  const { ref, argument, context } = params;
+  const asked = {
+    ...argument,
+    ...(context?.arguments === undefined ? {} : { context: context.arguments }),
+  };
+  if (ref.type === "ref/prompt") {
+    return promptFor(door, ref.name ?? "", principal)?.complete?.(asked);
+  }
+  for (const provider of door.offer.resources.providersFor(principal)) {
+    const completion = await provider.complete?.(ref.uri ?? "", asked);
+    if (completion !== undefined) return completion;
+  }
+  return undefined;
+}

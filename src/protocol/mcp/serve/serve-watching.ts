@@ -1,0 +1,119 @@
+import type { Principal } from "../../../base/principal.ts";
+import { STANDARD } from "../../../rpc/codes.ts";
+import type { Route } from "../../../rpc/route.ts";
+import { RpcError } from "../../../rpc/rpc-error.ts";
+import { mayHave } from "../../../tool/tool-access.ts";
+import type { JsonObject } from "./client.ts";
+import type { Connection } from "./connection.ts";
+import type { McpDoor } from "./door.ts";
+import { EVENTS, METHODS } from "../methods.ts";
+import { META } from "../names.ts";
+import type { McpRequest } from "./request.ts";
+import type { ListenParams } from "../schema.gen.ts";
+import { keptTask, requireTasks } from "./serve-tasks.ts";
+import type { KnownTask } from "./task.ts";
+import { detailedTask } from "./tasks.ts";
+
+type Filter = ListenParams["notifications"];
+
+/** Being told of changes: by subscription up to 2025-11-25, by listening from 2026-07-28 on. */
+export function serveWatching(door: McpDoor): Route<Connection>[] {
+  const { offer, routes } = door;
+  return [
+    routes.serve(
+      METHODS.subscribe,
+      ({ params: { uri }, call }) => {
+        const { watches, principal } = call.state;
+        if (!mayWatch(principal)) {
+          throw RpcError.of(STANDARD.invalidParams, "this token may not read resources");
+        }
+        if (!watches.has(uri)) {
+          const tell = (): void => {
+            call.peer.notify(EVENTS.resourceUpdated, { uri });
+          };
+          watches.set(uri, offer.resources.watch(uri, tell));
+        }
+        return {};
+      },
+      { eras: "legacy" },
+    ),
+    routes.serve(
+      METHODS.unsubscribe,
+      ({ params: { uri }, call }) => {
+        call.state.watches.get(uri)?.();
+        call.state.watches.delete(uri);
+        return {};
+      },
+      { eras: "legacy" },
+    ),
+    routes.serve(METHODS.listen, (request) => listen(door, request), { eras: "modern" }),
+  ];
+}
+
+/** Lasts until the client cancels it, or the connection does. */
+async function listen(
+  door: McpDoor,
+  { client, params, call }: McpRequest<ListenParams>,
+): Promise<JsonObject> {
+  const { offer, tasks } = door;
+  const { principal } = call.state;
+  const owner = principal.id;
+  const { resourceSubscriptions = [], ...others } = params.notifications;
+  const wanted = mayWatch(principal) ? { ...others, resourceSubscriptions } : others;
+  if (wanted.taskIds !== undefined) requireTasks(client);
+  const known = await Promise.all((wanted.taskIds ?? []).map((id) => keptTask(door, id, owner)));
+  const followed = known.filter((task) => task !== undefined);
+  const honoured = honour(wanted, new Set(followed.map(({ id }) => id)));
+  const tag = { _meta: { [META.subscriptionId]: JSON.parse(call.idText) as unknown } };
+  const stops: (() => void)[] = [];
+  call.notify(EVENTS.acknowledged, { notifications: honoured, ...tag });
+  const tellOf = (event: (typeof EVENTS)[keyof typeof EVENTS], about: JsonObject = {}) => {
+    return (): void => {
+      call.notify(event, { ...about, ...tag });
+    };
+  };
+  if (honoured.toolsListChanged) stops.push(offer.tools.onChange(tellOf(EVENTS.toolsChanged)));
+  if (honoured.promptsListChanged)
+    stops.push(offer.prompts.onChange(tellOf(EVENTS.promptsChanged)));
+  if (honoured.resourcesListChanged) {
+    stops.push(offer.resources.onChange(tellOf(EVENTS.resourcesChanged)));
+  }
+  for (const uri of honoured.resourceSubscriptions ?? []) {
+    stops.push(offer.resources.watch(uri, tellOf(EVENTS.resourceUpdated, { uri })));
+  }
+  const ids = new Set(honoured.taskIds);
+  if (ids.size > 0) {
+    const tell = (task: KnownTask): void => tellOf(EVENTS.task, detailedTask(task))();
+    stops.push(
+      tasks.onChange((task) => {
+        if (ids.has(task.id)) tell(task);
+      }),
+    );
+    // Whoever listens need not ask: what was before is told too.
+    for (const task of followed) tell(task);
+  }
+  try {
+    await door.untilEnd(call);
+  } finally {
+    for (const stop of stops) stop();
+  }
+  return tag;
+}
+
+/** Whether there is any resource that a principal might read. */
+function mayWatch(principal: Principal): boolean {
+  return mayHave(principal, "tools") || mayHave(principal, "review");
+}
+
+/** The part of what was wanted that there is. */
+function honour(wanted: Filter, tasks: ReadonlySet<string>): Filter {
+  const { toolsListChanged, promptsListChanged, resourcesListChanged } = wanted;
+  const { resourceSubscriptions = [], taskIds = [] } = wanted;
+  return {
+    ...(toolsListChanged === true ? { toolsListChanged } : {}),
+    ...(promptsListChanged === true ? { promptsListChanged } : {}),
+    ...(resourcesListChanged === true ? { resourcesListChanged } : {}),
+    ...(resourceSubscriptions.length > 0 ? { resourceSubscriptions } : {}),
+    ...(taskIds.length > 0 ? { taskIds: taskIds.filter((id) => tasks.has(id)) } : {}),
+  };
+}

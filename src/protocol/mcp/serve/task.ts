@@ -1,0 +1,139 @@
+import { RpcError } from "../../../rpc/rpc-error.ts";
+import { CannotAsk, type Question, ToolFault } from "../../../tool/tool.ts";
+import { type JsonObject, missingCapability } from "./client.ts";
+import { neededFor } from "./question.ts";
+import type { Rounds } from "./rounds.ts";
+import { isOver, type TaskError, type TaskRecord, type TaskStatus } from "../task-store.ts";
+
+/** A task as a client is told of it, whoever works on it. */
+export interface KnownTask extends TaskRecord {
+  readonly isOver: boolean;
+  /** What it waits to be told, by key. */
+  readonly questions: ReadonlyMap<string, Question>;
+  give(answers: JsonObject): void;
+  cancel(): void;
+  /** Resolves when its status may have changed. */
+  next(signal?: AbortSignal): Promise<void>;
+}
+
+export interface TaskOptions {
+  readonly id: string;
+  readonly owner: string;
+  readonly createdAt: string;
+  readonly ttl: number | null;
+  readonly rounds: Rounds<JsonObject>;
+  /** Ends the work where nothing else does. */
+  readonly stop: (reason: Error) => void;
+  /** Resolves when what becomes of it is stored, or cannot be. */
+  readonly store: (record: TaskRecord) => Promise<void> | undefined;
+  readonly changed: (task: Task) => void;
+}
+
+/** A call that was answered with a promise, and goes on. */
+export class Task implements KnownTask {
+  readonly id: string;
+  readonly owner: string;
+  readonly createdAt: string;
+  readonly ttl: number | null;
+  readonly #options: TaskOptions;
+  readonly #waiters = new Set<() => void>();
+  lastUpdatedAt: string;
+  status: TaskStatus = "working";
+  result: JsonObject | undefined;
+  error: TaskError | undefined;
+
+  constructor(options: TaskOptions) {
+    const { id, owner, createdAt, ttl } = options;
+    this.id = id;
+    this.owner = owner;
+    this.createdAt = this.lastUpdatedAt = createdAt;
+    this.ttl = ttl;
+    this.#options = options;
+    this.#follow().catch((error: unknown) => this.#end("failed", { error: errorOf(error) }));
+  }
+
+  get isOver(): boolean {
+    return isOver(this.status);
+  }
+
+  get questions(): ReadonlyMap<string, Question> {
+    return this.#options.rounds.questions;
+  }
+
+  give(answers: JsonObject): void {
+    this.#options.rounds.give(answers);
+    if (this.status === "input_required" && this.questions.size === 0) this.#become("working");
+  }
+
+  cancel(): void {
+    if (this.isOver) return;
+    const reason = new Error("The task was cancelled");
+    this.#become("cancelled");
+    this.#options.stop(reason);
+    this.#options.rounds.abandon(reason);
+    this.#options.store(this.#record({ status: "cancelled" }))?.catch(() => {});
+  }
+
+  next(signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        this.#waiters.delete(wake);
+        signal?.removeEventListener("abort", wake);
+        resolve();
+      };
+      this.#waiters.add(wake);
+      signal?.addEventListener("abort", wake);
+    });
+  }
+
+  async #follow(): Promise<void> {
+    for (;;) {
+      const pause = await this.#options.rounds.pause();
+      if (this.isOver) return;
+      if (pause.kind === "done") {
+        await this.#end("completed", { result: pause.result });
+        return;
+      }
+      this.#become("input_required");
+      await this.next();
+      if (this.isOver) return;
+    }
+  }
+
+  /** What it came to is stored before anybody is told. */
+  async #end(
+    status: TaskStatus,
+    outcome: { readonly result?: JsonObject; readonly error?: TaskError },
+  ): Promise<void> {
+    if (this.isOver) return;
+    const { store } = this.#options;
+    await store(this.#record({ status, ...outcome }));
+    if (this.isOver) return;
+    this.result = outcome.result;
+    this.error = outcome.error;
+    this.#become(status);
+  }
+
+  #become(status: TaskStatus): void {
+    if (this.isOver) return;
+    this.status = status;
+    this.lastUpdatedAt = new Date().toISOString();
+    for (const wake of [...this.#waiters]) wake();
+    this.#options.changed(this);
+  }
+
+  #record(change: Pick<TaskRecord, "status" | "result" | "error">): TaskRecord {
+    const { id, owner, createdAt, ttl } = this;
+    return { id, owner, createdAt, ttl, lastUpdatedAt: new Date().toISOString(), ...change };
+  }
+}
+
+/** That the client cannot be asked is an error from 2026-07-28 on; before, the model is told. */
+function errorOf(error: unknown): TaskError {
+  if (error instanceof CannotAsk) return errorOf(missingCapability(neededFor(error.question)));
+  if (error instanceof RpcError || error instanceof ToolFault) {
+    const { code, message, data } = error;
+    return data === undefined ? { code, message } : { code, message, data };
+  }
+  return { code: -32603, message: "Internal error" };
+}

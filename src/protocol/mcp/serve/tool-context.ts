@@ -1,0 +1,158 @@
+import { background } from "../../../base/background.ts";
+import { type Stop, Stopper, type StopListener } from "../../../base/stop.ts";
+import type { LogLevel } from "../../../base/log.ts";
+import type { Call } from "../../../rpc/call.ts";
+import { type Method, method } from "../../../rpc/method.ts";
+import { ROOM } from "../../../wire/channel.ts";
+import type { Project } from "../../../tool/project.ts";
+import { type Caller, CannotAsk, type Question, type ToolContext } from "../../../tool/tool.ts";
+import { type Client, isModern, type JsonObject, metaOf } from "./client.ts";
+import type { Connection } from "./connection.ts";
+import { isWanted, MCP_LEVELS } from "../log-levels.ts";
+import { EVENTS } from "../methods.ts";
+import { canBeAsked, shapeQuestion } from "./question.ts";
+import { foldersOf, ROOTS_QUESTION } from "../roots.ts";
+
+/** How questions reach the client, where it takes no requests. */
+export type Ask = (question: Question) => Promise<unknown>;
+
+/** What a tool may do while it runs, towards one MCP client. */
+export class McpToolContext implements ToolContext, StopListener {
+  readonly caller: Caller;
+  readonly session?: string;
+  readonly folder: string | undefined;
+  project?: Project | undefined;
+  readonly #client: Client;
+  readonly #rootsTimeout: number;
+  #meta: JsonObject;
+  #call: Call<Connection>;
+  #ask: Ask | undefined;
+  /** Of work that may take several requests: it is called off with any of them. */
+  #stopper: Stopper | undefined;
+  #isTask = false;
+  #hasProgressed = false;
+  #isBehind = false;
+
+  constructor(client: Client, call: Call<Connection>, params: unknown, rootsTimeout: number) {
+    const { id, principal, folder } = call.state;
+    const { name = client.name } = principal;
+    if (isModern(client)) {
+      this.caller = { door: "mcp", name, principal, client: `mcp ${principal.id} ${client.name}` };
+    } else {
+      this.caller = { door: "mcp", name, principal, client: id };
+      this.session = id;
+    }
+    this.folder = folder;
+    this.#client = client;
+    this.#meta = metaOf(params);
+    this.#call = call;
+    this.#rootsTimeout = rootsTimeout;
+  }
+
+  get meta(): JsonObject {
+    return this.#meta;
+  }
+
+  /** Whether the client was told how far the work is. */
+  get hasProgressed(): boolean {
+    return this.#hasProgressed;
+  }
+
+  get isTask(): boolean {
+    return this.#isTask;
+  }
+
+  get stop(): Stop {
+    return this.#stopper ?? this.#call;
+  }
+
+  get signal(): AbortSignal {
+    return this.stop.signal;
+  }
+
+  /** The work may take several requests: its questions go this way, and it ends by `stopped`. */
+  askThrough(ask: Ask): void {
+    this.#ask = ask;
+    if (this.#stopper !== undefined) return;
+    this.#stopper = new Stopper();
+    this.#call.add(this);
+  }
+
+  /** Goes on under another request, whose context has been made for nothing else. */
+  follow(next: McpToolContext): void {
+    this.#call = next.#call;
+    this.#meta = next.#meta;
+    if (this.#stopper !== undefined) next.#call.add(this);
+  }
+
+  /** Goes on as a task, which has no request to tell anything to. */
+  becomeTask(): void {
+    this.#isTask = true;
+  }
+
+  stopped(reason: Error): void {
+    (this.#stopper ??= new Stopper()).stop(reason);
+  }
+
+  progress(progress: number, total?: number, message?: string): void {
+    this.#call.progressed();
+    const { progressToken } = this.meta;
+    if (progressToken === undefined) return;
+    const told =
+      this.#client.revision >= "2025-03-26" ? { progress, total, message } : { progress, total };
+    this.#hasProgressed = true;
+    this.#tell(EVENTS.progress, { progressToken, ...told });
+  }
+
+  log(level: LogLevel, data: unknown, logger = "trunkline"): void {
+    const least = isModern(this.#client) ? this.#client.logLevel : this.#call.state.client.logLevel;
+    if (isWanted(level, least))
+      this.#tell(EVENTS.message, { level: MCP_LEVELS[level], logger, data });
+  }
+
+  async roots(): Promise<readonly string[] | undefined> {
+    if (!this.canAsk(ROOTS_QUESTION)) return undefined;
+    // Each request of 2026-07-28 speaks for itself: what another said of where it is does not count.
+    if (isModern(this.#client)) return this.ask(ROOTS_QUESTION).then(foldersOf, () => undefined);
+    const asked = method<JsonObject, unknown>(ROOTS_QUESTION.method);
+    return this.#call.state.roots.get(() => {
+      return this.#call.request(asked, {}, { timeout: this.#rootsTimeout });
+    });
+  }
+
+  canAsk(question: Question): boolean {
+    return canBeAsked(this.#client, question);
+  }
+
+  async ask(question: Question): Promise<unknown> {
+    if (!this.canAsk(question)) throw new CannotAsk(question);
+    const params = shapeQuestion(this.#client, question);
+    if (this.#ask !== undefined) return this.#ask({ ...question, params });
+    return this.#call.request(method<JsonObject, unknown>(question.method), params, {
+      stop: this.stop,
+    });
+  }
+
+  pageDone(elicitationId: string): void {
+    if (this.#client.revision !== "2025-11-25") return;
+    this.#call.notify(EVENTS.pageDone, { elicitationId });
+  }
+
+  /**
+   * What the client can do without: left out while it reads more slowly than it is told. From
+   * 2026-07-28 on nothing may be said for a request that has its answer.
+   */
+  #tell(event: Method<JsonObject, void>, params: JsonObject): void {
+    if (this.#isBehind) return;
+    if (isModern(this.#client) && (this.#isTask || this.#call.isSettled)) return;
+    const room = this.#call.notify(event, params);
+    if (room === ROOM) return;
+    this.#isBehind = true;
+    background(
+      room.then(() => {
+        this.#isBehind = false;
+      }),
+      "Noting that there is room",
+    );
+  }
+}

@@ -1,0 +1,79 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { SeededRandom } from "../../../test/support/seeded-random.ts";
+import { mapLines } from "./line-map.ts";
+
+function mapped(before: string, after: string): string {
+  return [...mapLines(before.split(""), after.split(""))]
+    .map((at) => (at < 0 ? "-" : at))
+    .join(" ");
+}
+
+test("mapLines() follows lines through insertions, deletions and changes", () => {
+  assert.equal(mapped("abc", "abc"), "0 1 2");
+  assert.equal(mapped("abc", "xabyc"), "1 2 4");
+  assert.equal(mapped("abc", "ac"), "0 - 1");
+  assert.equal(mapped("abc", ""), "- - -");
+  assert.equal(mapped("", "abc"), "");
+  assert.equal(mapped("abcabba", "cbabac").replaceAll(/[^-]/g, "").length, 3);
+});
+
+test("mapLines() leaves the end of a function with it when another is put in after it", () => {
+  const one = ["func one", "one()", "return", "}"];
+  const two = ["func two", "two()", "return", "}"];
+  const put = ["func put", "put()", "return", "}"];
+  const map = mapLines(["a", ...one, ...two], ["b", ...one, ...put, ...two]);
+  assert.deepEqual([...map], [-1, 1, 2, 3, 4, 9, 10, 11, 12]);
+});
+
+test("mapLines() maps lines to equal ones only, and never crosses", () => {
+  const random = new SeededRandom(7);
+  for (let round = 0; round < 300; round++) {
+    const letters = "abcdefgh}".slice(0, 1 + random.below(9));
+    const text = (): string[] =>
+      Array.from({ length: random.below(41) }, () => random.pick(letters.split("")));
+    const before = text();
+    const after = text();
+    const map = mapLines(before, after);
+    let last = -1;
+    map.forEach((at, index) => {
+      if (at < 0) return;
+      assert.equal(after[at], before[index]);
+      assert.ok(at > last, `${before.join("")} ${after.join("")}`);
+      last = at;
+    });
+  }
+});
+
+test("mapLines() finds as many lines as the fewest edits leave, where none is unique", () => {
+  const random = new SeededRandom(11);
+  for (let round = 0; round < 200; round++) {
+    const text = (): string[] =>
+      Array.from({ length: random.below(13) }, () => random.pick(["a", "b"]));
+    const [before, after] = [
+      [...text(), "a", "a", "b", "b"],
+      [...text(), "b", "b", "a", "a"],
+    ];
+    const count = mapLines(before, after).filter((at) => at >= 0).length;
+    assert.equal(count, longestCommon(before, after), `${before.join("")} ${after.join("")}`);
+  }
+});
+
+test("mapLines() gives up on two long texts that have nothing in common within bounds", () => {
+  const before = Array.from({ length: 5000 }, (_, n) => `${n % 7} old`);
+  const after = Array.from({ length: 5000 }, (_, n) => `${n % 7} new`);
+  assert.ok(mapLines(before, after).every((at) => at < 0));
+});
+
+function longestCommon(one: readonly string[], other: readonly string[]): number {
+  let row = [0, ...other.map(() => 0)];
+  for (const line of one) {
+    const next = [0];
+    other.forEach((each, at) => {
+      next.push(line === each ? (row[at] ?? 0) + 1 : Math.max(row[at + 1] ?? 0, next[at] ?? 0));
+    });
+    row = next;
+  }
+  return row.at(-1) ?? 0;
+}

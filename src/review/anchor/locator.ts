@@ -1,0 +1,94 @@
+import type { Reviews } from "../../store/review/reviews.ts";
+import type { Anchor } from "../../store/review/review-thread.ts";
+import { readable } from "./anchor.ts";
+import { FileHistory } from "./file-history.ts";
+import { blobId, linesOf, textOf } from "./file-lines.ts";
+import { GONE, place, type Place, Placing } from "./place.ts";
+import { Renames } from "./renames.ts";
+import { Versions } from "./versions.ts";
+
+/** A place in a worktree as it is now. */
+export interface Located extends Place {
+  /** From the root; another than the anchor's where the file was renamed. */
+  readonly path: string;
+}
+
+interface Present {
+  readonly blob: string;
+  readonly lines: readonly string[];
+}
+
+/** Finds the places of many comments in one worktree. Each file is read and compared once. */
+export class Locator {
+  readonly #root: string;
+  readonly #reviews: Reviews;
+  readonly #renames: Renames;
+  readonly #history: FileHistory;
+  readonly #present = new Map<string, Present | undefined>();
+  readonly #before = new Map<string, Promise<readonly string[] | undefined>>();
+  readonly #placings = new Map<string, Placing>();
+  readonly #versions = new Map<string, Versions>();
+
+  constructor(root: string, reviews: Reviews) {
+    this.#root = root;
+    this.#reviews = reviews;
+    this.#renames = new Renames(root);
+    this.#history = new FileHistory(root);
+  }
+
+  async locate(anchor: Anchor): Promise<Located> {
+    const { line, end = line, side, blob, commit } = anchor;
+    const asMade = { path: anchor.path, confidence: "exact", method: "diff" } as const;
+    const lines = line === undefined || end === undefined ? {} : { line, end };
+    // What was on the old side is in a commit, and does not change any more.
+    if (side === "old") return { ...asMade, ...lines };
+    const here = this.#presentAt(anchor.path);
+    if (here !== undefined && here.blob === blob) return { ...asMade, ...lines };
+    const before = await this.#textOf(blob);
+    const path =
+      here === undefined ? await this.#renames.follow(anchor.path, commit, before) : anchor.path;
+    const present = path === undefined ? undefined : this.#presentAt(path);
+    if (path === undefined || present === undefined) return { ...GONE, path: anchor.path };
+    if (line === undefined || end === undefined) return { ...asMade, path };
+    if (before === undefined || blob === undefined) {
+      // Of a comment that came without any words of the file, the line is all that is known.
+      if (anchor.quote !== undefined) return { path, ...place(anchor, undefined, present.lines) };
+      const isThere = end <= present.lines.length;
+      return isThere ? { path, line, end, confidence: "low", method: "none" } : { ...GONE, path };
+    }
+    const key = `${blob} ${path}`;
+    const placing = this.#placings.get(key) ?? new Placing(before, present.lines);
+    this.#placings.set(key, placing);
+    const direct = placing.place(line - 1, end - 1);
+    if (direct.confidence === "exact" || commit === undefined) return { path, ...direct };
+    // Where that leaves a doubt, the commits in between may know.
+    const between = await this.#history.since(commit, path);
+    if (between.length === 0) return { path, ...direct };
+    const way = `${key} ${commit}`;
+    const versions = this.#versions.get(way) ?? new Versions([before, ...between, present.lines]);
+    this.#versions.set(way, versions);
+    return { path, ...versions.place(line - 1, end - 1) };
+  }
+
+  #presentAt(path: string): Present | undefined {
+    if (this.#present.has(path)) return this.#present.get(path);
+    const content = readable(this.#root, path);
+    const present =
+      content === undefined
+        ? undefined
+        : { blob: blobId(content), lines: linesOf(textOf(content)) };
+    this.#present.set(path, present);
+    return present;
+  }
+
+  #textOf(blob: string | undefined): Promise<readonly string[] | undefined> {
+    if (blob === undefined) return Promise.resolve(undefined);
+    const known = this.#before.get(blob);
+    if (known !== undefined) return known;
+    const asked = this.#reviews
+      .text(blob)
+      .then((content) => (content === undefined ? undefined : linesOf(textOf(content))));
+    this.#before.set(blob, asked);
+    return asked;
+  }
+}

@@ -1,0 +1,136 @@
+import type { Anchor } from "../../store/review/review-thread.ts";
+import { similarity } from "./similarity.ts";
+import { isTelling, type Tracks, trackLines } from "./track-lines.ts";
+
+/** How sure a place is: exact is beyond doubt, high has one obvious candidate, low is a likeness. */
+export type Confidence = "exact" | "high" | "low" | "gone";
+
+/** How it was found: by following the changes, by the same words elsewhere, by a likeness. */
+export type Method = "diff" | "quote" | "fuzzy" | "none";
+
+/** Where a comment is in the file as it is now. */
+export interface Place {
+  /** Undefined where what it was on is gone. */
+  readonly line?: number;
+  readonly end?: number;
+  readonly confidence: Confidence;
+  readonly method: Method;
+}
+
+export const GONE: Place = { confidence: "gone", method: "none" };
+
+/** Lines of context that are kept and compared on either side. */
+export const CONTEXT = 3;
+const LEAST_LIKENESS = 0.8;
+/** Where more lines than this were changed together, none is looked for among them. */
+const MOST_CHANGED = 100;
+
+/**
+ * Finds the lines of an anchor in a text that may have changed since. `before` is the text it was
+ * made in; without it only the anchor's own words can be looked for.
+ */
+export function place(
+  anchor: Anchor,
+  before: readonly string[] | undefined,
+  now: readonly string[],
+): Place {
+  const { line, end = line } = anchor;
+  if (line === undefined || end === undefined) return { confidence: "exact", method: "diff" };
+  if (before === undefined) return quoted(anchor, now);
+  return new Placing(before, now).place(line - 1, end - 1);
+}
+
+/** Places several comments of one text, which is compared only once. */
+export class Placing {
+  readonly #before: readonly string[];
+  readonly #now: readonly string[];
+  #tracks: Tracks | undefined;
+  #taken: Set<number> | undefined;
+
+  constructor(before: readonly string[], now: readonly string[]) {
+    this.#before = before;
+    this.#now = now;
+  }
+
+  /** `first` and `last` count from 0. */
+  place(first: number, last: number): Place {
+    const tracks = (this.#tracks ??= trackLines(this.#before, this.#now));
+    const { map, certain, moved } = tracks;
+    const lines = Array.from({ length: last - first + 1 }, (_, n) => first + n);
+    const left = lines.filter((at) => (map[at] ?? -1) >= 0);
+    const [start = -1] = left;
+    const end = left.at(-1) ?? -1;
+    if (start < 0) return this.#changed(first, tracks);
+    const [from, to] = [map[start] ?? 0, map[end] ?? 0];
+    const isWhole = left.length === lines.length && to - from === last - first;
+    // Of a range that was torn apart, its beginning counts.
+    const isTorn = to < from || to - from > 2 * (last - first) + 10;
+    const isCertain = isWhole && lines.every((at) => certain[at] === 1);
+    return {
+      line: from + 1,
+      end: (isTorn ? from : to) + 1,
+      confidence: isCertain ? "exact" : "high",
+      method: moved[start] === 1 ? "quote" : "diff",
+    };
+  }
+
+  /** A line that was changed in its place, if it is still recognisable. */
+  #changed(first: number, { map }: Tracks): Place {
+    const quote = this.#before[first] ?? "";
+    if (!isTelling(quote)) return GONE;
+    let above = first - 1;
+    while (above >= 0 && (map[above] ?? -1) < 0) above--;
+    let below = first + 1;
+    while (below < map.length && (map[below] ?? -1) < 0) below++;
+    const from = above < 0 ? 0 : (map[above] ?? -1) + 1;
+    const to = below < map.length ? (map[below] ?? 0) : this.#now.length;
+    if (to - from > MOST_CHANGED || below - above - 1 > MOST_CHANGED) return GONE;
+    // What is some other line's place is not this one's.
+    const taken = (this.#taken ??= new Set(map));
+    const here = this.#before.slice(above + 1, below);
+    const there = this.#now.slice(from, Math.max(from, to));
+    const free = there.map((line, at) => (taken.has(from + at) ? "" : line));
+    const best = bestOf(quote, free);
+    if (best === undefined) return GONE;
+    // Each is the other's best: else a line that is gone would be taken for its neighbour.
+    const back = bestOf(free[best] ?? "", here);
+    if (back === undefined || here[back] !== quote) return GONE;
+    return { line: from + best + 1, end: from + best + 1, confidence: "low", method: "fuzzy" };
+  }
+}
+
+/** The line that is most like another, if one is. */
+function bestOf(line: string, others: readonly string[]): number | undefined {
+  let best: number | undefined;
+  let likeness = LEAST_LIKENESS;
+  let isTied = false;
+  for (const [at, other] of others.entries()) {
+    const found = similarity(line, other);
+    if (found < likeness) continue;
+    isTied = best !== undefined && found === likeness;
+    if (found > likeness || best === undefined) [best, likeness] = [at, found];
+  }
+  return isTied ? undefined : best;
+}
+
+/** The same words elsewhere, where what is around them says that it is them. */
+function quoted(anchor: Anchor, now: readonly string[]): Place {
+  const { quote = [], before = [], after = [] } = anchor;
+  const [first] = quote;
+  if (first === undefined) return GONE;
+  const found: { at: number; score: number }[] = [];
+  for (let at = now.indexOf(first); at >= 0; at = now.indexOf(first, at + 1)) {
+    if (!quote.every((line, index) => now[at + index] === line)) continue;
+    const above = before.toReversed().map((line, index) => line === now[at - 1 - index]);
+    const below = after.map((line, index) => line === now[at + quote.length + index]);
+    found.push({ at, score: [...above, ...below].filter(Boolean).length });
+  }
+  const [best, second] = found.toSorted((one, other) => other.score - one.score);
+  if (best === undefined || best.score === second?.score) return GONE;
+  const kept = before.length + after.length;
+  const isLong = quote.length > 2 && quote.some(isTelling);
+  const needed = isLong ? 1 : isTelling(first) ? 2 : Math.max(3, kept - 1);
+  if (best.score < Math.min(needed, kept)) return GONE;
+  const confidence = best.score * 2 >= kept ? "high" : "low";
+  return { line: best.at + 1, end: best.at + quote.length, confidence, method: "quote" };
+}

@@ -1,0 +1,296 @@
+import assert from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import {
+  appendFileSync,
+  mkdirSync,
+  openSync,
+  closeSync,
+  readdirSync,
+  renameSync,
+  symlinkSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { describe, it } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+
+import { DiskFaults } from "../../../test/support/disk-faults.ts";
+import type { Thread } from "../../store/review/review-thread.ts";
+import { Reviews } from "../../store/review/reviews.ts";
+import { DropFiles } from "./drop-files.ts";
+import { sampleLines, SampleRepository } from "../../../test/samples/sample-review-repository.ts";
+
+/** Drop files of a repository that are watched. */
+class Dropping implements AsyncDisposable {
+  readonly sample = new SampleRepository();
+  readonly file = join(this.sample.parent, "config/jesseduffield/lazygit/mcp-messages.json");
+  readonly inbox = join(this.sample.data, "review-inbox");
+  readonly reports: Record<string, unknown>[] = [];
+  #reviews: Promise<Reviews> | undefined;
+  #drops: DropFiles | undefined;
+
+  begin(patience = 60): void {
+    this.#drops = new DropFiles({
+      files: [this.file],
+      inbox: this.inbox,
+      folder: this.sample.root,
+      open: () => this.reviews(),
+      report: (event, fields) => this.reports.push({ event, ...fields }),
+      patience,
+    });
+    this.#drops.begin();
+  }
+
+  reviews(): Promise<Reviews> {
+    this.#reviews ??= Reviews.open(this.sample.data);
+    return this.#reviews;
+  }
+
+  record(comment: string, more: object = {}): string {
+    const time = "2025-07-01T10:30:00Z";
+    return JSON.stringify({
+      file: "a.txt",
+      comment,
+      project_root: this.sample.root,
+      time,
+      ...more,
+    });
+  }
+
+  drop(text: string, file = this.file): void {
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, text);
+  }
+
+  /** Waits for so many threads. */
+  async threads(count: number): Promise<Thread[]> {
+    for (;;) {
+      const threads = await (await this.reviews()).list();
+      if (threads.length >= count) return threads;
+      await delay(5);
+    }
+  }
+
+  /** Waits until nothing is left of what was dropped but these. */
+  async left(folder: string, count = 0): Promise<string[]> {
+    for (;;) {
+      const names = readdirSync(folder);
+      const isDone = names.every((name) => /\.unreadable-/.test(name));
+      if (isDone && names.length === count) return names;
+      await delay(5);
+    }
+  }
+
+  async end(): Promise<void> {
+    await this.#drops?.[Symbol.asyncDispose]();
+    this.#drops = undefined;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.end();
+    (await this.#reviews)?.[Symbol.dispose]();
+    this.sample[Symbol.dispose]();
+  }
+}
+
+describe("DropFiles", { timeout: 20_000 }, () => {
+  it("takes in what was dropped before and after it began, also in a folder that was not there", async () => {
+    await using dropping = new Dropping();
+    dropping.sample.write("a.txt", sampleLines(3));
+    dropping.begin();
+    dropping.drop(dropping.record("one"));
+    await dropping.threads(1);
+    await dropping.left(dirname(dropping.file));
+    await dropping.end();
+    dropping.drop(dropping.record("two", { line: 2 }));
+    dropping.begin();
+    const [one, two] = await dropping.threads(2);
+    assert.equal(one?.comment, "one");
+    assert.equal(one?.at, Date.parse("2025-07-01T10:30:00Z"));
+    assert.equal(one?.repository.root, dropping.sample.root);
+    assert.deepEqual(two?.anchor.quote, ["line number 2 of this file"]);
+    await dropping.left(dirname(dropping.file));
+  });
+
+  it("waits for whoever is still writing, though the file was moved aside", async () => {
+    await using dropping = new Dropping();
+    mkdirSync(dirname(dropping.file), { recursive: true });
+    dropping.begin(2000);
+    const record = dropping.record("in two halves");
+    const file = openSync(dropping.file, "w");
+    writeSync(file, record.slice(0, 20));
+    while (!readdirSync(dirname(dropping.file)).some((name) => name.includes(".taken-"))) {
+      await delay(5);
+    }
+    writeSync(file, record.slice(20));
+    closeSync(file);
+    assert.equal((await dropping.threads(1))[0]?.comment, "in two halves");
+  });
+
+  it("takes in lines that are added after it was read", async () => {
+    await using dropping = new Dropping();
+    mkdirSync(dirname(dropping.file), { recursive: true });
+    dropping.begin(300);
+    dropping.drop(`${dropping.record("one")}\n${dropping.record("two")}\n`);
+    await dropping.threads(2);
+    const aside = readdirSync(dirname(dropping.file)).find((name) => name.includes(".taken-"))!;
+    appendFileSync(join(dirname(dropping.file), aside), `${dropping.record("three")}\n`);
+    const threads = await dropping.threads(3);
+    assert.deepEqual(
+      threads.map(({ comment }) => comment),
+      ["one", "two", "three"],
+    );
+  });
+
+  it("suppresses the same comment that is dropped twice, and knows a project by any way to it", async () => {
+    await using dropping = new Dropping();
+    const link = join(dropping.sample.parent, "link");
+    symlinkSync(dropping.sample.root, link);
+    dropping.begin();
+    dropping.drop(dropping.record("one"));
+    await dropping.threads(1);
+    await dropping.left(dirname(dropping.file));
+    dropping.drop(dropping.record("one", { project_root: link }));
+    await dropping.left(dirname(dropping.file));
+    dropping.drop(dropping.record("one", { project_root: link, time: "2025-07-01T10:30:01Z" }));
+    const threads = await dropping.threads(2);
+    assert.equal(threads.length, 2);
+    assert.equal(threads[0]?.repository.gitDir, threads[1]?.repository.gitDir);
+  });
+
+  it("keeps words whose place is not there, and projects without git", async () => {
+    await using dropping = new Dropping();
+    dropping.begin();
+    const project_root = dropping.sample.parent;
+    dropping.drop(
+      `[${dropping.record("no such line", { line: 99 })},${dropping.record("outside", { file: "/etc/passwd" })},${dropping.record("no git", { project_root })}]`,
+    );
+    const [line, outside, plain] = await dropping.threads(3);
+    assert.equal(line?.anchor.line, 99);
+    assert.match(outside?.anchor.path ?? "", /etc\/passwd$/);
+    assert.equal(plain?.repository.root, project_root);
+  });
+
+  it("keeps words with a name or a time that cannot be, and shows them with all others", async () => {
+    await using dropping = new Dropping();
+    const long = { file: "x".repeat(5000), time: 1.7e18 };
+    dropping.drop(`[${dropping.record("odd", long)},${dropping.record("NUL", { file: "\0" })}]`);
+    dropping.begin();
+    await dropping.threads(2);
+    using desk = await dropping.sample.desk();
+    const shown = await desk.list();
+    assert.deepEqual(
+      shown.map(({ comment, confidence }) => [comment, confidence]),
+      [
+        ["odd", "gone"],
+        ["NUL", "gone"],
+      ],
+    );
+  });
+
+  it("sets aside what it cannot read, and says so", async () => {
+    await using dropping = new Dropping();
+    dropping.begin(30);
+    dropping.drop('{"file": "x", "comm');
+    mkdirSync(dirname(dropping.file), { recursive: true });
+    const [name] = await dropping.left(dirname(dropping.file), 1);
+    assert.match(name ?? "", /mcp-messages\.json\.unreadable-/);
+    dropping.drop('{"hello": 1}');
+    await dropping.left(dirname(dropping.file), 2);
+    assert.equal(dropping.reports.length, 2);
+  });
+
+  it("takes over what a process had moved aside that is gone, though another has its number", async () => {
+    await using dropping = new Dropping();
+    // As it was named before, by a process of our own number.
+    dropping.drop(dropping.record("older"), `${dropping.file}.taken-${process.pid}-1`);
+    const gone = `${process.pid}-${crypto.randomUUID()}`;
+    dropping.drop(dropping.record("left behind"), `${dropping.file}.taken-${gone}-1`);
+    dropping.drop(dropping.record("new"));
+    dropping.begin();
+    const comments = (await dropping.threads(3)).map(({ comment }) => comment);
+    assert.deepEqual(comments.toSorted(), ["left behind", "new", "older"]);
+    await dropping.left(dirname(dropping.file));
+  });
+
+  it("leaves what another process has moved aside, until that is killed", async () => {
+    await using dropping = new Dropping();
+    const folder = dirname(dropping.file);
+    mkdirSync(folder, { recursive: true });
+    const script = `
+      const { Holder } = await import(${JSON.stringify(import.meta.resolve("../../store/holder.ts"))});
+      globalThis.holder = Holder.at(${JSON.stringify(join(folder, ".trunkline"))});
+      console.log(holder.id);
+      setInterval(() => {}, 1000);`;
+    const child = spawn(process.execPath, ["--input-type=module", "-e", script], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const [id] = (await once(child.stdout.setEncoding("utf8"), "data")) as [string];
+    dropping.drop(dropping.record("theirs"), `${dropping.file}.taken-${id.trim()}-1`);
+    dropping.drop(dropping.record("ours"));
+    dropping.begin(200);
+    assert.equal((await dropping.threads(1))[0]?.comment, "ours");
+    await delay(500);
+    assert.equal((await dropping.threads(1)).length, 1);
+    child.kill("SIGKILL");
+    assert.equal((await dropping.threads(2))[1]?.comment, "theirs");
+    await dropping.left(folder);
+  });
+
+  it("waits for no pipe, follows no link and takes no folder for a file", async () => {
+    await using dropping = new Dropping();
+    mkdirSync(join(dropping.inbox, "folder.json"), { recursive: true });
+    execFileSync("mkfifo", [join(dropping.inbox, "pipe.json")]);
+    const secret = join(dropping.sample.parent, "elsewhere.json");
+    writeFileSync(secret, dropping.record("from elsewhere"));
+    symlinkSync(secret, join(dropping.inbox, "link.json"));
+    dropping.begin(30);
+    dropping.drop(dropping.record("one"), join(dropping.inbox, "real.json"));
+    assert.equal((await dropping.threads(1))[0]?.comment, "one");
+    const names = await dropping.left(dropping.inbox, 3);
+    assert.deepEqual(names.map((name) => name.replace(/\..*/, "")).toSorted(), [
+      "folder",
+      "link",
+      "pipe",
+    ]);
+    assert.match(JSON.stringify(dropping.reports), /it is not a regular file, so it was set aside/);
+    assert.equal((await dropping.threads(1)).length, 1);
+  });
+
+  it("keeps a file until the store takes what it says, and then removes it", async () => {
+    await using dropping = new Dropping();
+    await dropping.reviews();
+    using disk = new DiskFaults(dropping.sample.data);
+    disk.decide = ({ operation }) => (operation === "COMMIT" ? "ENOSPC" : undefined);
+    dropping.begin();
+    dropping.drop(dropping.record("one"), join(dropping.inbox, "1.json"));
+    dropping.drop(dropping.record("two"), join(dropping.inbox, "2.json"));
+    while (dropping.reports.length === 0) await delay(5);
+    disk.decide = () => undefined;
+    const threads = await dropping.threads(2);
+    assert.deepEqual(
+      threads.map(({ comment }) => comment),
+      ["one", "two"],
+    );
+    await dropping.left(dropping.inbox);
+  });
+
+  it("takes each file of its inbox, in order, once it has its name", async () => {
+    await using dropping = new Dropping();
+    dropping.begin();
+    for (let n = 10; n < 40; n++) {
+      dropping.drop(dropping.record(`${n}`), join(dropping.inbox, `${n}.json.part`));
+    }
+    for (let n = 10; n < 40; n++) {
+      renameSync(join(dropping.inbox, `${n}.json.part`), join(dropping.inbox, `${n}.json`));
+    }
+    const threads = await dropping.threads(30);
+    assert.deepEqual(
+      threads.map(({ comment }) => Number(comment)),
+      Array.from({ length: 30 }, (_, n) => n + 10),
+    );
+    await dropping.left(dropping.inbox);
+  });
+});

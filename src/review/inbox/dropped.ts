@@ -1,0 +1,114 @@
+import { createHash } from "node:crypto";
+import { realpathSync } from "node:fs";
+import { dirname, isAbsolute, relative, resolve, sep } from "node:path";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { type Repository, SEVERITIES, type Severity } from "../../store/review/review-thread.ts";
+import type { NewThread } from "../../store/review/reviews-threads.ts";
+import { makeAnchor, type MadeAnchor } from "../anchor/anchor.ts";
+import { isTime } from "../message-text.ts";
+import { findRepository, type FoundRepository, pathIn } from "../repository.ts";
+
+/** A comment as lazygit-mcp-bridge drops it. */
+export interface Dropped {
+  readonly file: string;
+  readonly comment: string;
+  readonly project_root?: string;
+  readonly time?: string | number;
+  /** Not in the original's, but in its documents. */
+  readonly line?: number;
+  readonly severity?: Severity;
+}
+
+/**
+ * What a dropped file says: an object, a list of them, or one in each line. Undefined while it is
+ * not whole.
+ */
+export function readDropped(text: string): unknown[] | undefined {
+  if (text.trim() === "") return undefined;
+  try {
+    const value: unknown = JSON.parse(text);
+    return Array.isArray(value) ? (value as unknown[]) : [value];
+  } catch {
+    // Perhaps one in each line.
+  }
+  try {
+    const lines = text.split("\n").filter((line) => line.trim() !== "");
+    return lines.length < 2 ? undefined : lines.map((line): unknown => JSON.parse(line));
+  } catch {
+    return undefined;
+  }
+}
+
+export function isDropped(value: unknown): value is Dropped {
+  const { file, comment } = (value ?? {}) as Partial<Record<keyof Dropped, unknown>>;
+  return typeof file === "string" && file !== "" && typeof comment === "string" && comment !== "";
+}
+
+/** A thread of what was dropped. It is taken as it comes: a place that is not there loses nobody's words. */
+export async function threadOfDropped(dropped: Dropped, folder: string): Promise<NewThread> {
+  const { file, comment, time, line, severity } = dropped;
+  const own = isAbsolute(file) ? dirname(file) : folder;
+  const project = typeof dropped.project_root === "string" ? dropped.project_root : own;
+  const found = findRepository(project);
+  const { anchor, content } = await anchorOf(found, project, file, line);
+  const isKnown = SEVERITIES.includes(severity as Severity);
+  return {
+    repository:
+      found === undefined ? plainFolder(project) : { gitDir: found.gitDir, root: found.root },
+    anchor,
+    ...(content === undefined ? {} : { content }),
+    comment,
+    severity: isKnown ? (severity as Severity) : "should",
+    by: "lazygit",
+    source: "drop-file",
+    at: timeOf(time),
+    fingerprint: fingerprintOf(dropped),
+  };
+}
+
+/** Tells the same comment that comes twice from another, as the original does. */
+export function fingerprintOf({ file, comment, time }: Dropped): string {
+  return createHash("sha256")
+    .update(`${file}|${comment}|${time ?? ""}`)
+    .digest("hex");
+}
+
+async function anchorOf(
+  repository: FoundRepository | undefined,
+  project: string,
+  file: string,
+  line: unknown,
+): Promise<MadeAnchor> {
+  const isLine = Number.isSafeInteger(line) && (line as number) >= 1;
+  const at = isLine ? { line: line as number, end: line as number } : {};
+  const plain = { path: plainPath(project, file), side: "new", ...at } as const;
+  if (repository === undefined) return { anchor: plain };
+  try {
+    const path = pathIn(repository, project, file);
+    return await makeAnchor({ repository, path, ...at });
+  } catch (error) {
+    if (!(error instanceof TrunklineError)) throw error;
+    return { anchor: plain };
+  }
+}
+
+function plainPath(project: string, file: string): string {
+  const path = isAbsolute(file) ? relative(project, file) : file;
+  return path.split(sep).join("/");
+}
+
+/** A project without git is known by its folder. */
+function plainFolder(project: string): Repository {
+  try {
+    const root = realpathSync(project);
+    return { gitDir: root, root };
+  } catch {
+    return { gitDir: resolve(project), root: resolve(project) };
+  }
+}
+
+function timeOf(time: unknown): number | undefined {
+  const at = typeof time === "number" ? time * (time < 1e11 ? 1000 : 1) : Date.parse(String(time));
+  return isTime(Math.trunc(at)) ? Math.trunc(at) : undefined;
+}

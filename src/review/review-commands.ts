@@ -1,0 +1,125 @@
+import { existsSync } from "node:fs";
+import { dirname } from "node:path";
+
+import type { Message, Thread } from "../store/review/review-thread.ts";
+import { Reviews, type Saying, type ThreadFilter } from "../store/review/reviews.ts";
+import { addComment, type NewComment } from "./add-comment.ts";
+import { type Located, Locator } from "./anchor/locator.ts";
+import type { PlacedMessage } from "./message-text.ts";
+import { findRepository, type FoundRepository, openRepository } from "./repository.ts";
+import { type Applied, applySuggestion, writeApplied } from "./suggestion.ts";
+import { type ThreadView, viewOf } from "./thread-view.ts";
+
+/** Where review threads are made and looked at, from a folder or for all repositories. */
+export class ReviewDesk implements Disposable {
+  readonly reviews: Reviews;
+  /** Where the store is. */
+  readonly data: string;
+  readonly folder: string;
+  /** The one that the folder is in. */
+  readonly repository: FoundRepository | undefined;
+
+  constructor(reviews: Reviews, folder: string, repository = findRepository(folder)) {
+    this.reviews = reviews;
+    this.data = dirname(reviews.path);
+    this.folder = folder;
+    this.repository = repository;
+  }
+
+  static async open(data: string, folder: string): Promise<ReviewDesk> {
+    return new ReviewDesk(await Reviews.open(data), folder);
+  }
+
+  /** Throws where the folder is in no repository. */
+  get here(): FoundRepository {
+    return this.repository ?? openRepository(this.folder);
+  }
+
+  /** Leaves a comment. Gives the thread that it opens. */
+  add(comment: NewComment): Promise<{ readonly id: string; readonly isNew: boolean }> {
+    return addComment(this.reviews, this.here, this.folder, comment);
+  }
+
+  /** Threads with their places now, in the order they were opened. */
+  async list(filter: ThreadFilter = {}): Promise<ThreadView[]> {
+    return this.views(await this.reviews.list(filter));
+  }
+
+  /** `here` is the work tree to find places in, where it is one of the threads' repository. */
+  async views(threads: readonly Thread[], here = this.repository): Promise<ThreadView[]> {
+    const locate = this.#locator(here);
+    return Promise.all(threads.map(async (thread) => viewOf(thread, await locate(thread))));
+  }
+
+  /** One thread, with all that was said. */
+  async show(id: string, here = this.repository): Promise<ThreadView> {
+    const thread = await this.reviews.get(id);
+    const history = await this.reviews.history(thread.id);
+    return viewOf(thread, await this.#locator(here)(thread), history);
+  }
+
+  async reply(id: string, saying: Saying): Promise<ThreadView> {
+    return this.show((await this.reviews.reply(id, saying)).id);
+  }
+
+  async propose(id: string, saying: Saying): Promise<ThreadView> {
+    return this.show((await this.reviews.propose(id, saying)).id);
+  }
+
+  async resolve(id: string, saying: Saying): Promise<ThreadView> {
+    return this.show((await this.reviews.resolve(id, saying)).id);
+  }
+
+  async reopen(id: string, saying: Saying): Promise<ThreadView> {
+    return this.show((await this.reviews.reopen(id, saying)).id);
+  }
+
+  /** What the suggestion of a thread makes of its file. */
+  async suggested(id: string): Promise<Applied> {
+    const thread = await this.reviews.get(id);
+    const place = await this.#locator(this.repository)(thread);
+    return applySuggestion(rootOf(thread, this.repository), thread, place);
+  }
+
+  async apply(id: string): Promise<Applied> {
+    const applied = await this.suggested(id);
+    writeApplied(rootOf(await this.reviews.get(id), this.repository), applied);
+    return applied;
+  }
+
+  /** Messages with their places now. */
+  async placed(messages: readonly Message[], here = this.repository): Promise<PlacedMessage[]> {
+    const locate = this.#locator(here);
+    return Promise.all(
+      messages.map(async (message) => {
+        const { path, line, confidence } = await locate(message);
+        return { message, path, line, isGone: confidence === "gone" };
+      }),
+    );
+  }
+
+  [Symbol.dispose](): void {
+    this.reviews[Symbol.dispose]();
+  }
+
+  #locator(
+    here: FoundRepository | undefined,
+  ): (of: Pick<Thread, "anchor" | "repository">) => Promise<Located> {
+    const locators = new Map<string, Locator>();
+    return (thread) => {
+      const { gitDir } = thread.repository;
+      const locator = locators.get(gitDir) ?? new Locator(rootOf(thread, here), this.reviews);
+      locators.set(gitDir, locator);
+      return locator.locate(thread.anchor);
+    };
+  }
+}
+
+/** The work tree that one is in where it is one of the thread's repository. */
+function rootOf(
+  { repository }: Pick<Thread, "repository">,
+  here: FoundRepository | undefined,
+): string {
+  const root = here?.gitDir === repository.gitDir ? here.root : repository.root;
+  return existsSync(root) ? root : repository.gitDir;
+}

@@ -1,0 +1,134 @@
+import { isMap, isSeq, parseDocument, stringify } from "yaml";
+
+import { TrunklineError } from "../../base/errors.ts";
+
+const BEGIN = "# >>> trunkline: made by `trunkline setup lazygit`, and removed with --remove";
+const END = "# <<< trunkline";
+
+/** Lazygit reads no aliases, and takes a bare Y for a yes. */
+const FORM = {
+  lineWidth: 0,
+  aliasDuplicateObjects: false,
+  version: "1.1",
+} as const;
+
+/** The commands that lazygit gets. Whatever a person types goes through `quote`, and to no shell. */
+export function lazygitCommands(program: string): readonly object[] {
+  const severities = [
+    { name: "should", value: "should" },
+    { name: "must", value: "must" },
+    { name: "nit", value: "nit" },
+    { name: "question", value: "question" },
+  ];
+  const comment = (context: string, path: string, more: readonly string[] = []): object => ({
+    key: "Y",
+    context,
+    description: "Trunkline: comment on a line",
+    prompts: [
+      {
+        type: "menuFromCommand",
+        title: "Line",
+        key: "Line",
+        command: `${program} review lines ${path}`,
+        filter: "^(?P<line>-?[0-9]+):(?P<text>.*)$",
+        valueFormat: "{{ .line }}",
+        labelFormat: "{{ .line }} {{ .text }}",
+      },
+      { type: "menu", title: "Severity", key: "Severity", options: severities },
+      { type: "input", title: "Comment", key: "Comment" },
+    ],
+    command: [
+      `${program} review add --file ${path} --line={{.Form.Line}}`,
+      "--severity {{.Form.Severity}} --comment={{.Form.Comment | quote}}",
+      ...more,
+    ].join(" "),
+    output: "popup",
+    outputTitle: "Trunkline",
+  });
+  return [
+    comment("files, staging, stagingSecondary", "{{.SelectedPath | quote}}"),
+    comment("commitFiles, patchBuilding", "{{.SelectedCommitFile.Name | quote}}"),
+    {
+      key: "<c-y>",
+      context: "global",
+      description: "Trunkline: review threads",
+      prompts: [
+        {
+          type: "menuFromCommand",
+          title: "Thread",
+          key: "Thread",
+          command: `${program} review list --menu`,
+          filter: "^(?P<id>[0-9a-z]+):(?P<text>.*)$",
+          valueFormat: "{{ .id }}",
+          labelFormat: "{{ .id }} {{ .text }}",
+        },
+        {
+          type: "menu",
+          title: "What to do with it",
+          key: "Action",
+          options: ["show", "resolve", "reopen", "apply"].map((value) => ({ name: value, value })),
+        },
+      ],
+      command: `${program} review {{.Form.Action}} {{.Form.Thread}}`,
+      output: "popup",
+      outputTitle: "Trunkline",
+    },
+  ];
+}
+
+/**
+ * A lazygit configuration with these commands in it, and otherwise as it was to the letter. None
+ * takes them out again. Throws where the text is none that we can add to.
+ */
+export function withCommands(text: string, commands: readonly object[]): string {
+  const before = withoutOurs(text);
+  if (commands.length === 0) return before;
+  const document = parseDocument(before);
+  const [wrong] = document.errors;
+  if (wrong !== undefined) throw refusal(wrong.message.split("\n")[0] ?? "it is not YAML");
+  if (document.contents !== null && !isMap(document.contents)) throw refusal("it is not a map");
+  const after = inserted(before, document.get("customCommands", true), commands);
+  const check = parseDocument(after);
+  const list: unknown = check.toJS();
+  const { customCommands } = list as { customCommands?: unknown[] };
+  if (check.errors.length > 0 || customCommands === undefined) throw refusal("its form is unusual");
+  return after;
+}
+
+function inserted(text: string, present: unknown, commands: readonly object[]): string {
+  const ended = text === "" || text.endsWith("\n") ? text : `${text}\n`;
+  if (present === undefined) {
+    const block = stringify({ customCommands: commands }, FORM);
+    return `${ended}${BEGIN}\n${block}${END}\n`;
+  }
+  if (!isSeq(present) || present.flow === true || present.items.length === 0) {
+    throw refusal("write `customCommands` with an item in each line first, or take it out");
+  }
+  const [first] = present.items as { range?: [number, number, number] }[];
+  const [start = 0, , end = 0] = present.range ?? [];
+  // Our items are as far in as theirs are.
+  const dash = text.lastIndexOf("-", (first?.range?.[0] ?? start) - 1);
+  const indent = " ".repeat(dash - (text.lastIndexOf("\n", dash) + 1));
+  const block = stringify(commands, FORM).trimEnd().split("\n");
+  const ours = [BEGIN, ...block, END].map((line) => `${indent}${line}\n`).join("");
+  const head = text.slice(0, end);
+  const isEnded = head.endsWith("\n");
+  return `${head}${isEnded ? "" : "\n"}${ours}${text.slice(end)}`;
+}
+
+function withoutOurs(text: string): string {
+  const lines = text.split("\n");
+  const kept: string[] = [];
+  let isOurs = false;
+  for (const line of lines) {
+    if (line.trim() === BEGIN) isOurs = true;
+    if (!isOurs) kept.push(line);
+    if (line.trim() === END) isOurs = false;
+  }
+  if (isOurs) throw refusal(`it has no line '${END}' after '${BEGIN}'`);
+  return kept.join("\n");
+}
+
+function refusal(why: string): TrunklineError {
+  return new TrunklineError("config", `Cannot change lazygit's configuration: ${why}.`);
+}

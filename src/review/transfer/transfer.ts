@@ -1,0 +1,157 @@
+import { TrunklineError } from "../../base/errors.ts";
+import {
+  type Anchor,
+  SEVERITIES,
+  type Severity,
+  STATES,
+  type Suggestion,
+  type ThreadEvent,
+  type ThreadState,
+} from "../../store/review/review-thread.ts";
+import type { NewThread, PastEvent } from "../../store/review/reviews-threads.ts";
+import type { Reviews, ThreadFilter } from "../../store/review/reviews.ts";
+import { blobId } from "../anchor/file-lines.ts";
+import { isTime } from "../message-text.ts";
+import { OBJECT_ID } from "../repository.ts";
+
+/** Threads as a file that another machine can take in, with all that was said and seen. */
+interface Transfer {
+  readonly format: typeof FORMAT;
+  readonly version: 1;
+  readonly threads: readonly TransferredThread[];
+}
+
+interface TransferredThread {
+  readonly id: string;
+  readonly state: ThreadState;
+  readonly severity: Severity;
+  readonly comment: string;
+  readonly by: string;
+  readonly at: number;
+  readonly source: string;
+  readonly anchor: Anchor;
+  readonly suggestion?: Suggestion;
+  readonly events: readonly PastEvent[];
+  /** The file that was commented on, in base64. */
+  readonly text?: string;
+}
+
+const FORMAT = "trunkline-review";
+
+/** As it may come from elsewhere. */
+export const THREAD_ID = /^[0-9a-z]{2,40}$/;
+
+export async function exportThreads(reviews: Reviews, filter: ThreadFilter): Promise<string> {
+  const threads: TransferredThread[] = [];
+  for (const thread of await reviews.list(filter)) {
+    const { id, state, severity, comment, by, at, source, anchor, suggestion } = thread;
+    const [, ...events] = await reviews.history(id);
+    const text = anchor.blob === undefined ? undefined : await reviews.text(anchor.blob);
+    threads.push({
+      id,
+      state,
+      severity,
+      comment,
+      by,
+      at,
+      source,
+      anchor,
+      ...(suggestion === undefined ? {} : { suggestion }),
+      events: events.map(past),
+      ...(text === undefined ? {} : { text: Buffer.from(text).toString("base64") }),
+    });
+  }
+  const transfer: Transfer = { format: FORMAT, version: 1, threads };
+  return `${JSON.stringify(transfer, null, 2)}\n`;
+}
+
+/** Numbers in the order of all events mean nothing elsewhere. */
+function past(event: ThreadEvent): PastEvent {
+  const { seq: _seq, ...rest } = event;
+  return rest;
+}
+
+export function isTransfer(value: object): boolean {
+  return (value as Partial<Transfer>).format === FORMAT;
+}
+
+/** What there is to take in. Throws with what is wrong. */
+export function readTransfer(value: object, repository: NewThread["repository"]): NewThread[] {
+  const { version, threads } = value as { version?: unknown; threads?: unknown };
+  if (version !== 1) throw problem(`it is of version ${String(version)}, not 1`);
+  if (!Array.isArray(threads)) throw problem("it has no list of threads");
+  return threads.map((thread: unknown, index) => {
+    const wrong = faultOf(thread);
+    if (wrong !== undefined) throw problem(`threads[${index}]${wrong}`);
+    const { events, state, text, ...rest } = thread as TransferredThread;
+    const content = text === undefined ? undefined : Buffer.from(text, "base64");
+    return { ...rest, repository, content, past: { state, events } };
+  });
+}
+
+function faultOf(thread: unknown): string | undefined {
+  if (typeof thread !== "object" || thread === null) return " is not a thread";
+  const { id, state, severity, comment, by, at, source, anchor, suggestion, events, text } =
+    thread as Partial<TransferredThread>;
+  if (typeof id !== "string" || !THREAD_ID.test(id)) return ".id is not an id";
+  if (!STATES.includes(state as ThreadState)) return ".state is not a state";
+  if (!SEVERITIES.includes(severity as Severity)) return ".severity is not a severity";
+  const texts = { comment, by, source };
+  for (const [name, value] of Object.entries(texts)) {
+    if (!isText(value)) return `.${name} is not text`;
+  }
+  if (!isTime(at)) return ".at is not a time";
+  if (!isAnchor(anchor)) return ".anchor is not a place in a file";
+  if (suggestion !== undefined && !isLines(suggestion?.lines)) return ".suggestion has no lines";
+  // It is kept by that id for all comments on the same text.
+  if (text !== undefined && !isTextOf(text, anchor?.blob)) return ".text is not that of its blob";
+  if (!Array.isArray(events) || !events.every(isPast)) return ".events are not what happened";
+  return undefined;
+}
+
+function isTextOf(text: unknown, blob: string | undefined): boolean {
+  return isText(text) && blobId(Buffer.from(text, "base64")) === blob;
+}
+
+function isAnchor(anchor: unknown): boolean {
+  const { path, side, line, end, blob, commit, ...quotes } = (anchor ?? {}) as Partial<Anchor>;
+  const isLine = (value: unknown): boolean =>
+    value === undefined || (Number.isSafeInteger(value) && (value as number) >= 1);
+  // What git keeps for itself is no file of the repository, as with git.
+  const isInside = isText(path) && path !== "" && !/(?:^|\/)(?:\.\.|\.git)(?:\/|$)/i.test(path);
+  return (
+    isInside &&
+    !path.startsWith("/") &&
+    ["old", "new"].includes(side ?? "") &&
+    isLine(line) &&
+    isLine(end) &&
+    [blob, commit].every((id) => id === undefined || (isText(id) && OBJECT_ID.test(id))) &&
+    [quotes.quote, quotes.before, quotes.after].every((each) => each === undefined || isLines(each))
+  );
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string";
+}
+
+function isLines(value: unknown): boolean {
+  return Array.isArray(value) && value.every(isText);
+}
+
+const PAST_KINDS = new Set(["claimed", "returned", "replied", "proposed", "resolved", "reopened"]);
+
+function isPast(event: unknown): boolean {
+  const { kind, at, by, role, text, proposal = {} } = (event ?? {}) as Partial<PastEvent>;
+  const said = [text, ...(proposal === null ? [null] : Object.values(proposal as object))];
+  return (
+    PAST_KINDS.has(kind ?? "") &&
+    isTime(at) &&
+    isText(by) &&
+    ["person", "agent"].includes(role ?? "") &&
+    said.every((each) => each === undefined || isText(each))
+  );
+}
+
+function problem(why: string): TrunklineError {
+  return new TrunklineError("config", `Cannot import the threads: ${why}.`);
+}

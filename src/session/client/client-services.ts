@@ -1,0 +1,147 @@
+import { TrunklineError } from "../../base/errors.ts";
+import { type Stop, Stopper } from "../../base/stop.ts";
+import { visible } from "../../base/text/visible.ts";
+import type {
+  ClientFiles,
+  TerminalExit,
+  TerminalHost,
+  TerminalOutput,
+  TurnClient,
+} from "../agent.ts";
+import type { ClientCapabilities, ClientMethod, SessionClient } from "./client.ts";
+import type { SessionLimits } from "../limits.ts";
+import { SessionError } from "../session-error.ts";
+
+export interface ServicesOptions {
+  readonly sessionId: string;
+  readonly limits: SessionLimits;
+  readonly stop: Stop;
+  /** Who is attached, whoever gave the prompt first. */
+  readonly clients: () => readonly SessionClient[];
+  /** A question is open: that is no lack of progress. */
+  readonly whileAsking: <T>(work: () => Promise<T>) => Promise<T>;
+}
+
+/** What the clients that are attached now can do for an agent. What none of them offers is absent. */
+export function clientServices(options: ServicesOptions): TurnClient {
+  const clients = options.clients();
+  const offering = (capability: keyof ClientCapabilities): SessionClient | undefined =>
+    clients.find(({ capabilities }) => capabilities[capability]);
+  const reader = offering("readTextFile");
+  const writer = offering("writeTextFile");
+  const terminal = offering("terminal");
+  const forms = offering("forms");
+  const pages = offering("pages");
+  const { sessionId } = options;
+  return {
+    ...(reader === undefined && writer === undefined ? {} : { fs: files(options, reader, writer) }),
+    ...(terminal === undefined ? {} : { terminal: terminals(options, terminal) }),
+    ...(forms === undefined && pages === undefined
+      ? {}
+      : {
+          elicit: async ({ message, ...params }) => {
+            const asker = params.mode === "url" ? pages : forms;
+            // Nobody sees it: that is as good as closing it.
+            if (asker === undefined) return { action: "cancel" };
+            return ask(options, asker, "elicitation/create", {
+              mode: "form",
+              ...params,
+              // Whoever asks it, a person reads it.
+              ...(typeof message === "string" ? { message: visible(message) } : {}),
+              sessionId,
+            });
+          },
+        }),
+    notices: clients.some(({ capabilities }) => capabilities.notices),
+    compaction: clients.some(({ capabilities }) => capabilities.compaction),
+  };
+}
+
+function files(
+  options: ServicesOptions,
+  reader: SessionClient | undefined,
+  writer: SessionClient | undefined,
+): ClientFiles {
+  const { sessionId } = options;
+  return {
+    ...(reader === undefined
+      ? {}
+      : {
+          readTextFile: async (path, { line, limit } = {}) => {
+            const params = {
+              sessionId,
+              path,
+              ...(line === undefined ? {} : { line }),
+              ...(limit === undefined ? {} : { limit }),
+            };
+            const answer = await ask(options, reader, "fs/read_text_file", params);
+            return (answer as { content: string }).content;
+          },
+        }),
+    ...(writer === undefined
+      ? {}
+      : {
+          writeTextFile: async (path, content) => {
+            await ask(options, writer, "fs/write_text_file", { sessionId, path, content });
+          },
+        }),
+  };
+}
+
+function terminals(options: ServicesOptions, client: SessionClient): TerminalHost {
+  const { sessionId } = options;
+  return {
+    async create(command) {
+      const created = await ask(options, client, "terminal/create", { sessionId, ...command });
+      const { terminalId } = created as { terminalId: string };
+      const about = { sessionId, terminalId };
+      // What lets go of it must work for a turn that is over, too.
+      const free = { ...options, stop: NEVER };
+      return {
+        terminalId,
+        output: async () => (await ask(free, client, "terminal/output", about)) as TerminalOutput,
+        waitForExit: async () =>
+          (await ask(options, client, "terminal/wait_for_exit", about)) as TerminalExit,
+        kill: async () => {
+          await ask(free, client, "terminal/kill", about);
+        },
+        release: async () => {
+          await ask(free, client, "terminal/release", about);
+        },
+      };
+    },
+  };
+}
+
+/** Nobody stops it. */
+const NEVER: Stop = new Stopper();
+
+/** Within the rate, which is waited for, and once more where the document allows to try again. */
+async function ask(
+  { sessionId, limits, stop, whileAsking }: ServicesOptions,
+  client: SessionClient,
+  method: ClientMethod,
+  params: object,
+): Promise<unknown> {
+  const { maxSize = Infinity, timeout, retry, rate } = limits.ask(method);
+  const { path, content } = params as { path?: unknown; content?: unknown };
+  if (typeof content === "string" && Buffer.byteLength(content) > maxSize) {
+    const why = `Cannot send the content of '${String(path)}': it is over ${maxSize} bytes.`;
+    throw new SessionError("file-too-large", why, { path });
+  }
+  return whileAsking(async () => {
+    for (let attempt = 1; ; attempt++) {
+      for (let wait = rate?.take(sessionId) ?? 0; wait > 0; wait = rate?.take(sessionId) ?? 0) {
+        const { setTimeout: delay } = await import("node:timers/promises");
+        await delay(wait, undefined, { signal: stop.signal, ref: false });
+      }
+      try {
+        const limit = timeout === undefined ? {} : { timeout };
+        return await client.ask(method, params, { stop, ...limit });
+      } catch (error) {
+        const isLate = error instanceof TrunklineError && error.code === "timeout";
+        if (!isLate || !retry || attempt > 1) throw error;
+      }
+    }
+  });
+}

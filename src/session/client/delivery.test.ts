@@ -1,0 +1,112 @@
+import assert from "node:assert/strict";
+import { describe, it, mock } from "node:test";
+
+import { covers } from "../../../test/requirements/acp.ts";
+import type { SessionUpdate } from "../agent.ts";
+import { Delivery } from "./delivery.ts";
+
+const chunk = (text: string): SessionUpdate => ({
+  sessionUpdate: "agent_message_chunk",
+  content: { type: "text", text },
+});
+
+function open(limit = 1000) {
+  mock.timers.enable({ apis: ["setTimeout"] });
+  let time = 0;
+  const shown: { at: number; seq: number; update: SessionUpdate }[] = [];
+  const delivery = new Delivery(0, {
+    rate: { limit, windowMs: 60_000 },
+    maxSize: 100 * 1024,
+    now: () => time,
+    show: ({ seq, text }) => shown.push({ at: time, seq, update: JSON.parse(text) }),
+  });
+  let seq = 0;
+  return {
+    delivery,
+    shown,
+    push(update: SessionUpdate) {
+      const kind = update.sessionUpdate;
+      delivery.push({ seq: ++seq, kind, update, text: JSON.stringify(update) });
+    },
+    pass(milliseconds: number) {
+      for (let left = milliseconds; left > 0; left--) {
+        time++;
+        mock.timers.tick(1);
+      }
+    },
+    [Symbol.dispose]: () => mock.timers.reset(),
+  };
+}
+
+describe("Delivery", () => {
+  it("shows no more than the rate in any minute, and merges the rest without losing a letter", () => {
+    covers("rate.update");
+    using it = open();
+    let text = "";
+    for (let second = 0; second < 180; second++) {
+      for (let at = 0; at < 100; at++) {
+        it.push(chunk(`${second}.${at} `));
+        text += `${second}.${at} `;
+      }
+      it.pass(1000);
+    }
+    it.pass(1000);
+    const said = it.shown.map(({ update }) => (update.content as { text: string }).text).join("");
+    assert.equal(said, text);
+    for (const { at } of it.shown) {
+      const inMinute = it.shown.filter((one) => one.at > at - 60_000 && one.at <= at).length;
+      assert.ok(inMinute <= 1000, `${inMinute} updates in a minute`);
+    }
+    assert.equal(it.delivery.last, 18_000);
+    const gaps = it.shown.slice(1).map(({ at }, index) => at - (it.shown[index]?.at ?? 0));
+    assert.ok(Math.max(...gaps) <= 1000, "the text stood still");
+  });
+
+  it("shows each as it is while the rate allows", () => {
+    using it = open();
+    for (let at = 0; at < 100; at++) it.push(chunk("x"));
+    assert.equal(it.shown.length, 100);
+  });
+
+  it("keeps the order, and merges only what says the same merged", async () => {
+    using it = open(10);
+    for (let at = 0; at < 4; at++) it.push(chunk("-"));
+    const tool = { sessionUpdate: "tool_call", toolCallId: "t", title: "T" };
+    const status = (name: string) => ({
+      sessionUpdate: "tool_call_update",
+      toolCallId: "t",
+      status: name,
+    });
+    const thought = { ...chunk("c"), sessionUpdate: "agent_thought_chunk" };
+    const image = { ...chunk(""), content: { type: "image", data: "", mimeType: "image/png" } };
+    for (const update of [chunk("a"), chunk("b"), thought, tool, status("in_progress")]) {
+      it.push(update);
+    }
+    it.push({ ...status("completed"), rawOutput: 1 });
+    for (const update of [image, image, chunk("d")]) it.push(update);
+    const drained = it.delivery.drained();
+    it.pass(120_000);
+    await drained;
+    assert.deepEqual(
+      it.shown.slice(4).map(({ update }) => update),
+      [
+        chunk("ab"),
+        thought,
+        tool,
+        { ...status("completed"), rawOutput: 1 },
+        image,
+        image,
+        chunk("d"),
+      ],
+    );
+  });
+
+  it("has the agent wait while too much waits that cannot be merged", () => {
+    using it = open(10);
+    const tool = (id: number) => ({ sessionUpdate: "tool_call", toolCallId: `${id}`, title: "T" });
+    for (let at = 0; at < 100; at++) it.push(tool(at));
+    assert.equal(it.delivery.room, undefined);
+    for (let at = 0; at < 200; at++) it.push(tool(at));
+    assert.notEqual(it.delivery.room, undefined);
+  });
+});

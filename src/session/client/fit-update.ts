@@ -1,0 +1,67 @@
+import type { SessionUpdate } from "../agent.ts";
+
+/** What surrounds an update in its message. */
+const AROUND = 256;
+/** JSON takes at most six bytes for a UTF-16 unit. */
+const WORST = 6;
+
+/** Whether the text of an update makes one message. */
+export function fits(text: string, maxSize: number): boolean {
+  const room = maxSize - AROUND;
+  return text.length * 3 <= room || Buffer.byteLength(text) <= room;
+}
+
+/**
+ * An update as messages that each keep to the limit. Text is sent in several; of anything else the
+ * longest texts are shortened, and say by how much.
+ */
+export function fitUpdate(update: SessionUpdate, text: string, maxSize: number): SessionUpdate[] {
+  if (fits(text, maxSize)) return [update];
+  const room = maxSize - AROUND;
+  const content = update.content as { type?: unknown; text?: unknown } | undefined;
+  if (content?.type === "text" && typeof content.text === "string") {
+    const around = Buffer.byteLength(text) - Buffer.byteLength(JSON.stringify(content.text));
+    const size = Math.max(1, Math.floor((room - around) / WORST));
+    return pieces(content.text, size).map((piece) => ({
+      ...update,
+      content: { ...content, text: piece },
+    }));
+  }
+  return [shorten(update, room)];
+}
+
+function pieces(text: string, size: number): string[] {
+  const found: string[] = [];
+  for (let at = 0; at < text.length;) {
+    let end = Math.min(text.length, at + size);
+    // Not between the halves of a character.
+    if (end < text.length && (text.charCodeAt(end - 1) & 0xfc00) === 0xd800) {
+      end = end - 1 > at ? end - 1 : end + 1;
+    }
+    found.push(text.slice(at, end));
+    at = end;
+  }
+  return found;
+}
+
+function shorten(update: SessionUpdate, room: number): SessionUpdate {
+  for (let longest = room; longest >= 1; longest = Math.floor(longest / 2)) {
+    const short = cut(update, longest) as SessionUpdate;
+    if (Buffer.byteLength(JSON.stringify(short)) <= room) return short;
+  }
+  // Many small parts: what it is about matters most.
+  const { sessionUpdate, toolCallId, title, kind, status } = update;
+  const kept = { toolCallId, title, kind, status };
+  const known = Object.entries(kept).filter(([, value]) => value !== undefined);
+  return { sessionUpdate, ...Object.fromEntries(known) };
+}
+
+function cut(value: unknown, longest: number): unknown {
+  if (typeof value === "string") {
+    if (value.length <= longest) return value;
+    return `${value.slice(0, longest).toWellFormed()}… (${value.length - longest} characters more)`;
+  }
+  if (Array.isArray(value)) return value.map((item) => cut(item, longest));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, cut(item, longest)]));
+}

@@ -1,0 +1,111 @@
+import { TrunklineError } from "../../base/errors.ts";
+import type { Principal } from "../../base/principal.ts";
+import type { Turn } from "../agent.ts";
+import { type Answered, outcomeOf, PendingPermission } from "./ask-permission.ts";
+import type { Attendance } from "../client/attendance.ts";
+import type { PermissionKind, PermissionOutcome, PermissionRequest } from "./permission.ts";
+import type { RuleStore } from "../store.ts";
+import type { Transcript } from "../turn/transcript.ts";
+import { visibleRequest } from "../visible-request.ts";
+
+export interface PermissionDeskOptions {
+  readonly sessionId: string;
+  /** The folder that "always" is said for. */
+  readonly workspace: string;
+  readonly rules: RuleStore | undefined;
+  readonly attendance: Attendance;
+  readonly transcript: Transcript;
+  /** Bytes of one question. */
+  readonly maxSize: number | undefined;
+  /** Records who permitted what. */
+  readonly audit: (entry: object) => void;
+}
+
+const ALLOW: readonly PermissionKind[] = ["allow_once", "allow_always"];
+const REJECT: readonly PermissionKind[] = ["reject_once", "reject_always"];
+
+/** Where agents ask whether they may: people answer, or what they said once and for all. */
+export class PermissionDesk {
+  readonly #options: PermissionDeskOptions;
+
+  constructor(options: PermissionDeskOptions) {
+    this.#options = options;
+  }
+
+  async ask(
+    { id: turnId, principal }: Pick<Turn, "id" | "principal">,
+    asked: PermissionRequest,
+  ): Promise<PermissionOutcome> {
+    const { transcript } = this.#options;
+    const request = visibleRequest(asked);
+    const requestId = crypto.randomUUID();
+    const ruled = await this.#rule(request, principal);
+    if (ruled === undefined) this.#mustBeShown(request);
+    await transcript.record({ kind: "permission", turnId, requestId, request });
+    const answered = ruled ?? (await this.#askAll(request));
+    const { outcome, by } = answered;
+    await transcript.record({ kind: "answer", requestId, outcome, by });
+    this.#audit(request, answered);
+    if (ruled === undefined) await this.#learn(request, answered);
+    return outcome;
+  }
+
+  /** After all that was said before: what comes later could show the tool call otherwise again. */
+  async #askAll(request: PermissionRequest): Promise<Answered> {
+    const { sessionId, attendance, transcript } = this.#options;
+    const pending = new PendingPermission(sessionId, request);
+    return attendance.ask(pending, transcript.settled());
+  }
+
+  /** What a person allows is all that they were shown: nothing is cut to make it fit. */
+  #mustBeShown({ toolCall, options, _meta }: PermissionRequest): void {
+    const { maxSize = Infinity, sessionId } = this.#options;
+    const size = Buffer.byteLength(JSON.stringify({ sessionId, toolCall, options, _meta }));
+    if (size <= maxSize) return;
+    const why = `the question would have ${size} bytes, and at most ${maxSize} can be shown`;
+    const says = `Cannot ask for permission: ${why}. Do it in several smaller steps.`;
+    throw new TrunklineError("usage", says);
+  }
+
+  /** What the principal said once and for all whose turn it is. What others said is not theirs. */
+  async #rule(
+    request: PermissionRequest,
+    { id: principal }: Principal,
+  ): Promise<Answered | undefined> {
+    const { rules, workspace } = this.#options;
+    if (request.subject === undefined) return undefined;
+    const rule = await rules?.find(workspace, request.subject, principal);
+    if (rule === undefined) return undefined;
+    const outcome = outcomeOf(request, rule.decision === "allow" ? ALLOW : REJECT);
+    return outcome && { outcome, by: `rule ${rule.id}` };
+  }
+
+  async #learn(
+    { subject }: PermissionRequest,
+    { outcome, by, principal }: Answered,
+  ): Promise<void> {
+    const { rules, workspace, sessionId: session } = this.#options;
+    if (subject === undefined || principal === undefined) return;
+    if (outcome.outcome !== "selected") return;
+    if (!outcome.kind.endsWith("_always")) return;
+    const decision = outcome.kind === "allow_always" ? "allow" : "reject";
+    await rules?.add({ workspace, subject, decision, session, by, principal });
+  }
+
+  #audit({ subject, toolCall }: PermissionRequest, { outcome, by }: Answered): void {
+    const { sessionId: session, workspace, audit } = this.#options;
+    const { toolCallId, title } = toolCall;
+    const time = new Date().toISOString();
+    audit({
+      time,
+      event: "permission",
+      session,
+      workspace,
+      subject,
+      toolCallId,
+      title,
+      outcome,
+      by,
+    });
+  }
+}

@@ -1,0 +1,184 @@
+import { TrunklineError } from "../../base/errors.ts";
+import { OWNER, type Principal } from "../../base/principal.ts";
+import { Stopper } from "../../base/stop.ts";
+import type { ContentBlock, Meta, SessionUpdate, Turn, TurnClient, TurnEnd } from "../agent.ts";
+import type { SessionClient } from "../client/client.ts";
+import type { PermissionOutcome, PermissionRequest } from "../permission/permission.ts";
+
+/** What a turn needs of its session. */
+export interface TurnHost {
+  say(update: SessionUpdate): Promise<void>;
+  askPermission(turn: RunningTurn, request: PermissionRequest): Promise<PermissionOutcome>;
+  services(turn: RunningTurn): TurnClient;
+}
+
+export interface TurnOptions {
+  readonly prompt: readonly ContentBlock[];
+  readonly prompter: SessionClient | undefined;
+  readonly meta: Meta | undefined;
+  /** Milliseconds without progress. */
+  readonly timeout: number | undefined;
+  /** Milliseconds between cancelling and giving the agent up. */
+  readonly cancelGrace: number;
+}
+
+/** A prompt that is to join a turn. */
+export interface Steering {
+  readonly prompt: readonly ContentBlock[];
+  /** Hears that the agent has it. */
+  readonly taken: () => void;
+}
+
+const ENDED: ReadonlySet<unknown> = new Set(["completed", "failed"]);
+
+/** One prompt while an agent works on it. */
+export class RunningTurn implements Turn {
+  readonly id = crypto.randomUUID();
+  readonly prompt: readonly ContentBlock[];
+  readonly prompter: SessionClient | undefined;
+  readonly _meta?: Meta;
+  readonly stop = new Stopper();
+  readonly #host: TurnHost;
+  readonly #options: TurnOptions;
+  readonly #givenUp = Promise.withResolvers<never>();
+  readonly #openTools = new Set<string>();
+  readonly #steering: Steering[] = [];
+  #questions = 0;
+  #progressAt = performance.now();
+  #timer: NodeJS.Timeout | undefined;
+  #grace: NodeJS.Timeout | undefined;
+  #isOver = false;
+  #isCancelled = false;
+  #failure: Error | undefined;
+  /** What was said last, which many updates share, and whose failure is heard of. */
+  #stored: Promise<void> | undefined;
+
+  constructor(host: TurnHost, options: TurnOptions) {
+    this.#host = host;
+    this.#options = options;
+    this.prompt = options.prompt;
+    this.prompter = options.prompter;
+    if (options.meta !== undefined) this._meta = options.meta;
+    this.#givenUp.promise.catch(() => {});
+    if (options.timeout !== undefined) this.#watch(options.timeout);
+  }
+
+  get principal(): Principal {
+    return this.prompter?.principal ?? OWNER;
+  }
+
+  get client(): TurnClient {
+    return this.#host.services(this);
+  }
+
+  /** Tool calls that were begun and have no end. */
+  get openTools(): readonly string[] {
+    return [...this.#openTools];
+  }
+
+  get isCancelled(): boolean {
+    return this.#isCancelled;
+  }
+
+  /** Why something that was said could not be stored, which ends the turn. */
+  get failure(): Error | undefined {
+    return this.#failure;
+  }
+
+  update(update: SessionUpdate): Promise<void> {
+    // An agent that was given up may not know it yet.
+    if (this.#isOver) return Promise.resolve();
+    this.#progressAt = performance.now();
+    if (update.sessionUpdate.startsWith("tool_call")) this.#followTool(update);
+    const stored = this.#host.say(update);
+    if (stored !== this.#stored) {
+      this.#stored = stored;
+      // Whoever says something need not wait for it.
+      stored.catch(this.#notStored);
+    }
+    return stored;
+  }
+
+  requestPermission(request: PermissionRequest): Promise<PermissionOutcome> {
+    if (this.#isOver || this.#isCancelled) return Promise.resolve({ outcome: "cancelled" });
+    return this.whileAsking(() => this.#host.askPermission(this, request));
+  }
+
+  progressed(): void {
+    this.#progressAt = performance.now();
+  }
+
+  steering(): readonly (readonly ContentBlock[])[] {
+    const steering = this.#steering.splice(0);
+    for (const { taken } of steering) taken();
+    return steering.map(({ prompt }) => prompt);
+  }
+
+  /** A prompt that came while this one is worked on. An agent may never take it. */
+  steer(steering: Steering): void {
+    this.#steering.push(steering);
+    this.progressed();
+  }
+
+  /** What a client is asked takes as long as it takes. */
+  readonly whileAsking = async <T>(work: () => Promise<T>): Promise<T> => {
+    this.#questions++;
+    try {
+      return await work();
+    } finally {
+      this.#questions--;
+      this.progressed();
+    }
+  };
+
+  /** Has the agent stop; one that does not is given up. */
+  cancel(reason: Error): void {
+    if (this.#isOver || this.#isCancelled) return;
+    this.#isCancelled = true;
+    this.#giveUpAfter(reason);
+  }
+
+  /** Runs the agent's work to its end, or to where it is given up. */
+  async run(work: (turn: Turn) => Promise<TurnEnd>): Promise<TurnEnd> {
+    try {
+      return await Promise.race([work(this), this.#givenUp.promise]);
+    } finally {
+      this.#isOver = true;
+      clearTimeout(this.#timer);
+      clearTimeout(this.#grace);
+    }
+  }
+
+  /** What was said and is not on disk cannot be shown: the agent need not go on. */
+  readonly #notStored = (error: Error): void => {
+    if (this.#isOver || this.#failure !== undefined) return;
+    this.#failure = error;
+    this.#giveUpAfter(error);
+  };
+
+  #giveUpAfter(reason: Error): void {
+    this.#grace ??= setTimeout(() => this.#givenUp.reject(reason), this.#options.cancelGrace);
+    this.stop.stop(reason);
+  }
+
+  #watch(timeout: number): void {
+    const left = this.#progressAt + timeout - performance.now();
+    this.#timer = setTimeout(
+      () => {
+        const isWaiting = this.#questions > 0 || this.#openTools.size > 0;
+        if (isWaiting) this.progressed();
+        if (this.#progressAt + timeout > performance.now()) return this.#watch(timeout);
+        const why = `The agent showed no progress for ${timeout} ms`;
+        return this.#giveUpAfter(new TrunklineError("timeout", why));
+      },
+      Math.max(1, left),
+    );
+    this.#timer.unref();
+  }
+
+  #followTool({ toolCallId, status, sessionUpdate }: SessionUpdate): void {
+    if (typeof toolCallId !== "string") return;
+    if (ENDED.has(status)) this.#openTools.delete(toolCallId);
+    else if (sessionUpdate === "tool_call") this.#openTools.add(toolCallId);
+  }
+}

@@ -1,0 +1,194 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { describe, it } from "node:test";
+import { promisify } from "node:util";
+
+import { AccessTokens } from "./access-tokens.ts";
+import { SampleFolder } from "../../../test/samples/sample-folder.ts";
+
+const TOOLS = { scopes: ["tools"] } as const;
+const MODULE = JSON.stringify(new URL("access-tokens.ts", import.meta.url).href);
+
+describe("AccessTokens", { timeout: 30_000 }, () => {
+  it("knows a token again, and keeps nothing that could be used", async () => {
+    await using folder = await SampleFolder.create();
+    await using tokens = new AccessTokens(folder.path);
+    const { token, kept } = await tokens.create("laptop", TOOLS);
+    assert.match(token, /^tlk_[\w-]{43}$/);
+    assert.equal(tokens.use(token)?.id, kept.id);
+    assert.equal(tokens.use(`${token}x`), undefined);
+    assert.equal(tokens.use(kept.sha256), undefined);
+    const text = await readFile(tokens.path, "utf8");
+    assert.ok(!text.includes(token.slice(4)), text);
+    assert.equal((await stat(tokens.path)).mode & 0o777, 0o600);
+    assert.equal((await stat(folder.path)).mode & 0o777, 0o700);
+    assert.deepEqual(await readdir(folder.path), ["access-tokens.json", "access-tokens.json.lock"]);
+  });
+
+  it("lets nobody in with a token that has expired, or whose end cannot be read", async () => {
+    await using folder = await SampleFolder.create();
+    let now = Date.parse("2030-01-01T00:00:00Z");
+    await using tokens = new AccessTokens(folder.path, { now: () => now });
+    const { token, kept } = await tokens.create("short", TOOLS, new Date(now + 1000));
+    assert.equal(tokens.use(token)?.name, "short");
+    now += 1000;
+    assert.equal(tokens.use(token), undefined);
+    assert.equal(tokens.isLive(kept.id), false);
+    assert.equal(tokens.list().length, 1);
+    const wrong = { tokens: [{ ...kept, expires: "soon" }] };
+    await writeFile(tokens.path, JSON.stringify(wrong));
+    assert.equal(tokens.use(token), undefined);
+  });
+
+  it("forgets a token by its name, its id or its text, never by its hash", async () => {
+    await using folder = await SampleFolder.create();
+    await using tokens = new AccessTokens(folder.path);
+    const a = await tokens.create("a", TOOLS);
+    const b = await tokens.create("b", TOOLS);
+    const c = await tokens.create("c", TOOLS);
+    await assert.rejects(tokens.revoke(a.kept.sha256), { code: "not-found" });
+    await tokens.revoke("a");
+    await tokens.revoke(b.kept.id);
+    await tokens.revoke(c.token);
+    assert.deepEqual(tokens.list(), []);
+    for (const { token } of [a, b, c]) assert.equal(tokens.use(token), undefined);
+  });
+
+  it("does not repeat a secret that was put in the wrong place", async () => {
+    await using folder = await SampleFolder.create();
+    await using tokens = new AccessTokens(folder.path);
+    const { token } = await tokens.create("a", TOOLS);
+    for (const attempt of [() => tokens.revoke(`${token}x`), () => tokens.create(token, TOOLS)]) {
+      const error = await attempt().then(
+        () => assert.fail("it was accepted"),
+        (caught: Error) => caught,
+      );
+      assert.ok(!error.message.includes(token), error.message);
+    }
+  });
+
+  it("refuses names that are taken, or could be mistaken for something else", async () => {
+    await using folder = await SampleFolder.create();
+    await using tokens = new AccessTokens(folder.path);
+    await tokens.create("a", TOOLS);
+    await assert.rejects(tokens.create("a", TOOLS), /There is a token 'a' already.*token revoke a/);
+    for (const name of ["", "a b", "-x", "0123abcd", "tlk_x", "x".repeat(65), "a@b", "é"]) {
+      await assert.rejects(tokens.create(name, TOOLS), { code: "usage" }, name);
+    }
+    assert.equal((await tokens.create(undefined, TOOLS)).kept.name, "token-1");
+    assert.equal((await tokens.create(undefined, TOOLS)).kept.name, "token-2");
+  });
+
+  it("goes by what another process has written, at once", async () => {
+    await using folder = await SampleFolder.create();
+    await using running = new AccessTokens(folder.path);
+    await using other = new AccessTokens(folder.path);
+    const { token, kept } = await other.create("a", TOOLS);
+    assert.equal(running.use(token)?.name, "a");
+    await other.revoke("a");
+    assert.equal(running.use(token), undefined);
+    assert.equal(running.isLive(kept.id), false);
+    const again = await other.create("a", TOOLS);
+    assert.equal(running.use(token), undefined);
+    assert.equal(running.use(again.token)?.name, "a");
+    await rm(running.path);
+    assert.equal(running.use(again.token), undefined);
+  });
+
+  it("loses nothing that several processes write at the same time", async () => {
+    await using folder = await SampleFolder.create();
+    const script = `
+      const { AccessTokens } = await import(${MODULE});
+      const tokens = new AccessTokens(${JSON.stringify(folder.path)});
+      for (let n = 0; n < 10; n++) await tokens.create(process.argv[1] + n, { scopes: ["tools"] });
+      await tokens.revoke(process.argv[1] + "0");`;
+    const run = (name: string) =>
+      promisify(execFile)(process.execPath, ["--input-type=module", "-e", script, name]);
+    await Promise.all(["a", "b", "c"].map(run));
+    const names = new AccessTokens(folder.path).list().map(({ name }) => name);
+    const expected = ["a", "b", "c"].flatMap((name) =>
+      Array.from({ length: 9 }, (_, n) => `${name}${n + 1}`),
+    );
+    assert.deepEqual(names.toSorted(), expected);
+    assert.deepEqual(await readdir(folder.path), ["access-tokens.json", "access-tokens.json.lock"]);
+  });
+
+  it("keeps what a token is good for, and gives those of before what they could do then", async () => {
+    await using folder = await SampleFolder.create();
+    await using tokens = new AccessTokens(folder.path);
+    const limits = { agents: ["a"], folders: ["/srv"] };
+    const { token } = await tokens.create("a", { scopes: ["sessions"], limits });
+    assert.deepEqual(tokens.use(token)?.scopes, ["sessions"]);
+    assert.deepEqual(tokens.use(token)?.limits, limits);
+    const file = JSON.parse(await readFile(tokens.path, "utf8")) as { tokens: object[] };
+    const { scopes: _, limits: __, ...old } = file.tokens[0] as Record<string, unknown>;
+    await writeFile(tokens.path, JSON.stringify({ tokens: [old] }));
+    const all = ["tools", "sessions", "programs", "review", "dashboard"];
+    assert.deepEqual(tokens.use(token)?.scopes, all);
+    for (const wrong of [
+      { scopes: ["root"] },
+      { scopes: "tools" },
+      { limits: { hosts: [] } },
+      { limits: { tools: "x" } },
+    ]) {
+      await writeFile(tokens.path, JSON.stringify({ tokens: [{ ...old, ...wrong }] }));
+      assert.throws(() => tokens.use(token), { code: "config" }, JSON.stringify(wrong));
+    }
+    await writeFile(tokens.path, `{"tokens":[]}`);
+  });
+
+  it("writes when a token was used, later and all at once", async () => {
+    await using folder = await SampleFolder.create();
+    const tokens = new AccessTokens(folder.path);
+    const { token } = await tokens.create("a", TOOLS);
+    const gone = await tokens.create("gone", TOOLS);
+    const { mtimeNs } = await stat(tokens.path, { bigint: true });
+    for (let n = 0; n < 100; n++) tokens.use(token);
+    tokens.use(gone.token);
+    assert.equal((await stat(tokens.path, { bigint: true })).mtimeNs, mtimeNs);
+    await new AccessTokens(folder.path).revoke("gone");
+    await tokens[Symbol.asyncDispose]();
+    const [kept, ...others] = new AccessTokens(folder.path).list();
+    assert.ok(Date.parse(kept?.lastUsed ?? "") >= Date.parse(kept?.created ?? ""));
+    // What was revoked meanwhile does not come back.
+    assert.deepEqual(others, []);
+  });
+
+  it("writes it by itself after a while", async () => {
+    await using folder = await SampleFolder.create();
+    await using tokens = new AccessTokens(folder.path, { noteAfter: 1 });
+    const { token } = await tokens.create("a", TOOLS);
+    tokens.use(token);
+    const isNoted = () => tokens.list()[0]?.lastUsed !== undefined;
+    while (!isNoted()) await new Promise((resolve) => setTimeout(resolve, 5));
+  });
+
+  it("lets nobody in while its file cannot be read", async () => {
+    await using folder = await SampleFolder.create();
+    await using tokens = new AccessTokens(folder.path);
+    const { token } = await tokens.create("a", TOOLS);
+    const good = await readFile(tokens.path, "utf8");
+    for (const text of ["", "{", "null", "[]", `{"tokens":{}}`, `{"tokens":[{"id":"x"}]}`]) {
+      await writeFile(tokens.path, text);
+      for (let times = 0; times < 2; times++) {
+        assert.throws(() => tokens.use(token), { code: "config" }, text);
+      }
+      await assert.rejects(tokens.create("b", TOOLS), { code: "config" });
+      assert.equal(await readFile(tokens.path, "utf8"), text);
+    }
+    await writeFile(tokens.path, good);
+    assert.equal(tokens.use(token)?.name, "a");
+    await rm(tokens.path);
+    await mkdir(tokens.path);
+    assert.throws(() => tokens.use(token), { code: "config" });
+    await rm(tokens.path, { recursive: true });
+  });
+
+  it("says which file it cannot write", async () => {
+    await using folder = await SampleFolder.create();
+    await writeFile(folder.path, "");
+    const tokens = new AccessTokens(folder.path);
+    await assert.rejects(tokens.create("a", TOOLS), /Cannot write '.*access-tokens\.json'/);
+  });
+});

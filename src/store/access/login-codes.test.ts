@@ -1,0 +1,41 @@
+import assert from "node:assert/strict";
+import { readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { LoginCodes } from "./login-codes.ts";
+import { SampleFolder } from "../../../test/samples/sample-folder.ts";
+
+describe("LoginCodes", () => {
+  it("are good once, for another process too, and only their hashes are kept", async () => {
+    await using folder = await SampleFolder.create();
+    const code = await new LoginCodes(folder.path).create();
+    const path = join(folder.path, "login-codes.json");
+    assert.ok(!(await readFile(path, "utf8")).includes(code));
+    assert.equal((await stat(path)).mode & 0o777, 0o600);
+    const running = new LoginCodes(folder.path);
+    assert.equal(await running.take(`${code}x`), false);
+    const taken = await Promise.all(Array.from({ length: 5 }, () => running.take(code)));
+    assert.equal(taken.filter((isTaken) => isTaken).length, 1);
+    assert.equal(await running.take(code), false);
+  });
+
+  it("are good for a quarter of an hour", async () => {
+    await using folder = await SampleFolder.create();
+    let now = 1_000_000;
+    const codes = new LoginCodes(folder.path, () => now);
+    const code = await codes.create();
+    now += 15 * 60_000;
+    assert.equal(await codes.take(code), false);
+  });
+
+  it("let nobody in by a file that cannot be read, and begin anew", async () => {
+    await using folder = await SampleFolder.create();
+    const codes = new LoginCodes(folder.path);
+    const lost = await codes.create();
+    await writeFile(join(folder.path, "login-codes.json"), "{");
+    assert.equal(await codes.take(lost), false);
+    assert.equal(await codes.take("x"), false);
+    assert.equal(await codes.take(await codes.create()), true);
+  });
+});

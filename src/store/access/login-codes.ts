@@ -1,0 +1,73 @@
+import { randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+
+import { hashToken } from "./access-token.ts";
+import { replaceFile } from "../replace-file.ts";
+import { withLock } from "../with-lock.ts";
+
+const FILE = "login-codes.json";
+/** Milliseconds for which a code is good. */
+const GOOD_FOR = 15 * 60_000;
+/** Codes that may wait to be used; beyond that, the oldest are forgotten. */
+const MOST = 20;
+
+interface Kept {
+  readonly sha256: string;
+  readonly expires: number;
+}
+
+/**
+ * Codes that let a browser in, once. Whoever can write the file is the owner, so any program of the
+ * owner's can make one, and the server that runs takes it. Only hashes are kept.
+ */
+export class LoginCodes {
+  readonly #folder: string;
+  readonly #path: string;
+  readonly #now: () => number;
+
+  constructor(folder: string, now: () => number = Date.now) {
+    this.#folder = folder;
+    this.#path = join(folder, FILE);
+    this.#now = now;
+  }
+
+  async create(): Promise<string> {
+    const code = randomBytes(16).toString("base64url");
+    const made = { sha256: hashToken(code), expires: this.#now() + GOOD_FOR };
+    await this.#change((codes) => [...codes, made].slice(-MOST));
+    return code;
+  }
+
+  /** Whether the code was good. It is not any more. */
+  async take(code: string): Promise<boolean> {
+    const sha256 = hashToken(code);
+    const isIt = (kept: Kept): boolean => kept.sha256 === sha256;
+    // Codes that were made up take no lock and write nothing.
+    if (!this.#read().some(isIt)) return false;
+    let isGood = false;
+    await this.#change((codes) => {
+      isGood = codes.some(isIt);
+      return codes.filter((kept) => !isIt(kept));
+    });
+    return isGood;
+  }
+
+  async #change(change: (codes: readonly Kept[]) => readonly Kept[]): Promise<void> {
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    await withLock(`${this.#path}.lock`, async () => {
+      await replaceFile(this.#path, JSON.stringify({ codes: change(this.#read()) }));
+    });
+  }
+
+  /** Those that are still good. A file that cannot be read has none. */
+  #read(): readonly Kept[] {
+    try {
+      const { codes } = JSON.parse(readFileSync(this.#path, "utf8")) as { codes: Kept[] };
+      return codes.filter(({ expires }) => expires > this.#now());
+    } catch {
+      return [];
+    }
+  }
+}

@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { chmod, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { DiskFaults } from "../../../test/support/disk-faults.ts";
+import { OwnerToken } from "./owner-token.ts";
+import { SampleFolder } from "../../../test/samples/sample-folder.ts";
+
+describe("OwnerToken", () => {
+  it("is made once, and its file holds it and nothing else, for nobody else's eyes", async () => {
+    await using folder = await SampleFolder.create();
+    const owner = new OwnerToken(folder.path);
+    assert.equal(owner.read(), undefined);
+    assert.equal(owner.is(""), false);
+    assert.equal(await owner.ensure(), "made");
+    const text = await readFile(owner.path, "utf8");
+    assert.match(text, /^tlk_[\w-]{43}$/);
+    assert.equal((await stat(owner.path)).mode & 0o777, 0o600);
+    assert.equal(await new OwnerToken(folder.path).ensure(), "kept");
+    assert.equal(owner.read(), text);
+    assert.equal(owner.is(text), true);
+    assert.equal(owner.is(`${text}x`), false);
+    assert.equal(owner.is(text.slice(0, -1)), false);
+  });
+
+  it("is followed at once by who runs already", async () => {
+    await using folder = await SampleFolder.create();
+    const running = new OwnerToken(folder.path);
+    await running.ensure();
+    const [old = "", mark] = [running.read(), running.mark];
+    await new OwnerToken(folder.path).rotate();
+    assert.equal(running.is(old), false);
+    assert.notEqual(running.mark, mark);
+    assert.equal(running.is(await readFile(running.path, "utf8")), true);
+    await rm(running.path);
+    assert.equal(running.mark, undefined);
+  });
+
+  it("counts for nothing where others could have read it, and is replaced", async () => {
+    await using folder = await SampleFolder.create();
+    const owner = new OwnerToken(folder.path);
+    await owner.ensure();
+    const known = owner.read() ?? "";
+    await chmod(owner.path, 0o640);
+    assert.equal(owner.is(known), false);
+    assert.equal(await owner.ensure(), "replaced");
+    assert.equal(owner.is(known), false);
+    assert.equal((await stat(owner.path)).mode & 0o777, 0o600);
+    // One that another file stands for is as safe as that one, which nobody knows.
+    const elsewhere = join(folder.path, "elsewhere");
+    await writeFile(elsewhere, owner.read() ?? "", { mode: 0o600 });
+    await rm(owner.path);
+    await symlink(elsewhere, owner.path);
+    assert.equal(owner.read(), undefined);
+    assert.equal(await owner.ensure(), "replaced");
+    await writeFile(owner.path, "password");
+    assert.equal(owner.is("password"), false);
+  });
+
+  it("is one, though several make it at the same time", async () => {
+    await using folder = await SampleFolder.create();
+    const owners = Array.from({ length: 8 }, () => new OwnerToken(folder.path));
+    await Promise.all(owners.map((owner) => owner.ensure()));
+    assert.equal(new Set(owners.map((owner) => owner.read())).size, 1);
+  });
+
+  it("is read again where the disk failed", async () => {
+    await using folder = await SampleFolder.create();
+    await new OwnerToken(folder.path).ensure();
+    using disk = new DiskFaults(folder.path);
+    const owner = new OwnerToken(folder.path);
+    disk.decide = () => "EIO";
+    assert.equal(owner.read(), undefined);
+    disk.decide = () => undefined;
+    assert.match(owner.read() ?? "", /^tlk_/);
+  });
+});

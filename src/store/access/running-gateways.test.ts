@@ -1,0 +1,41 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { announceGateway, runningGateways } from "./running-gateways.ts";
+import { SampleFolder } from "../../../test/samples/sample-folder.ts";
+
+const MODULE = JSON.stringify(new URL("running-gateways.ts", import.meta.url).href);
+
+describe("runningGateways", { timeout: 30_000 }, () => {
+  it("finds those that run, the last started first, and none that has stopped", async () => {
+    await using folder = await SampleFolder.create();
+    assert.deepEqual(await runningGateways(folder.path), []);
+    const one = await announceGateway(folder.path, { url: "http://1", browser: "http://b" });
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    using _two = await announceGateway(folder.path, { url: "http://2", browser: "http://b" });
+    const urls = async () => (await runningGateways(folder.path)).map(({ url }) => url);
+    assert.deepEqual(await urls(), ["http://2", "http://1"]);
+    one[Symbol.dispose]();
+    assert.deepEqual(await urls(), ["http://2"]);
+  });
+
+  it("does not find one that was killed, and tidies up after it", async () => {
+    await using folder = await SampleFolder.create();
+    const script = `
+      const { announceGateway } = await import(${MODULE});
+      globalThis.kept = await announceGateway(${JSON.stringify(folder.path)}, { url: "http://1", browser: "" });
+      console.log("ready");
+      setInterval(() => {}, 1000);`;
+    const child = spawn(process.execPath, ["--input-type=module", "-e", script]);
+    await once(child.stdout, "data");
+    assert.equal((await runningGateways(folder.path)).length, 1);
+    child.kill("SIGKILL");
+    await once(child, "exit");
+    assert.deepEqual(await runningGateways(folder.path), []);
+    assert.deepEqual(await readdir(join(folder.path, "gateways")), []);
+  });
+});

@@ -1,0 +1,107 @@
+import { type FSWatcher, mkdirSync, watch } from "node:fs";
+import { mkdir, readFile } from "node:fs/promises";
+import { basename } from "node:path";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { type Approval, isApproval, keyOf } from "./approval.ts";
+import { approvalsPath } from "./approvals-path.ts";
+import { replaceFile } from "../replace-file.ts";
+import { withLock } from "../with-lock.ts";
+
+/** After a word that the file changed: renaming and syncing it are several. */
+const SETTLE = 20;
+/** Where the system does not tell of changes, they are looked for. */
+const LOOK_EVERY = 900;
+
+/** The file that holds the approvals, which several processes read and write. */
+export class ApprovalsFile {
+  readonly path: string;
+  readonly #folder: string;
+  #watcher: FSWatcher | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+    this.path = approvalsPath(folder);
+  }
+
+  async read(): Promise<Map<string, Approval>> {
+    let text: string;
+    try {
+      text = await readFile(this.path, "utf8");
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException;
+      if (code === "ENOENT" || code === "ENOTDIR") return new Map();
+      throw this.#broken(message, error);
+    }
+    let value: { tools?: unknown };
+    try {
+      value = JSON.parse(text) as { tools?: unknown };
+    } catch (error) {
+      throw this.#broken("it is not JSON", error);
+    }
+    const { tools } = value ?? {};
+    if (!Array.isArray(tools) || !tools.every(isApproval))
+      throw this.#broken("it has no list of tools");
+    return new Map(tools.map((tool) => [keyOf(tool.server, tool.name), tool]));
+  }
+
+  /** Changes what is on disk, whoever wrote it last. Resolves to what is there then. */
+  async update(change: (all: Map<string, Approval>) => void): Promise<Map<string, Approval>> {
+    try {
+      await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    } catch (error) {
+      const { message } = error as Error;
+      throw new TrunklineError("config", `Cannot write '${this.path}': ${message}`, {
+        cause: error,
+      });
+    }
+    return withLock(`${this.path}.lock`, async () => {
+      const all = await this.read();
+      change(all);
+      const tools = [...all].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, tool]) => tool);
+      await replaceFile(this.path, `${JSON.stringify({ tools }, null, 2)}\n`);
+      return all;
+    });
+  }
+
+  /** Calls back when the file has changed, until `unwatch`. It keeps no process from ending. */
+  watch(changed: (read: Promise<Map<string, Approval>>) => void): void {
+    let settle: NodeJS.Timeout | undefined;
+    const look = (): void => {
+      settle ??= setTimeout(() => {
+        settle = undefined;
+        if (this.#watcher !== undefined || this.#timer !== undefined) changed(this.read());
+      }, SETTLE).unref();
+    };
+    const poll = (): void => {
+      this.#watcher?.close();
+      this.#watcher = undefined;
+      this.#timer = setInterval(look, LOOK_EVERY).unref();
+    };
+    try {
+      mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+      const own = basename(this.path);
+      // The folder: the file itself is another after each write.
+      this.#watcher = watch(this.#folder, { persistent: false }, (_, name) => {
+        if (name === null || name === own) look();
+      });
+      this.#watcher.on("error", poll);
+    } catch {
+      poll();
+    }
+  }
+
+  unwatch(): void {
+    this.#watcher?.close();
+    this.#watcher = undefined;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #broken(why: string, cause?: unknown): TrunklineError {
+    const next =
+      "Mend it, or delete it: then every server's tools count as seen for the first time.";
+    return new TrunklineError("config", `Cannot read '${this.path}': ${why}. ${next}`, { cause });
+  }
+}

@@ -1,0 +1,254 @@
+import { TrunklineError } from "../../base/errors.ts";
+import { type Approval, type Described, keyOf, see, type Seen, isSame } from "./approval.ts";
+import { ApprovalsFile } from "./approvals-file.ts";
+
+export interface ApprovalsOptions {
+  /** "first-use": what is seen first is approved, and held once it changes. "always": held at once. */
+  readonly mode?: "first-use" | "always";
+  /** Where a file that cannot be read or written is told of, while calls go on. */
+  readonly report?: (event: string, fields: Record<string, unknown>) => void;
+}
+
+/** A tool that waits for a person. */
+export interface Pending {
+  readonly server: string;
+  readonly name: string;
+  readonly why: "new" | "changed";
+  readonly before: Seen | undefined;
+  readonly now: Seen;
+}
+
+/** A change of the file: made to what is on disk when it is written, not to what we last read. */
+type Change = (known: Map<string, Approval>) => void;
+
+/**
+ * What other servers' tools were when they were approved, in `approvals.json` of the data folder. A
+ * server that describes a tool otherwise than it did may be after something else: the tool is held
+ * until a person has looked.
+ *
+ * For whoever offers the tools of servers, the toolbox does the rest: it judges each tool that has a
+ * `source`, holds it back where need be, and judges again when a person has approved something,
+ * perhaps in another process.
+ * ```ts
+ * const approvals = await Approvals.open(config.data, { mode: config.policy.tools.approve });
+ * const offer = new Offer({ approver: approvals });
+ * offer.tools.add({ definition, source: { server: "files", name: "read" }, call });
+ * ```
+ * Judging costs a hash and waits for nothing; what is seen first is written soon after.
+ */
+export class Approvals implements AsyncDisposable {
+  readonly #file: ApprovalsFile;
+  readonly #mode: "first-use" | "always";
+  readonly #report: (event: string, fields: Record<string, unknown>) => void;
+  readonly #listeners = new Set<{ readonly call: () => void }>();
+  #known: Map<string, Approval>;
+  readonly #changes: Change[] = [];
+  readonly #said = new Set<string>();
+  #writing: Promise<void> | undefined;
+
+  private constructor(
+    file: ApprovalsFile,
+    known: Map<string, Approval>,
+    options: ApprovalsOptions,
+  ) {
+    this.#file = file;
+    this.#known = known;
+    this.#mode = options.mode ?? "first-use";
+    this.#report = options.report ?? (() => {});
+    file.watch((read) => this.#reread(read));
+  }
+
+  /** Throws when the file is there but cannot be understood: nothing can be judged then. */
+  static async open(data: string, options: ApprovalsOptions = {}): Promise<Approvals> {
+    const file = new ApprovalsFile(data);
+    return new Approvals(file, await file.read(), options);
+  }
+
+  /** Whether a tool may be offered as its server describes it now. */
+  judge(server: string, definition: Described): "approved" | "held" {
+    const { name } = definition;
+    const now = see(definition);
+    const known = this.#known.get(keyOf(server, name));
+    const isApproved =
+      known?.approved === undefined
+        ? known?.held === undefined && this.#mode === "first-use"
+        : isSame(known.approved, now);
+    if (this.#isNews(known, now, isApproved)) {
+      this.#change((all) => note(all, server, now, name, isApproved));
+    }
+    return isApproved ? "approved" : "held";
+  }
+
+  /**
+   * Whether what was seen is to be written. Most tools are what they were, and nothing is. Two
+   * processes that see different things, such as two releases of one server, each say so once, or
+   * they would correct each other without end.
+   */
+  #isNews(known: Approval | undefined, now: Seen, isApproved: boolean): boolean {
+    if (known?.held === undefined) return known?.approved === undefined || !isApproved;
+    const { server, name, held } = known;
+    if (!isApproved && held.fingerprint === now.fingerprint) return false;
+    const saying = `${keyOf(server, name)} ${now.fingerprint} ${held.fingerprint}`;
+    if (this.#said.has(saying)) return false;
+    this.#said.add(saying);
+    return true;
+  }
+
+  /** Whether a person has approved the tool as its server describes it now. */
+  vouches(server: string, definition: Described): boolean {
+    const { approved, byPerson } = this.#known.get(keyOf(server, definition.name)) ?? {};
+    return byPerson === true && approved !== undefined && isSame(approved, see(definition));
+  }
+
+  /** Why a tool is held. */
+  why(server: string, name: string): "new" | "changed" {
+    return this.#known.get(keyOf(server, name))?.approved === undefined ? "new" : "changed";
+  }
+
+  /** What a held tool was and is. Undefined when it is not held. */
+  diff(server: string, name: string): Pending | undefined {
+    const known = this.#known.get(keyOf(server, name));
+    return known === undefined ? undefined : pendingOf(known);
+  }
+
+  /** What a tool was when its server was last asked; undefined for one that was never seen. */
+  last(server: string, name: string): Seen | undefined {
+    const known = this.#known.get(keyOf(server, name));
+    return known?.held ?? known?.approved;
+  }
+
+  /** All that waits for a person, by server and name. */
+  pending(): Pending[] {
+    return [...this.#known.values()]
+      .flatMap((known) => pendingOf(known) ?? [])
+      .toSorted((a, b) => (keyOf(a.server, a.name) < keyOf(b.server, b.name) ? -1 : 1));
+  }
+
+  /**
+   * Has a person approve a tool as it was last seen, held or not. When the server has changed it yet
+   * again since it was shown, it stays held. Resolves when that is on disk. Throws "not-found" when
+   * the tool was never seen.
+   */
+  async approve(server: string, name: string): Promise<void> {
+    const shown = this.last(server, name);
+    if (shown === undefined) {
+      const why = "no such tool has been seen";
+      throw new TrunklineError("not-found", `Cannot approve '${name}' of '${server}': ${why}`);
+    }
+    this.#change((all) => {
+      const held = all.get(keyOf(server, name))?.held;
+      const rest = held === undefined || held.fingerprint === shown.fingerprint ? {} : { held };
+      all.set(keyOf(server, name), { server, name, approved: shown, byPerson: true, ...rest });
+    });
+    this.#announce();
+    await this.#write();
+  }
+
+  /** Calls back when something may be judged otherwise than before. Returns how to stop it. */
+  onChange(call: () => void): () => void {
+    const listener = { call };
+    this.#listeners.add(listener);
+    return () => {
+      this.#listeners.delete(listener);
+    };
+  }
+
+  /** Resolves when all that was seen is on disk, or cannot be put there. */
+  async flush(): Promise<void> {
+    await this.#write().catch(() => {});
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#file.unwatch();
+    this.#listeners.clear();
+    await this.flush();
+  }
+
+  #change(change: Change): void {
+    change(this.#known);
+    this.#changes.push(change);
+    this.#write().catch((error: unknown) => this.#report("approvals.failed", { error }));
+  }
+
+  /** One write at a time, each with all that came up before it. */
+  #write(): Promise<void> {
+    this.#writing ??= this.#writeNow();
+    return this.#writing;
+  }
+
+  async #writeNow(): Promise<void> {
+    // What is found in this turn goes into the same write.
+    await new Promise(setImmediate);
+    try {
+      while (this.#changes.length > 0) await this.#writeAll(this.#changes.splice(0));
+    } finally {
+      this.#writing = undefined;
+    }
+  }
+
+  async #writeAll(changes: Change[]): Promise<void> {
+    try {
+      this.#take(await this.#file.update((all) => changes.forEach((change) => change(all))));
+    } catch (error) {
+      // With the next that comes up.
+      this.#changes.unshift(...changes);
+      throw error;
+    }
+  }
+
+  #reread(read: Promise<Map<string, Approval>>): void {
+    read.then(
+      (known) => this.#take(known),
+      (error: unknown) => this.#report("approvals.failed", { error }),
+    );
+  }
+
+  /** What is on disk, with what is not there yet. */
+  #take(known: Map<string, Approval>): void {
+    const before = textOf(this.#known);
+    for (const change of this.#changes) change(known);
+    this.#known = known;
+    if (textOf(known) !== before) this.#announce();
+  }
+
+  #announce(): void {
+    for (const { call } of this.#listeners) {
+      try {
+        call();
+      } catch (error) {
+        this.#report("approvals.listener", { error });
+      }
+    }
+  }
+}
+
+/** Notes what a server offers. What somebody else saw first, or approved, stands. */
+function note(
+  all: Map<string, Approval>,
+  server: string,
+  now: Seen,
+  name: string,
+  isApproved: boolean,
+): void {
+  const key = keyOf(server, name);
+  const { approved, held: _, ...known } = all.get(key) ?? { server, name };
+  if (approved === undefined && isApproved) all.set(key, { ...known, approved: now });
+  else if (approved === undefined) all.set(key, { ...known, held: now });
+  else if (approved.fingerprint === now.fingerprint) all.set(key, { ...known, approved });
+  else all.set(key, { ...known, approved, held: now });
+}
+
+function pendingOf({ server, name, approved, held }: Approval): Pending | undefined {
+  if (held === undefined) return undefined;
+  const why = approved === undefined ? "new" : "changed";
+  return { server, name, why, before: approved, now: held };
+}
+
+/** What decides: two that differ only in when something was seen are the same. */
+function textOf(known: Map<string, Approval>): string {
+  return Array.from(known, ([key, { approved, byPerson, held }]) => {
+    return `${key} ${approved?.fingerprint} ${byPerson} ${held?.fingerprint}`;
+  })
+    .toSorted()
+    .join("\n");
+}

@@ -1,0 +1,200 @@
+import { closeSync, constants, fstatSync, openSync, readSync, renameSync, statSync } from "node:fs";
+import { join } from "node:path";
+
+import { beforeSending } from "../../base/before-sending.ts";
+import { makeFolder } from "../../base/process/make-folder.ts";
+import { type AuditLogOptions, type ResolvedOptions, resolveOptions } from "./audit-options.ts";
+
+export const AUDIT_FILE = "audit.ndjson";
+
+const NEWLINE = 0x0a;
+/** Private to its owner, appended to by whoever has it open. */
+const FLAGS = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND;
+
+/**
+ * The record of calls: one JSON object a line in `audit.ndjson` of the data folder, appended in
+ * order. Everything recorded in one turn of the event loop is one write, which the system appends
+ * whole, so several processes may share the file. A file that is full is set aside under the name of
+ * that moment.
+ *
+ * What is recorded is with the system before anything more leaves this process, an answer above all:
+ * killing the process does not take it back. It is not forced to the disk, so losing power may.
+ *
+ * Recording never fails. While the disk does not take anything, what is recorded waits up to a
+ * limit; beyond that it is counted, and the count stands in the record.
+ */
+export class AuditLog implements Disposable {
+  readonly #folder: string;
+  readonly #path: string;
+  readonly #options: ResolvedOptions;
+  #lines: string[] = [];
+  /** Characters in `#lines`. */
+  #waiting = 0;
+  #dropped = 0;
+  #isDue = false;
+  #file: number | undefined;
+  #size = 0;
+  #checkedAt = -Infinity;
+  #isFailing = false;
+  /** The file ends in the middle of a line. */
+  #isTorn = false;
+  #retry: NodeJS.Timeout | undefined;
+
+  /** Opens nothing until there is something to write. */
+  constructor(data: string, options: AuditLogOptions = {}) {
+    this.#folder = data;
+    this.#path = join(data, AUDIT_FILE);
+    this.#options = resolveOptions(options);
+  }
+
+  record(entry: object): void {
+    const line = this.#lineOf(entry);
+    if (this.#waiting + line.length > this.#options.maxWaiting) {
+      if (this.#dropped++ === 0) this.#options.report("audit.full", { file: this.#path });
+      return;
+    }
+    this.#waiting += line.length;
+    this.#lines.push(line);
+    if (this.#isDue || this.#retry !== undefined) return;
+    this.#isDue = true;
+    beforeSending(this.#due);
+  }
+
+  /** Writes all that was recorded, as far as the disk takes it now. */
+  flush(): void {
+    clearTimeout(this.#retry);
+    this.#retry = undefined;
+    try {
+      while (this.#lines.length > 0) this.#append(this.#takeLines());
+      this.#isFailing = false;
+    } catch (error) {
+      if (!this.#isFailing) this.#options.report("audit.failed", { file: this.#path, error });
+      this.#isFailing = true;
+      this.#close();
+      this.#retry = setTimeout(() => this.flush(), this.#options.retryAfter).unref();
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.flush();
+    clearTimeout(this.#retry);
+    const lost = this.#lines.length + this.#dropped;
+    if (lost > 0) this.#options.report("audit.lost", { file: this.#path, entries: lost });
+    this.#close();
+  }
+
+  readonly #due = (): void => {
+    this.#isDue = false;
+    if (this.#retry === undefined) this.flush();
+  };
+
+  #lineOf(entry: object): string {
+    try {
+      const line = JSON.stringify(entry);
+      if (line.length < this.#options.maxLine) return `${line}\n`;
+      const left = `(${line.length} characters in all)`;
+      return `${JSON.stringify({ ...entry, arguments: left })}\n`;
+    } catch (error) {
+      return `${JSON.stringify({ time: new Date().toISOString(), unreadable: String(error) })}\n`;
+    }
+  }
+
+  #takeLines(): string[] {
+    const lines = this.#lines;
+    this.#lines = [];
+    if (this.#dropped === 0) return lines;
+    const gap = { time: new Date().toISOString(), dropped: this.#dropped };
+    const line = `${JSON.stringify(gap)}\n`;
+    this.#dropped = 0;
+    this.#waiting += line.length;
+    return [...lines, line];
+  }
+
+  /** Puts back what was not written, so that nothing is lost or written twice. */
+  #append(lines: string[]): void {
+    let written = 0;
+    try {
+      const file = this.#current();
+      while (written < lines.length) {
+        // A line that the disk took only the beginning of stays torn, and is written again whole.
+        const mend = this.#isTorn ? "\n" : "";
+        const rest = written === 0 ? lines : lines.slice(written);
+        const batch = Buffer.from(mend + rest.join(""));
+        const bytesWritten = this.#options.write(file, batch);
+        if (bytesWritten === 0) throw new Error("The disk takes nothing");
+        this.#size += bytesWritten;
+        this.#isTorn = batch[bytesWritten - 1] !== NEWLINE;
+        if (bytesWritten === batch.length) written = lines.length;
+        else written += countNewlines(batch, bytesWritten) - mend.length;
+      }
+      this.#waiting = 0;
+    } catch (error) {
+      this.#lines = lines.slice(written);
+      this.#waiting = this.#lines.reduce((sum, line) => sum + line.length, 0);
+      throw error;
+    }
+  }
+
+  /** The file to append to: another one when this one is full, or was set aside by somebody. */
+  #current(): number {
+    const { maxFile, checkEvery } = this.#options;
+    const now = performance.now();
+    if (this.#file !== undefined && now - this.#checkedAt >= checkEvery) {
+      this.#checkedAt = now;
+      const own = fstatSync(this.#file);
+      const named = statSync(this.#path, { throwIfNoEntry: false });
+      this.#size = own.size;
+      if (named?.ino !== own.ino || named.dev !== own.dev) this.#close();
+    }
+    if (this.#file !== undefined && this.#size >= maxFile) this.#setAside();
+    return this.#file ?? this.#open();
+  }
+
+  #open(): number {
+    makeFolder(this.#folder, 0o700);
+    const file = openSync(this.#path, FLAGS, 0o600);
+    this.#file = file;
+    this.#size = fstatSync(file).size;
+    this.#checkedAt = performance.now();
+    this.#isTorn = this.#size > 0 && lastByte(file, this.#size) !== NEWLINE;
+    if (this.#size < this.#options.maxFile) return file;
+    this.#setAside();
+    return this.#open();
+  }
+
+  #setAside(): void {
+    this.#close();
+    const time = new Date().toISOString().replaceAll(/[-:.]/g, "");
+    try {
+      // Two processes that do this at once must not overwrite each other's.
+      renameSync(this.#path, join(this.#folder, `audit-${time}-${process.pid}.ndjson`));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    }
+  }
+
+  #close(): void {
+    const file = this.#file;
+    this.#file = undefined;
+    if (file === undefined) return;
+    try {
+      closeSync(file);
+    } catch {
+      // What cannot be closed is not open.
+    }
+  }
+}
+
+/** A disk that was full, or lost its power, may have left half a line there. */
+function lastByte(file: number, size: number): number | undefined {
+  const byte = Buffer.alloc(1);
+  return readSync(file, byte, 0, 1, size - 1) === 1 ? byte[0] : undefined;
+}
+
+function countNewlines(bytes: Buffer, end: number): number {
+  let count = 0;
+  for (let at = bytes.indexOf(NEWLINE); at >= 0 && at < end; at = bytes.indexOf(NEWLINE, at + 1)) {
+    count++;
+  }
+  return count;
+}

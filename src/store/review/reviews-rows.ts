@@ -1,0 +1,191 @@
+import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
+
+import { TrunklineError } from "../../base/errors.ts";
+import type { Holder } from "../holder.ts";
+import type {
+  Anchor,
+  EventKind,
+  Message,
+  Proposal,
+  Repository,
+  Role,
+  Severity,
+  Suggestion,
+  Thread,
+  ThreadEvent,
+  ThreadState,
+} from "./review-thread.ts";
+
+type Row = Readonly<Record<string, SQLOutputValue>>;
+
+/** When something is looked at, and by whom. */
+export interface Moment {
+  readonly now: number;
+  /** This process, and which others live. */
+  readonly holder: Pick<Holder, "id" | "isAlive">;
+}
+
+export interface NewEvent {
+  readonly thread: string;
+  readonly kind: EventKind;
+  readonly at: number;
+  readonly by: string;
+  readonly role: Role;
+  readonly text?: string | undefined;
+  readonly proposal?: Proposal | undefined;
+  /** Set on what a person says to agents. */
+  readonly messageIn?: number | undefined;
+}
+
+/** Writes down that something happened. Gives its place in the order of all. */
+export function append(database: DatabaseSync, event: NewEvent): number {
+  const { thread, kind, at, by, role, text, proposal, messageIn } = event;
+  const body = JSON.stringify({ text, proposal });
+  const { lastInsertRowid } = database
+    .prepare(
+      `INSERT INTO event (thread, kind, at, author, role, body, recorded, message_in)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+    )
+    .run(thread, kind, at, by, role, body, Date.now(), messageIn ?? null);
+  return Number(lastInsertRowid);
+}
+
+export const THREAD_COLUMNS = `thread.*, git_dir, root
+  FROM thread JOIN repository ON repository.id = thread.repository`;
+
+/** A thread, and what only the store needs to know of it. */
+export interface StoredThread extends Thread {
+  readonly repositoryId: number;
+  /** Who the claim is with, also when it has run out. */
+  readonly holder: string | undefined;
+  /** The state on disk: claimed, also when the claim has run out. */
+  readonly storedState: ThreadState;
+}
+
+export function threadOf(row: Row, moment: Moment): StoredThread {
+  return {
+    ...shownThreadOf(row, moment),
+    repositoryId: Number(row.repository),
+    storedState: row.state as ThreadState,
+    holder: (row.holder as string | null) ?? undefined,
+  };
+}
+
+/** Without what only the store needs to know. Made plainly, since lists are of thousands. */
+export function shownThreadOf(row: Row, moment: Moment): Thread {
+  const claim = claimOf(row, moment);
+  const isLapsed = row.state === "claimed" && claim === undefined;
+  const thread: { -readonly [K in keyof Thread]: Thread[K] } = {
+    id: String(row.id),
+    repository: repositoryOf(row),
+    anchor: JSON.parse(String(row.anchor)) as Anchor,
+    severity: row.severity as Severity,
+    comment: String(row.comment),
+    state: (isLapsed ? row.state_before : row.state) as ThreadState,
+    by: String(row.author),
+    source: String(row.source),
+    at: Number(row.at),
+    updated: Number(row.updated),
+  };
+  const { suggestion } = suggestionOf(row);
+  if (suggestion !== undefined) thread.suggestion = suggestion;
+  if (claim !== undefined) thread.claim = claim;
+  return thread;
+}
+
+function claimOf(row: Row, { now, holder }: Moment): Thread["claim"] {
+  if (row.state !== "claimed") return undefined;
+  const until = Number(row.lease);
+  if (until <= now || !holder.isAlive(String(row.holder))) return undefined;
+  return { agent: String(row.agent), until };
+}
+
+/** Without what only the store needs to know. */
+export function shown(stored: StoredThread): Thread {
+  const { repositoryId: _id, holder: _holder, storedState: _state, ...thread } = stored;
+  return thread;
+}
+
+export function messageOf(row: Row): Message {
+  const { text } = JSON.parse(String(row.body)) as { text: string };
+  return {
+    seq: Number(row.seq),
+    thread: String(row.id),
+    repository: repositoryOf(row),
+    anchor: JSON.parse(String(row.anchor)) as Anchor,
+    severity: row.severity as Severity,
+    ...suggestionOf(row),
+    text,
+    by: String(row.said_by),
+    at: Number(row.said_at),
+  };
+}
+
+export function eventOf(row: Row): ThreadEvent {
+  const { text, proposal } = JSON.parse(String(row.body)) as Pick<ThreadEvent, "text" | "proposal">;
+  return {
+    seq: Number(row.seq),
+    kind: row.kind as EventKind,
+    at: Number(row.at),
+    by: String(row.author),
+    role: row.role as Role,
+    ...(text === undefined ? {} : { text }),
+    ...(proposal === undefined ? {} : { proposal }),
+  };
+}
+
+/** The thread of an id, or of the beginning of one. */
+export function findThread(database: DatabaseSync, id: string, moment: Moment): StoredThread {
+  const rows = database
+    .prepare(`SELECT ${THREAD_COLUMNS} WHERE thread.id >= ?1 AND thread.id < ?1 || '~' LIMIT 6`)
+    .all(id.toLowerCase());
+  const [first] = rows;
+  if (first !== undefined && id !== "" && (rows.length === 1 || first.id === id.toLowerCase())) {
+    return threadOf(first, moment);
+  }
+  const why =
+    rows.length === 0
+      ? "there is no such thread. `trunkline review list --all` shows them"
+      : `several begin so: ${rows.map((row) => String(row.id)).join(", ")}`;
+  throw new TrunklineError("not-found", `Cannot find thread '${id.slice(0, 80)}': ${why}.`);
+}
+
+/** The number of a repository, which is made known with its first thread. */
+export function repositoryId(database: DatabaseSync, { gitDir, root }: Repository): number {
+  const row = database.prepare("SELECT id, root FROM repository WHERE git_dir = ?").get(gitDir);
+  if (row === undefined) {
+    const { lastInsertRowid } = database
+      .prepare("INSERT INTO repository (git_dir, root) VALUES (?, ?)")
+      .run(gitDir, root);
+    return Number(lastInsertRowid);
+  }
+  if (row.root !== root) {
+    database.prepare("UPDATE repository SET root = ? WHERE id = ?").run(root, Number(row.id));
+  }
+  return Number(row.id);
+}
+
+/** Letters and digits that are not taken for each other. */
+const LETTERS = "0123456789abcdefghjkmnpqrstvwxyz";
+
+/** Short enough to type, and no other thread's. */
+export function freeId(database: DatabaseSync): string {
+  const isTaken = database.prepare("SELECT 1 FROM thread WHERE id = ?");
+  for (;;) {
+    // No secret, so no cryptography, which takes longer to load than a comment to be kept.
+    const letters = Array.from({ length: 5 }, () => {
+      return LETTERS[Math.floor(Math.random() * LETTERS.length)];
+    });
+    const id = `r${letters.join("")}`;
+    if (isTaken.get(id) === undefined) return id;
+  }
+}
+
+function repositoryOf(row: Row): Repository {
+  return { gitDir: String(row.git_dir), root: String(row.root) };
+}
+
+function suggestionOf(row: Row): { suggestion?: Suggestion } {
+  if (row.suggestion === null || row.suggestion === undefined) return {};
+  return { suggestion: JSON.parse(String(row.suggestion)) as Suggestion };
+}

@@ -1,0 +1,156 @@
+import type { DatabaseSync } from "node:sqlite";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { toKept } from "../kept-text.ts";
+import type {
+  Anchor,
+  Repository,
+  Severity,
+  Suggestion,
+  Thread,
+  ThreadEvent,
+  ThreadState,
+} from "./review-thread.ts";
+import {
+  append,
+  freeId,
+  type Moment,
+  repositoryId,
+  type StoredThread,
+  THREAD_COLUMNS,
+  threadOf,
+} from "./reviews-rows.ts";
+
+export interface NewThread {
+  readonly repository: Repository;
+  readonly anchor: Anchor;
+  readonly comment: string;
+  readonly severity: Severity;
+  readonly by: string;
+  readonly source: string;
+  readonly suggestion?: Suggestion | undefined;
+  /** The file's text, kept under the anchor's blob. */
+  readonly content?: Uint8Array | undefined;
+  /** When it was said, where that was not now. */
+  readonly at?: number | undefined;
+  /** Of a thread that comes from elsewhere: the id it had there. */
+  readonly id?: string | undefined;
+  /** What has the same in the same repository is the same. */
+  readonly fingerprint?: string | undefined;
+  /** Of a thread that comes from elsewhere: what happened to it there, and where that left it. */
+  readonly past?:
+    | { readonly state: ThreadState; readonly events: readonly PastEvent[] }
+    | undefined;
+}
+
+export type PastEvent = Omit<ThreadEvent, "seq">;
+
+/** Throws where another agent has it, or the same in another process than `holder`. */
+export function claimable(
+  thread: StoredThread,
+  agent: string,
+  holder: string | undefined,
+): StoredThread {
+  const { claim } = thread;
+  if (claim !== undefined && (claim.agent !== agent || thread.holder !== holder)) {
+    const until = new Date(claim.until).toISOString();
+    const why = `${claim.agent} has claimed it until ${until}. Take another`;
+    throw refusal("work on", thread, why);
+  }
+  if (thread.state === "resolved") {
+    throw refusal("work on", thread, "it is resolved. Only a person can reopen it");
+  }
+  return thread;
+}
+
+/** The oldest that nobody works on. */
+export function freeThreads(
+  database: DatabaseSync,
+  gitDir: string | undefined,
+  limit: number,
+  moment: Moment,
+): StoredThread[] {
+  const rows = database
+    .prepare(
+      `SELECT ${THREAD_COLUMNS}
+       WHERE state IN ('open', 'reopened', 'claimed') AND (?1 IS NULL OR git_dir = ?1)
+       ORDER BY opened`,
+    )
+    .iterate(gitDir ?? null);
+  const free: StoredThread[] = [];
+  for (const row of rows) {
+    if (free.length >= limit) break;
+    const thread = threadOf(row, moment);
+    if (thread.state !== "claimed") free.push(thread);
+  }
+  return free;
+}
+
+/** Opens a thread, where there is not one of the same id or fingerprint. */
+export function insertThread(
+  database: DatabaseSync,
+  thread: NewThread,
+  now: number,
+): { id: string; isNew: boolean } {
+  const { anchor, comment, severity, by, source, suggestion, content, at = now } = thread;
+  const repository = repositoryId(database, thread.repository);
+  const fingerprint = thread.fingerprint ?? null;
+  const there = database
+    .prepare("SELECT id FROM thread WHERE id = ? OR (repository = ? AND fingerprint = ?)")
+    .get(thread.id ?? null, repository, fingerprint);
+  if (there !== undefined) return { id: String(there.id), isNew: false };
+  const id = thread.id ?? freeId(database);
+  if (content !== undefined && anchor.blob !== undefined) {
+    database
+      .prepare("INSERT OR IGNORE INTO text (blob, content) VALUES (?, ?)")
+      .run(anchor.blob, toKept(content));
+  }
+  const event = { thread: id, kind: "opened", at, by, role: "person", text: comment } as const;
+  const seq = append(database, { ...event, messageIn: repository });
+  database
+    .prepare(
+      `INSERT INTO thread (id, repository, opened, path, anchor, severity, comment, suggestion, state,
+         author, source, at, updated, fingerprint)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'open', ?, ?, ?, ?, ?)`,
+    )
+    .run(
+      id,
+      repository,
+      seq,
+      anchor.path,
+      JSON.stringify(anchor),
+      severity,
+      comment,
+      suggestion === undefined ? null : JSON.stringify(suggestion),
+      by,
+      source,
+      at,
+      at,
+      fingerprint,
+    );
+  if (thread.past !== undefined) insertPast(database, id, repository, thread.past);
+  return { id, isNew: true };
+}
+
+function insertPast(
+  database: DatabaseSync,
+  thread: string,
+  repository: number,
+  { state, events }: NonNullable<NewThread["past"]>,
+): void {
+  let updated = 0;
+  for (const event of events) {
+    const isMessage = event.role === "person" && event.text !== undefined;
+    const messageIn = isMessage && event.kind !== "resolved" ? repository : undefined;
+    append(database, { ...event, thread, messageIn });
+    updated = event.at;
+  }
+  // A claim is somebody's who is not here.
+  database
+    .prepare("UPDATE thread SET state = ?1, updated = max(updated, ?2) WHERE id = ?3")
+    .run(state === "claimed" ? "open" : state, updated, thread);
+}
+
+export function refusal(verb: string, { id }: Thread, why: string): TrunklineError {
+  return new TrunklineError("config", `Cannot ${verb} thread ${id}: ${why}.`);
+}

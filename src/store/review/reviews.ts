@@ -1,0 +1,390 @@
+import type { DatabaseSync } from "node:sqlite";
+import { dirname, join } from "node:path";
+
+import { type ChangeOptions, Database } from "../database.ts";
+import { Holder, HOLDERS } from "../holder.ts";
+import { fromKept } from "../kept-text.ts";
+import type { Message, Proposal, Role, Thread, ThreadEvent, ThreadState } from "./review-thread.ts";
+import {
+  countWaiting,
+  type DeliveryRequest,
+  markSent,
+  messagesAfter,
+  takeBack,
+  takeMessages,
+} from "./reviews-delivery.ts";
+import {
+  append,
+  eventOf,
+  findThread,
+  type Moment,
+  shown,
+  shownThreadOf,
+  type StoredThread,
+  THREAD_COLUMNS,
+} from "./reviews-rows.ts";
+import { REVIEWS_FILE } from "./reviews-path.ts";
+import { REVIEW_MIGRATIONS } from "./reviews-schema.ts";
+import {
+  claimable,
+  freeThreads,
+  insertThread,
+  type NewThread,
+  refusal,
+} from "./reviews-threads.ts";
+import { SentJournal } from "./sent-journal.ts";
+
+export interface ThreadFilter {
+  readonly gitDir?: string | undefined;
+  readonly states?: readonly ThreadState[] | undefined;
+  readonly path?: string | undefined;
+  readonly limit?: number | undefined;
+}
+
+export interface Saying {
+  readonly by: string;
+  readonly role: Role;
+  readonly text?: string | undefined;
+  readonly proposal?: Proposal | undefined;
+}
+
+export interface ClaimRequest {
+  readonly agent: string;
+  /** Milliseconds. */
+  readonly lease: number;
+  readonly gitDir?: string | undefined;
+  /** One thread, or the oldest ones that are free. */
+  readonly id?: string | undefined;
+  readonly limit?: number | undefined;
+}
+
+/**
+ * Review threads of all repositories, in a file that the command line, agents' servers and drop
+ * files all write. Whatever happens is an event that is never altered; a thread is what its events
+ * come to.
+ */
+export class Reviews implements Disposable {
+  readonly path: string;
+  readonly #database: Database;
+  readonly #now: () => number;
+  readonly #journal: SentJournal;
+  readonly #holder: Holder;
+  /** What has become of messages that were taken, as far as it is not in the store yet. */
+  readonly #owed = new Set<Outcome>();
+
+  private constructor(database: Database, now: () => number) {
+    this.#database = database;
+    this.path = database.path;
+    this.#now = now;
+    const data = dirname(database.path);
+    this.#holder = Holder.at(join(data, HOLDERS));
+    this.#journal = new SentJournal(data, this.#holder);
+  }
+
+  static async open(folder: string, now: () => number = Date.now): Promise<Reviews> {
+    return new Reviews(await Database.open(join(folder, REVIEWS_FILE), REVIEW_MIGRATIONS), now);
+  }
+
+  /** Opens a thread. One that is there already, by its id or its fingerprint, stays as it is. */
+  add(thread: NewThread): Promise<{ readonly id: string; readonly isNew: boolean }> {
+    return this.addAll([thread]).then(([added]) => {
+      if (added === undefined) throw new Error("A thread was neither added nor found");
+      return added;
+    });
+  }
+
+  /** Opens several at once: all of them or none. */
+  addAll(threads: readonly NewThread[]): Promise<{ id: string; isNew: boolean }[]> {
+    return this.#database.change((database) =>
+      threads.map((thread) => insertThread(database, thread, this.#now())),
+    );
+  }
+
+  list(filter: ThreadFilter = {}): Promise<Thread[]> {
+    const { gitDir, states, path, limit } = filter;
+    const moment = this.#moment;
+    const given = Object.entries({ git_dir: gitDir, path }).flatMap(([column, value]) =>
+      value === undefined ? [] : [{ column, value }],
+    );
+    // Only what is asked for: with a choice in it, the query could not use an index.
+    const where = given.map(({ column }) => `${column} = ?`).join(" AND ") || "true";
+    return this.#database.read((database) => {
+      const rows = database
+        .prepare(`SELECT ${THREAD_COLUMNS} WHERE ${where} ORDER BY opened`)
+        .all(...given.map(({ value }) => value));
+      const threads: Thread[] = [];
+      const wanted = states === undefined ? undefined : new Set<unknown>(states);
+      for (const row of rows) {
+        // A claim that has run out is known only by looking at it.
+        if (wanted !== undefined && row.state !== "claimed" && !wanted.has(row.state)) continue;
+        const thread = shownThreadOf(row, moment);
+        if (wanted !== undefined && !wanted.has(thread.state)) continue;
+        threads.push(thread);
+        if (threads.length === limit) break;
+      }
+      return threads;
+    });
+  }
+
+  /** A thread by its id, or by the beginning of one. */
+  get(id: string): Promise<Thread> {
+    return this.#database.read((database) => shown(findThread(database, id, this.#moment)));
+  }
+
+  history(id: string): Promise<ThreadEvent[]> {
+    return this.#database.read((database) =>
+      database.prepare("SELECT * FROM event WHERE thread = ? ORDER BY seq").all(id).map(eventOf),
+    );
+  }
+
+  /** The text of a file that was commented on. */
+  text(blob: string): Promise<Uint8Array | undefined> {
+    return this.#database.read((database) => {
+      const row = database.prepare("SELECT content FROM text WHERE blob = ?").get(blob);
+      return row === undefined ? undefined : fromKept(row.content as Uint8Array);
+    });
+  }
+
+  /**
+   * Says something. An agent's words answer the thread; a person's open it again where it had been
+   * answered.
+   */
+  reply(id: string, saying: Saying): Promise<Thread> {
+    return this.#step(id, (thread) => {
+      if (thread.state === "resolved") {
+        throw refusal("reply to", thread, "it is resolved. Only a person can reopen it");
+      }
+      if (saying.role === "agent") return { ...saying, kind: "replied", state: "answered" };
+      const isAnswered = thread.state === "answered" || thread.state === "proposed";
+      return { ...saying, kind: "replied", state: isAnswered ? "reopened" : thread.storedState };
+    });
+  }
+
+  /** An agent says what it has done; a person decides whether that is all. */
+  propose(id: string, saying: Saying): Promise<Thread> {
+    return this.#step(id, (thread) => {
+      if (thread.state === "resolved") {
+        throw refusal("propose anything on", thread, "it is resolved. Only a person can reopen it");
+      }
+      return { ...saying, kind: "proposed", state: "proposed" };
+    });
+  }
+
+  resolve(id: string, saying: Saying): Promise<Thread> {
+    return this.#step(id, (thread) => {
+      if (saying.role !== "person") throw refusal("resolve", thread, "only a person can");
+      if (thread.state === "resolved") return undefined;
+      return { ...saying, kind: "resolved", state: "resolved" };
+    });
+  }
+
+  reopen(id: string, saying: Saying): Promise<Thread> {
+    return this.#step(id, (thread) => {
+      if (saying.role !== "person") throw refusal("reopen", thread, "only a person can");
+      if (!["resolved", "answered", "proposed"].includes(thread.state)) {
+        throw refusal("reopen", thread, `it is ${thread.state}`);
+      }
+      return { ...saying, kind: "reopened", state: "reopened" };
+    });
+  }
+
+  /** Takes threads for an agent alone, for as long as its process lives and the lease lasts. */
+  claim(request: ClaimRequest): Promise<Thread[]> {
+    const { agent, lease, gitDir, id, limit = 1 } = request;
+    const moment = this.#moment;
+    const { now } = moment;
+    return this.#database.change((database) => {
+      const renewed = { agent, holder: this.#holder.id, lease: now + lease };
+      const threads =
+        id === undefined
+          ? freeThreads(database, gitDir, limit, moment)
+          : [claimable(findThread(database, id, moment), agent, renewed.holder)];
+      return threads.map((thread) => {
+        const { id } = thread;
+        if (thread.storedState === "claimed" && thread.state !== "claimed") {
+          append(database, {
+            thread: id,
+            kind: "returned",
+            at: now,
+            by: "trunkline",
+            role: "agent",
+          });
+        }
+        if (thread.state !== "claimed") {
+          append(database, { thread: id, kind: "claimed", at: now, by: agent, role: "agent" });
+          database
+            .prepare(
+              "UPDATE thread SET state = 'claimed', state_before = ?, updated = ? WHERE id = ?",
+            )
+            .run(thread.state, now, id);
+        }
+        database
+          .prepare("UPDATE thread SET agent = ?, holder = ?, lease = ? WHERE id = ?")
+          .run(renewed.agent, renewed.holder, renewed.lease, id);
+        return shown(findThread(database, id, moment));
+      });
+    });
+  }
+
+  /** Gives back what this process has claimed: all of it, or these threads. */
+  async release(ids?: readonly string[]): Promise<number> {
+    const now = this.#now();
+    const holder = this.#holder.known;
+    if (holder === undefined) return 0;
+    return this.#database.change((database) => {
+      const rows = database
+        .prepare("SELECT id FROM thread WHERE state = 'claimed' AND holder = ?")
+        .all(holder)
+        .map(({ id }) => String(id))
+        .filter((id) => ids === undefined || ids.includes(id));
+      for (const thread of rows) {
+        append(database, { thread, kind: "returned", at: now, by: "trunkline", role: "agent" });
+        database
+          .prepare(
+            `UPDATE thread SET state = state_before, agent = NULL, holder = NULL, lease = NULL,
+             updated = ? WHERE id = ?`,
+          )
+          .run(now, thread);
+      }
+      return rows.length;
+    });
+  }
+
+  /** Lets an agent that shows signs of life keep what it has claimed. */
+  async renew(agent: string, lease: number): Promise<void> {
+    const holder = this.#holder.known;
+    if (holder === undefined) return;
+    await this.#database.change((database) => {
+      database
+        .prepare("UPDATE thread SET lease = ? WHERE state = 'claimed' AND holder = ? AND agent = ?")
+        .run(this.#now() + lease, holder, agent);
+    });
+  }
+
+  take(request: DeliveryRequest): Promise<Message[]> {
+    this.#journal.prepare();
+    return this.#settle((database) => takeMessages(database, request, this.#holder, this.#journal));
+  }
+
+  waiting(reader: string, gitDir?: string): Promise<number> {
+    return this.#database.read((database) => countWaiting(database, reader, gitDir));
+  }
+
+  /**
+   * To be called as soon as the answer has left. It does not wait for the disk: what this guards
+   * against is the process being killed, and every moment until it is noted counts. Where it fails,
+   * the next change brings it to the store.
+   */
+  async sent(reader: string, messages: readonly number[]): Promise<void> {
+    this.#owed.add({ reader, messages, isSent: true });
+    let failure: unknown;
+    try {
+      this.#journal.note(reader, messages);
+    } catch (error) {
+      failure = error;
+    }
+    try {
+      await this.#settle(() => {}, { isHasty: true });
+    } catch (error) {
+      throw failure ?? error;
+    }
+  }
+
+  /** The answer does not leave: the messages wait again, at the latest with the next change. */
+  async takeBack(reader: string, messages: readonly number[]): Promise<void> {
+    this.#owed.add({ reader, messages, isSent: false });
+    await this.#settle(() => {});
+  }
+
+  messagesAfter(seq: number, gitDir?: string): Promise<Message[]> {
+    return this.#database.read((database) => messagesAfter(database, seq, gitDir));
+  }
+
+  /** All that happened after something else, in its order. */
+  eventsAfter(
+    seq: number,
+    gitDir?: string,
+  ): Promise<(ThreadEvent & { readonly thread: string; readonly path: string })[]> {
+    return this.#database.read((database) =>
+      database
+        .prepare(
+          `SELECT event.*, path FROM event JOIN thread ON thread.id = event.thread
+           JOIN repository ON repository.id = thread.repository
+           WHERE seq > ?1 AND (?2 IS NULL OR git_dir = ?2) ORDER BY seq`,
+        )
+        .all(seq, gitDir ?? null)
+        .map((row) => ({ ...eventOf(row), thread: String(row.thread), path: String(row.path) })),
+    );
+  }
+
+  /** The place of the last event that was written down before a moment, in the order of all. */
+  lastSeq(before = Infinity): Promise<number> {
+    return this.#database.read((database) => {
+      const row = Number.isFinite(before)
+        ? database.prepare("SELECT max(seq) AS seq FROM event WHERE recorded < ?").get(before)
+        : database.prepare("SELECT max(seq) AS seq FROM event").get();
+      return Number(row?.seq ?? 0);
+    });
+  }
+
+  [Symbol.dispose](): void {
+    this.#journal.close(this.#owed.size === 0);
+    this.#database[Symbol.dispose]();
+    this.#holder[Symbol.dispose]();
+  }
+
+  /** Changes something, after all that is owed to the store. */
+  async #settle<T>(work: (database: DatabaseSync) => T, options?: ChangeOptions): Promise<T> {
+    let settled: readonly Outcome[] = [];
+    const result = await this.#database.change((database) => {
+      settled = [...this.#owed];
+      for (const { reader, messages, isSent } of settled) {
+        (isSent ? markSent : takeBack)(database, reader, messages);
+      }
+      return work(database);
+    }, options);
+    for (const outcome of settled) this.#owed.delete(outcome);
+    return result;
+  }
+
+  get #moment(): Moment {
+    return { now: this.#now(), holder: this.#holder };
+  }
+
+  /** Whatever happens to a thread, but for claims: the event and what it makes of the thread. */
+  #step(id: string, decide: (thread: StoredThread) => Step | undefined): Promise<Thread> {
+    const moment = this.#moment;
+    const { now } = moment;
+    return this.#database.change((database) => {
+      const thread = findThread(database, id, moment);
+      const step = decide(thread);
+      if (step === undefined) return shown(thread);
+      if (step.role === "agent") claimable(thread, step.by, this.#holder.known);
+      const { kind, by, role, text, proposal, state } = step;
+      const isMessage = role === "person" && kind !== "resolved" && text !== undefined;
+      const messageIn = isMessage ? thread.repositoryId : undefined;
+      append(database, { thread: thread.id, kind, at: now, by, role, text, proposal, messageIn });
+      database
+        .prepare("UPDATE thread SET state = ?, updated = ? WHERE id = ?")
+        .run(state, now, thread.id);
+      if (state !== "claimed") {
+        database
+          .prepare("UPDATE thread SET agent = NULL, holder = NULL, lease = NULL WHERE id = ?")
+          .run(thread.id);
+      }
+      return shown(findThread(database, thread.id, moment));
+    });
+  }
+}
+
+/** What has become of messages that were taken for a reader. */
+interface Outcome {
+  readonly reader: string;
+  readonly messages: readonly number[];
+  readonly isSent: boolean;
+}
+
+interface Step extends Saying {
+  readonly kind: "replied" | "proposed" | "resolved" | "reopened";
+  readonly state: ThreadState;
+}

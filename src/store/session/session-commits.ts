@@ -1,0 +1,160 @@
+import { TrunklineError } from "../../base/errors.ts";
+import type { Database } from "../database.ts";
+import { type Direction, lineOf, type Page, writePages } from "./session-pages.ts";
+
+/** Of the time that passes, at most one part in so many is spent on commits, which stop all else. */
+const SHARE = 4;
+const LONGEST_GAP = 50;
+
+/** What one session has appended that goes into one commit. */
+export interface Appended {
+  /** The number of the event that was appended last. */
+  readonly last: number;
+  /** Resolves when all of it is on disk. */
+  readonly stored: Promise<void>;
+  /** Why it could not be brought there. It is known before `stored` rejects. */
+  readonly failure: Error | undefined;
+}
+
+/** A session that is open here. */
+interface Writer {
+  /** The number of its last event. */
+  last: number;
+  /** What waits for the next commit. */
+  page: PendingPage | undefined;
+}
+
+class PendingPage implements Page, Appended {
+  readonly session: number;
+  readonly first: number;
+  readonly writer: Writer;
+  last: number;
+  lines = "";
+  failure: Error | undefined;
+  readonly stored: Promise<void>;
+  readonly resolve: () => void;
+  readonly #reject: (error: Error) => void;
+
+  constructor(session: number, writer: Writer) {
+    this.session = session;
+    this.writer = writer;
+    this.first = writer.last;
+    this.last = writer.last;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.stored = promise;
+    this.resolve = resolve;
+    this.#reject = reject;
+    // Whoever appends may look at `failure` instead.
+    promise.catch(() => {});
+  }
+
+  fail(error: Error): void {
+    this.failure = error;
+    this.#reject(error);
+  }
+}
+
+/**
+ * Brings what sessions say to the disk, all that waits in one commit. Commits wait for the disk, so
+ * the slower it is the more is brought at a time.
+ *
+ * A commit that fails leaves no gap: what a session appended after it fails with it, and the next
+ * event has the number that follows the last one on disk.
+ */
+export class SessionCommits {
+  readonly #database: Database;
+  readonly #writers = new Map<number, Writer>();
+  #pages = new Set<PendingPage>();
+  #running: Promise<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #endedAt = -Infinity;
+  #cost = 1;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /** From now on events of a session can be appended; `last` is the number of its last one. */
+  begin(session: number, last: number): void {
+    if (!this.#writers.has(session)) this.#writers.set(session, { last, page: undefined });
+  }
+
+  /** No more of its events come. */
+  end(session: number): void {
+    this.#writers.delete(session);
+  }
+
+  append(session: number, direction: Direction, text: string): Appended {
+    const writer = this.#writers.get(session);
+    if (writer === undefined) return notOpen(session);
+    const seq = ++writer.last;
+    const page = (writer.page ??= this.#add(session, writer));
+    page.last = seq;
+    page.lines += lineOf(seq, direction, text);
+    return page;
+  }
+
+  /** Resolves when all that was appended is on disk, or could not be brought there. */
+  async flush(): Promise<void> {
+    while (this.#pages.size > 0 || this.#running !== undefined) {
+      if (this.#running === undefined) this.#start();
+      await this.#running;
+    }
+  }
+
+  #add(session: number, writer: Writer): PendingPage {
+    const page = new PendingPage(session, writer);
+    this.#pages.add(page);
+    if (this.#pages.size === 1) this.#schedule();
+    return page;
+  }
+
+  #schedule(): void {
+    if (this.#running !== undefined || this.#timer !== undefined) return;
+    const gap = Math.min(this.#cost * SHARE, LONGEST_GAP);
+    const wait = this.#endedAt + gap - performance.now();
+    if (wait <= 1) setImmediate(this.#start);
+    else this.#timer = setTimeout(this.#start, wait);
+  }
+
+  readonly #start = (): void => {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#running === undefined && this.#pages.size > 0) this.#running = this.#commit();
+  };
+
+  async #commit(): Promise<void> {
+    const pages = this.#pages;
+    this.#pages = new Set();
+    for (const { writer } of pages) writer.page = undefined;
+    const began = performance.now();
+    try {
+      await this.#database.change((database) => writePages(database, pages));
+      for (const page of pages) page.resolve();
+    } catch (error) {
+      for (const page of pages) this.#fail(page, error as Error);
+    }
+    this.#endedAt = performance.now();
+    this.#cost += (this.#endedAt - began - this.#cost) / 8;
+    this.#running = undefined;
+    if (this.#pages.size > 0) this.#schedule();
+  }
+
+  #fail(page: PendingPage, error: Error): void {
+    const { writer } = page;
+    const later = writer.page;
+    writer.page = undefined;
+    writer.last = page.first - 1;
+    page.fail(error);
+    if (later === undefined) return;
+    this.#pages.delete(later);
+    later.fail(error);
+  }
+}
+
+function notOpen(session: number): Appended {
+  const failure = new TrunklineError("closed", `Session ${session} is not open here`);
+  const stored = Promise.reject(failure);
+  stored.catch(() => {});
+  return { last: 0, stored, failure };
+}

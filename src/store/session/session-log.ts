@@ -1,0 +1,319 @@
+import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
+import { join } from "node:path";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { Database } from "../database.ts";
+import { Holder, HOLDERS } from "../holder.ts";
+import { type Appended, SessionCommits } from "./session-commits.ts";
+import {
+  copyPages,
+  type Direction,
+  lastOf,
+  type LoggedEvent,
+  PAGE_SIZE,
+  PAGES,
+  readPages,
+} from "./session-pages.ts";
+import { RULES, RULES_OF_PRINCIPALS } from "./session-rules.ts";
+
+/** What is known of a session beside what was said in it. */
+export interface SessionRecord {
+  readonly id: string;
+  readonly cwd: string;
+  readonly agent: string;
+  readonly title: string | undefined;
+  readonly created: number;
+  readonly updated: number;
+  /** The session that it was forked from. */
+  readonly parent: string | undefined;
+  /** Whatever else its keeper wants to find again, as JSON. */
+  readonly notes: Readonly<Record<string, unknown>>;
+  readonly isDeleted: boolean;
+  /** A process has it open; it may be this one. */
+  readonly isHeld: boolean;
+}
+
+export interface NewSession {
+  readonly id: string;
+  readonly cwd: string;
+  readonly agent: string;
+  readonly title?: string;
+  readonly parent?: string;
+  readonly notes: Readonly<Record<string, unknown>>;
+}
+
+/** A session that this process has open, and may add to. */
+export interface HeldSession {
+  readonly key: number;
+  readonly record: SessionRecord;
+  /** The number of its last event. */
+  readonly last: number;
+}
+
+const SESSION_MIGRATIONS = [
+  `CREATE TABLE session (
+     id INTEGER PRIMARY KEY,
+     uuid TEXT NOT NULL UNIQUE,
+     cwd TEXT NOT NULL,
+     agent TEXT NOT NULL,
+     title TEXT,
+     created INTEGER NOT NULL,
+     updated INTEGER NOT NULL,
+     parent TEXT,
+     notes TEXT NOT NULL,
+     deleted INTEGER,
+     holder TEXT
+   ) STRICT;
+
+   CREATE INDEX session_updated ON session (updated DESC) WHERE deleted IS NULL;
+   ${PAGES}
+   ${RULES}`,
+  RULES_OF_PRINCIPALS,
+];
+
+/** Milliseconds until it is tried again to let go of a session. */
+const RETRY_RELEASE = 1_000;
+
+/** Characters that are read from the log at a time. */
+const READ = 256 * 1024;
+
+/**
+ * The events of all sessions, each numbered within its session, and never altered. An append that
+ * has resolved is on disk. One process at a time adds to a session: whoever holds it.
+ */
+export class SessionLog implements AsyncDisposable {
+  readonly database: Database;
+  readonly #commits: SessionCommits;
+  readonly #holder: Holder;
+  /** Those that others may open, once that is on disk. */
+  readonly #leaving = new Set<number>();
+  #retry: NodeJS.Timeout | undefined;
+
+  private constructor(database: Database, holder: Holder) {
+    this.database = database;
+    this.#holder = holder;
+    this.#commits = new SessionCommits(database);
+  }
+
+  static async open(data: string): Promise<SessionLog> {
+    const path = join(data, "sessions.sqlite");
+    const options = { pageSize: PAGE_SIZE };
+    const database = await Database.open(path, SESSION_MIGRATIONS, options);
+    return new SessionLog(database, Holder.at(join(data, HOLDERS)));
+  }
+
+  /** Begins a session, which this process holds from now on. */
+  async create(session: NewSession): Promise<HeldSession> {
+    const held = await this.database.change((database) => this.#insert(database, session));
+    return this.#begin(held);
+  }
+
+  /** Begins a session with all that was said in another up to an event. */
+  async fork(from: string, session: NewSession, upTo = Infinity): Promise<HeldSession> {
+    await this.flush();
+    const held = await this.database.change((database) => {
+      const { key } = this.#rowOf(database, from);
+      const forked = this.#insert(database, session);
+      copyPages(database, key, forked.key, upTo);
+      return { ...forked, last: lastOf(database, forked.key) };
+    });
+    return this.#begin(held);
+  }
+
+  /** Opens a session to add to it. Throws "not-found", "closed" (deleted) or "conflict" (held). */
+  async hold(id: string): Promise<HeldSession> {
+    const held = await this.database.change((database) => {
+      const { key, record, holder } = this.#rowOf(database, id);
+      if (record.isDeleted) throw new TrunklineError("closed", `Session '${id}' was deleted.`);
+      if (record.isHeld && holder !== this.#holder.id) throw heldElsewhere(id, holder);
+      database.prepare("UPDATE session SET holder = ? WHERE id = ?").run(this.#holder.id, key);
+      return { key, record, last: lastOf(database, key) };
+    });
+    return this.#begin(held);
+  }
+
+  /** Lets others open it. Where that fails, it is tried again until it is done. */
+  async release(key: number): Promise<void> {
+    await this.flush();
+    this.#commits.end(key);
+    this.#leaving.add(key);
+    await this.#releaseAll();
+  }
+
+  /** Adds the next event to a session that is held here. */
+  append(key: number, direction: Direction, text: string): Appended {
+    return this.#commits.append(key, direction, text);
+  }
+
+  flush(): Promise<void> {
+    return this.#commits.flush();
+  }
+
+  /** Changes what is known of a session that is held here; `undefined` leaves it as it is. */
+  async describe(
+    key: number,
+    change: { readonly title?: string; readonly notes?: object; readonly updated?: number },
+  ): Promise<void> {
+    const { title, notes, updated } = change;
+    await this.database.change((database) => {
+      database
+        .prepare(
+          `UPDATE session SET title = coalesce(?, title), notes = coalesce(?, notes),
+             updated = coalesce(?, updated) WHERE id = ? AND holder = ?`,
+        )
+        .run(
+          title ?? null,
+          notes === undefined ? null : JSON.stringify(notes),
+          updated ?? null,
+          key,
+          this.#holder.id,
+        );
+    });
+  }
+
+  find(id: string): Promise<SessionRecord | undefined> {
+    return this.database.read((database) => {
+      const row = database.prepare("SELECT * FROM session WHERE uuid = ?").get(id);
+      return row === undefined ? undefined : this.#recordOf(row);
+    });
+  }
+
+  /** The last ones first; of one folder, where that is given. */
+  list(
+    options: {
+      cwd?: string;
+      owner?: string;
+      /** One that was listed, as it stood there: those behind it. */
+      after?: Pick<SessionRecord, "id" | "updated">;
+      limit?: number;
+    } = {},
+  ): Promise<SessionRecord[]> {
+    const { cwd, owner, after, limit = -1 } = options;
+    return this.database.read((database) =>
+      database
+        .prepare(
+          `SELECT * FROM session WHERE deleted IS NULL AND (?1 IS NULL OR cwd = ?1)
+           AND (?4 IS NULL OR coalesce(json_extract(notes, '$.owner'), '') = ?4)
+           AND (?3 IS NULL OR (updated, id) < (?3, (SELECT id FROM session WHERE uuid = ?5)))
+           ORDER BY updated DESC, id DESC LIMIT ?2`,
+        )
+        .all(cwd ?? null, limit, after?.updated ?? null, owner ?? null, after?.id ?? null)
+        .map((row) => this.#recordOf(row)),
+    );
+  }
+
+  /** What was said after an event, oldest first. A read holds nothing up and deletes nothing. */
+  async *read(id: string, after = 0): AsyncGenerator<LoggedEvent> {
+    await this.flush();
+    const { key } = await this.database.read((database) => this.#rowOf(database, id));
+    let seen = after;
+    for (;;) {
+      const from = seen;
+      const events = await this.database.read((it) => readPages(it, key, from, READ));
+      if (events.length === 0) return;
+      yield* events;
+      seen = events.at(-1)?.seq ?? seen;
+    }
+  }
+
+  /** Forgets what was said. That there was such a session stays known. */
+  async delete(id: string): Promise<void> {
+    await this.flush();
+    const key = await this.database.change((database) => {
+      const { key, record } = this.#rowOf(database, id);
+      if (record.isDeleted) return key;
+      database.prepare("DELETE FROM session_page WHERE session = ?").run(key);
+      database
+        .prepare(
+          `UPDATE session SET deleted = ?, title = NULL, notes = '{}', holder = NULL WHERE id = ?`,
+        )
+        .run(Date.now(), key);
+      return key;
+    });
+    this.#commits.end(key);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.flush();
+    clearTimeout(this.#retry);
+    this.database[Symbol.dispose]();
+    // What could not be released is free with this.
+    this.#holder[Symbol.dispose]();
+  }
+
+  #begin(held: HeldSession): HeldSession {
+    this.#leaving.delete(held.key);
+    this.#commits.begin(held.key, held.last);
+    return held;
+  }
+
+  async #releaseAll(): Promise<void> {
+    clearTimeout(this.#retry);
+    const keys = [...this.#leaving];
+    try {
+      await this.database.change((database) => {
+        const release = database.prepare(
+          "UPDATE session SET holder = NULL WHERE id = ? AND holder = ?",
+        );
+        for (const key of keys) release.run(key, this.#holder.id);
+      });
+      for (const key of keys) this.#leaving.delete(key);
+    } catch (error) {
+      this.#retry = setTimeout(() => {
+        this.#releaseAll().catch(() => {});
+      }, RETRY_RELEASE).unref();
+      throw error;
+    }
+  }
+
+  #insert(database: DatabaseSync, session: NewSession): HeldSession {
+    const { id, cwd, agent, title, parent, notes } = session;
+    const now = Date.now();
+    const holder = this.#holder.id;
+    const row = database
+      .prepare(
+        `INSERT INTO session (uuid, cwd, agent, title, created, updated, parent, notes, holder)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING *`,
+      )
+      .get(id, cwd, agent, title ?? null, now, now, parent ?? null, JSON.stringify(notes), holder);
+    if (row === undefined) throw new Error("SQLite returned no row");
+    return { key: Number(row.id), record: this.#recordOf(row), last: 0 };
+  }
+
+  #rowOf(database: DatabaseSync, id: string): StoredSession {
+    const row = database.prepare("SELECT * FROM session WHERE uuid = ?").get(id);
+    if (row === undefined) {
+      throw new TrunklineError("not-found", `Cannot find session '${id.slice(0, 64)}'.`);
+    }
+    const holder = (row.holder as string | null) ?? "";
+    return { key: Number(row.id), record: this.#recordOf(row), holder };
+  }
+
+  #recordOf(row: Readonly<Record<string, SQLOutputValue>>): SessionRecord {
+    const holder = row.holder as string | null;
+    return {
+      id: String(row.uuid),
+      cwd: String(row.cwd),
+      agent: String(row.agent),
+      title: (row.title as string | null) ?? undefined,
+      created: Number(row.created),
+      updated: Number(row.updated),
+      parent: (row.parent as string | null) ?? undefined,
+      notes: JSON.parse(String(row.notes)) as Record<string, unknown>,
+      isDeleted: row.deleted !== null,
+      isHeld: holder !== null && this.#holder.isAlive(holder),
+    };
+  }
+}
+
+interface StoredSession {
+  readonly key: number;
+  readonly record: SessionRecord;
+  readonly holder: string;
+}
+
+function heldElsewhere(id: string, holder: string): TrunklineError {
+  const [pid] = holder.split("-");
+  const says = `Session '${id}' is open in another Trunkline (process ${pid}). Close it there first.`;
+  return new TrunklineError("conflict", says);
+}

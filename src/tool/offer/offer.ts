@@ -1,0 +1,43 @@
+import { Notices } from "../notices.ts";
+import type { Prompt } from "../prompt.ts";
+import { Registry } from "./registry.ts";
+import { Resources } from "./resources.ts";
+import type { MissingSource, ToolSources } from "./tool-sources.ts";
+import { Toolbox, type ToolboxOptions } from "../toolbox.ts";
+
+/** All that the capabilities offer and the doors pass on. */
+export class Offer implements Required<ToolSources> {
+  readonly tools: Toolbox;
+  readonly resources: Resources;
+  readonly prompts = new Registry<Prompt>("prompt");
+  readonly notices = new Notices();
+  readonly #sources: ToolSources[] = [];
+
+  constructor(options: ToolboxOptions = {}) {
+    this.tools = new Toolbox({ ...options, sources: this });
+    this.resources = new Resources(options.report);
+  }
+
+  /**
+   * To be awaited before a list is answered: what is offered may have to be asked for first. Waits
+   * a bounded time; undefined when there is nothing to wait for.
+   */
+  known(): Promise<void> | undefined {
+    const all = this.#sources.map((each) => each.known()).filter((wait) => wait !== undefined);
+    return all.length <= 1 ? all[0] : Promise.all(all).then(() => {});
+  }
+
+  arrival(): Promise<void> | undefined {
+    const all = this.#sources.map((each) => each.arrival?.()).filter((one) => one !== undefined);
+    return all.length <= 1 ? all[0] : Promise.race(all);
+  }
+
+  missing(): readonly MissingSource[] {
+    return this.#sources.flatMap((each) => each.missing?.() ?? []);
+  }
+
+  /** Has lists, and calls of tools that are not there yet, wait for whoever may bring them. */
+  waitFor(sources: ToolSources | ToolSources["known"]): void {
+    this.#sources.push(typeof sources === "function" ? { known: sources } : sources);
+  }
+}

@@ -1,0 +1,140 @@
+import { OWNER, type Principal } from "../../base/principal.ts";
+import { Announcement } from "./announcement.ts";
+import type {
+  ResourceDefinition,
+  ResourceProvider,
+  ResourceResult,
+  ResourceTemplateDefinition,
+} from "../resource.ts";
+import { mayHave } from "../tool-access.ts";
+import { CannotAsk, type ToolContext } from "../tool.ts";
+
+export type Report = (event: string, fields: Record<string, unknown>) => void;
+
+/**
+ * Everything that can be read, whoever provides it, and who watches what. A provider that fails
+ * takes nothing from the others: its failure is reported, and what they have is there.
+ */
+export class Resources {
+  readonly #providers = new Set<ResourceProvider>();
+  readonly #changes = new Announcement((error) => this.#report("resource.listener", { error }));
+  readonly #watchers = new Map<string, Announcement>();
+  readonly #watcherCounts = new Map<string, number>();
+  readonly #report: Report;
+
+  constructor(report: Report = () => {}) {
+    this.#report = report;
+  }
+
+  add(provider: ResourceProvider): () => void {
+    this.#providers.add(provider);
+    for (const uri of this.#watchers.keys()) this.#tell(provider, "watch", uri);
+    this.changed();
+    return () => {
+      if (this.#providers.delete(provider)) this.changed();
+    };
+  }
+
+  /** What a principal may read. */
+  list(principal = OWNER): Promise<ResourceDefinition[]> {
+    return this.#gather(principal, (provider) => provider.list());
+  }
+
+  templates(principal = OWNER): Promise<ResourceTemplateDefinition[]> {
+    return this.#gather(principal, (provider) => provider.templates?.() ?? []);
+  }
+
+  /**
+   * Undefined when nobody knows the URI. A provider that fails may not be the one that knows it, so
+   * the others are asked too; when none of them has it, the failure is the answer.
+   */
+  async read(uri: string, context: ToolContext): Promise<ResourceResult | undefined> {
+    const failures: unknown[] = [];
+    for (const provider of this.providersFor(context.caller.principal)) {
+      try {
+        const result = await provider.read(uri, context);
+        if (result !== undefined) return result;
+      } catch (error) {
+        // That it asks, or was stopped, shows that it is the one.
+        if (error instanceof CannotAsk || context.signal.aborted) throw error;
+        failures.push(error);
+      }
+    }
+    if (failures.length > 0) throw failures[0];
+    return undefined;
+  }
+
+  providersFor(principal: Principal): ResourceProvider[] {
+    return [...this.#providers].filter(({ scope }) => mayHave(principal, scope));
+  }
+
+  /** For providers: which resources there are has changed. */
+  changed(): void {
+    this.#changes.make();
+  }
+
+  /** For providers: what the resource says has changed. */
+  updated(uri: string): void {
+    this.#watchers.get(uri)?.make();
+  }
+
+  /** Calls back after changes: once for all that were made in one turn. Returns how to stop it. */
+  onChange(listener: () => void): () => void {
+    return this.#changes.on(listener);
+  }
+
+  /** Calls back when the resource is updated. Providers hear of the first watcher and the last. */
+  watch(uri: string, listener: () => void): () => void {
+    const watchers = this.#watchers.get(uri) ?? this.#startWatching(uri);
+    const stop = watchers.on(listener);
+    this.#watcherCounts.set(uri, (this.#watcherCounts.get(uri) ?? 0) + 1);
+    let isOver = false;
+    return () => {
+      if (isOver) return;
+      isOver = true;
+      stop();
+      this.#stopWatching(uri);
+    };
+  }
+
+  #startWatching(uri: string): Announcement {
+    const watchers = new Announcement((error) => this.#report("resource.listener", { error }));
+    this.#watchers.set(uri, watchers);
+    for (const provider of this.#providers) this.#tell(provider, "watch", uri);
+    return watchers;
+  }
+
+  #stopWatching(uri: string): void {
+    const left = (this.#watcherCounts.get(uri) ?? 1) - 1;
+    if (left > 0) {
+      this.#watcherCounts.set(uri, left);
+      return;
+    }
+    this.#watcherCounts.delete(uri);
+    this.#watchers.delete(uri);
+    for (const provider of this.#providers) this.#tell(provider, "unwatch", uri);
+  }
+
+  #tell(provider: ResourceProvider, what: "watch" | "unwatch", uri: string): void {
+    try {
+      provider[what]?.(uri);
+    } catch (error) {
+      this.#report("resource.provider", { error, uri });
+    }
+  }
+
+  async #gather<T>(
+    principal: Principal,
+    ask: (provider: ResourceProvider) => readonly T[] | Promise<readonly T[]>,
+  ): Promise<T[]> {
+    const lists = this.providersFor(principal).map(async (provider) => {
+      try {
+        return await ask(provider);
+      } catch (error) {
+        this.#report("resource.provider", { error });
+        return [];
+      }
+    });
+    return (await Promise.all(lists)).flat();
+  }
+}

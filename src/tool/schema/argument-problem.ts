@@ -1,0 +1,33 @@
+import type { Arguments, JsonSchema, Tool } from "../tool.ts";
+
+/** Says what is wrong with a value, or nothing. */
+export type Inspect = (value: unknown) => string | undefined;
+
+const compiled = new WeakMap<JsonSchema, Inspect>();
+let compile: ((schema: JsonSchema) => Inspect) | undefined;
+
+/**
+ * What is wrong with a call's arguments by the tool's own schema: `'text' must be string`. Each
+ * schema is compiled once, and the compiler is loaded with the first.
+ */
+export function argumentProblem(
+  tool: Tool,
+  args: Arguments,
+): string | undefined | Promise<string | undefined> {
+  const { inputSchema } = tool.definition;
+  // Other people's tools come as JSON, with whatever they have in its place.
+  if (typeof inputSchema !== "object" || inputSchema === null) return undefined;
+  const inspect = compiled.get(inputSchema) ?? compileNow(inputSchema);
+  if (inspect !== undefined) return inspect(args);
+  return loadCompiler().then(() => compileNow(inputSchema)?.(args));
+}
+
+function compileNow(schema: JsonSchema): Inspect | undefined {
+  const inspect = compile?.(schema);
+  if (inspect !== undefined) compiled.set(schema, inspect);
+  return inspect;
+}
+
+async function loadCompiler(): Promise<void> {
+  ({ compileSchema: compile } = await import("./compile-schema.ts"));
+}

@@ -1,0 +1,107 @@
+import { Ajv, type Options, type ValidateFunction } from "ajv";
+import { Ajv2020 } from "ajv/dist/2020.js";
+
+import type { Inspect } from "./argument-problem.ts";
+import { runBriefly } from "./run-briefly.ts";
+import { complaint } from "./schema-complaint.ts";
+import { schemaCost } from "./schema-cost.ts";
+import type { JsonSchema } from "../tool.ts";
+
+/** For a schema that may take exponential time; all others take less. */
+const LONGEST_CHECK = 100;
+/** An expression that is quick on a text of this length may hold everything up on a longer one. */
+const LONGEST_MATCHED = 4096;
+
+/**
+ * Other people's schemas are lenient about what they declare; so is the compiler. They are also
+ * written by whoever runs the server: nothing in them is copied into the code again and again.
+ */
+const OPTIONS: Options = {
+  strict: false,
+  ownProperties: true,
+  meta: false,
+  validateSchema: false,
+  validateFormats: false,
+  inlineRefs: false,
+  logger: false,
+  code: { regExp: Object.assign(boundedExpression, { code: "boundedExpression" }) },
+};
+
+/** Says nothing: the tool itself still looks at its arguments, and knows best. */
+const unchecked: Inspect = () => undefined;
+
+/**
+ * Turns a JSON Schema of draft 7 or 2020-12 into a function. MCP's default is 2020-12. A schema that
+ * cannot be read, or is too large, says nothing about the arguments. One that may take long gets
+ * little time, and once it has overrun that it says nothing more.
+ */
+export function compileSchema(schema: JsonSchema): Inspect {
+  const cost = schemaCost(schema);
+  const validate = cost === "excessive" ? undefined : compile(schema);
+  if (validate === undefined) return unchecked;
+  const inspect = (value: unknown): Verdict => {
+    return { problem: validate(value) ? undefined : complaint(validate.errors ?? []) };
+  };
+  let isTrusted = true;
+  return (value) => {
+    if (!isTrusted) return undefined;
+    try {
+      if (cost === "light") return inspect(value).problem;
+      const verdict = runBriefly(LONGEST_CHECK, () => inspect(value));
+      isTrusted = verdict !== undefined;
+      return verdict?.problem;
+    } catch {
+      // It refers to itself without end.
+      isTrusted = false;
+      return undefined;
+    }
+  };
+}
+
+interface Verdict {
+  readonly problem: string | undefined;
+}
+
+function compile(schema: JsonSchema): ValidateFunction | undefined {
+  const { $id: _, $schema: declared, ...plain } = schema;
+  const isOld = typeof declared === "string" && /draft-0[4-7]/.test(declared);
+  // Many do not say that they are of an older draft.
+  const drafts = isOld ? [Ajv] : [Ajv2020, Ajv];
+  for (const Draft of drafts) {
+    try {
+      // One for each: it keeps what it has compiled, and two schemas may name their parts alike.
+      const ajv = new Draft(OPTIONS);
+      ajv.removeKeyword("uniqueItems");
+      ajv.addKeyword({
+        keyword: "uniqueItems",
+        type: "array",
+        schemaType: "boolean",
+        error: { message: "must not have an item twice" },
+        validate: (isWanted: boolean, items: unknown[]) => !isWanted || areUnique(items),
+      });
+      return ajv.compile(plain);
+    } catch {
+      // The next draft, if there is one.
+    }
+  }
+  return undefined;
+}
+
+/** In the time of one pass. Objects with their members in another order count as others. */
+function areUnique(items: readonly unknown[]): boolean {
+  return new Set(items.map((item) => JSON.stringify(item))).size === items.length;
+}
+
+interface BoundedExpression {
+  test(text: string): boolean;
+  toString(): string;
+}
+
+function boundedExpression(source: string, flags: string): BoundedExpression {
+  const expression = new RegExp(source, flags);
+  return {
+    test: (text) => text.length > LONGEST_MATCHED || expression.test(text),
+    // The compiler tells expressions apart by it.
+    toString: () => String(expression),
+  };
+}

@@ -1,0 +1,127 @@
+import { visibleLine } from "../base/text/visible.ts";
+import type { Approver, ToolSource } from "./approver.ts";
+import { Registry } from "./offer/registry.ts";
+import { skeleton } from "./offer/skeleton.ts";
+import type { Tool } from "./tool.ts";
+
+/** A tool that is there, but is not offered until a person has looked at it. */
+export interface HeldTool {
+  readonly tool: Tool;
+  readonly source: ToolSource;
+  /** Nobody has approved it yet, it is not what was approved, or its name passes for another's. */
+  readonly why: "new" | "changed" | "lookalike";
+  /** The name that its own can be taken for. */
+  readonly like?: string;
+}
+
+/** For whoever calls it: what is the matter, and what a person can do about it. */
+export function heldBecause({ tool, source, why, like = "" }: HeldTool): string {
+  const matter = {
+    new: "nobody has approved it yet",
+    changed: "it is not what it was when it was approved",
+    lookalike: `its name looks like '${visibleLine(like)}', which is another tool`,
+  }[why];
+  const [name, server, there] = [tool.definition.name, source.server, source.name].map(visibleLine);
+  return (
+    `'${name}' of '${server}' is held: ${matter}. A person can look at it with ` +
+    `\`trunkline tools diff ${there}\` and let it through with ` +
+    `\`trunkline tools approve ${there}\`.`
+  );
+}
+
+type Verdict = Pick<HeldTool, "why" | "like"> | undefined;
+
+/** A tool of another server: how it was judged, and how to take it off the shelf that it is on. */
+interface Judged {
+  readonly verdict: Verdict;
+  readonly remove: () => void;
+}
+
+/**
+ * The tools that are offered, and those that are held. A tool of another server passes from the one
+ * to the other as it is judged; one of ours is always offered.
+ */
+export class Shelves {
+  readonly offered = new Registry<Tool>("tool");
+  readonly held = new Registry<HeldTool>("held tool");
+  readonly #approver: Approver | undefined;
+  readonly #judged = new Map<Tool, Judged>();
+  /** Tools whose names look the same, in the order they came. */
+  readonly #alike = new Map<string, Set<Tool>>();
+
+  constructor(approver: Approver | undefined) {
+    this.#approver = approver;
+    approver?.onChange(() => this.#judgeAgain(this.#judged.keys()));
+  }
+
+  /** Returns how to take the tool out again. */
+  add(tool: Tool): () => void {
+    if (this.#approver === undefined) return this.offered.add(tool.definition.name, tool);
+    const looks = skeleton(tool.definition.name);
+    const alike = this.#alike.get(looks) ?? new Set();
+    this.#alike.set(looks, alike.add(tool));
+    const remove = this.#put(tool);
+    this.#judgeAgain(alike, tool);
+    return () => {
+      (this.#judged.get(tool)?.remove ?? remove)();
+      this.#judged.delete(tool);
+      alike.delete(tool);
+      if (alike.size === 0) this.#alike.delete(looks);
+      this.#judgeAgain(alike);
+    };
+  }
+
+  /** Whether a person has approved it as it is now. */
+  async vouchesFor({ definition }: Tool, { server, name }: ToolSource): Promise<boolean> {
+    await this.#approver?.ready?.();
+    return this.#approver?.vouches(server, { ...definition, name }) ?? false;
+  }
+
+  #put(tool: Tool): () => void {
+    const { definition, source } = tool;
+    const verdict = source === undefined ? undefined : this.#judge(tool, source);
+    const remove =
+      source === undefined || verdict === undefined
+        ? this.offered.add(definition.name, tool)
+        : this.held.add(definition.name, { tool, source, ...verdict });
+    if (source !== undefined) this.#judged.set(tool, { verdict, remove });
+    return remove;
+  }
+
+  #judgeAgain(tools: Iterable<Tool>, except?: Tool): void {
+    for (const tool of [...tools]) {
+      const judged = this.#judged.get(tool);
+      if (judged === undefined || tool.source === undefined || tool === except) continue;
+      const now = this.#judge(tool, tool.source);
+      if (now?.why === judged.verdict?.why && now?.like === judged.verdict?.like) continue;
+      judged.remove();
+      this.#put(tool);
+    }
+  }
+
+  /** Why it is held; undefined where it is not. */
+  #judge(tool: Tool, { server, name }: ToolSource): Verdict {
+    const approver = this.#approver;
+    if (approver === undefined) return undefined;
+    // As the server calls it: what it is called here may change with the other servers.
+    const described = { ...tool.definition, name };
+    if (approver.judge(server, described) === "held") return { why: approver.why(server, name) };
+    const like = this.#likeOf(tool, server);
+    const isHeld = like !== undefined && !approver.vouches(server, described);
+    return isHeld ? { why: "lookalike", like } : undefined;
+  }
+
+  /** Another's tool that it can be taken for: one of ours, or one of a server that comes before. */
+  #likeOf(tool: Tool, server: string): string | undefined {
+    const { name } = tool.definition;
+    let isBefore = true;
+    for (const other of this.#alike.get(skeleton(name)) ?? []) {
+      if (other === tool) isBefore = false;
+      else if (other.definition.name === name || other.source?.server === server) continue;
+      // One that is held for its own looks is nobody to be taken for.
+      else if (this.#judged.get(other)?.verdict?.why === "lookalike") continue;
+      else if (isBefore || other.source === undefined) return other.definition.name;
+    }
+    return undefined;
+  }
+}

@@ -1,0 +1,293 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { McpClient } from "../../protocol/mcp/connect/connect.ts";
+import { encodeSse } from "../../wire/framing/sse.ts";
+import {
+  answerOf,
+  events,
+  type Exchange,
+  HttpServer,
+  json,
+  legacy,
+} from "../../../test/upstream/http-server.ts";
+import type { Json } from "../../../test/upstream/raw-client.ts";
+import { SampleContext } from "../../../test/upstream/sample-context.ts";
+import { HttpChannel } from "./http-channel.ts";
+
+const M = "io.modelcontextprotocol/";
+
+async function connect(server: HttpServer): Promise<McpClient & AsyncDisposable> {
+  const channel = new HttpChannel(server.url, { headers: { authorization: "Bearer t" } });
+  const client = await McpClient.connect(channel, { originOf: (id) => channel.originOf(id) });
+  return Object.assign(client, { [Symbol.asyncDispose]: () => client.close() });
+}
+
+describe("HttpChannel to a server of 2025-11-25", { timeout: 20_000 }, () => {
+  it("carries the session, the revision and the configured headers, and ends the session", async () => {
+    await using server = await HttpServer.open(
+      legacy((exchange) => json(exchange, { content: [] })),
+    );
+    {
+      await using client = await connect(server);
+      assert.equal(client.revision, "2025-11-25");
+      await client.callTool("t", {}, new SampleContext());
+    }
+    const [call] = server.of("tools/call");
+    assert.equal(call?.headers["mcp-session-id"], "s1");
+    assert.equal(call?.headers["mcp-protocol-version"], "2025-11-25");
+    assert.equal(call?.headers["authorization"], "Bearer t");
+    assert.equal(call?.headers["mcp-method"], undefined);
+    assert.deepEqual(server.exchanges.map(({ verb }) => verb).slice(-1), ["DELETE"]);
+  });
+
+  it("hears progress and questions on the stream of the call that they belong to", async () => {
+    const held: Exchange[] = [];
+    await using server = await HttpServer.open(
+      legacy((exchange) => {
+        const { progressToken } = exchange.message["params"]._meta as Json;
+        const params = { progressToken, progress: 1 };
+        const stream = events(exchange);
+        const told = { jsonrpc: "2.0", method: "notifications/progress", params };
+        stream.write(encodeSse(JSON.stringify(told)));
+        held.push(exchange);
+        if (held.length < 2) return;
+        // Both calls are open: only the stream says whom the question is for.
+        const [, second] = held;
+        const asked = { jsonrpc: "2.0", id: "q", method: "roots/list", params: {} };
+        second?.response.write(encodeSse(JSON.stringify(asked)));
+        for (const each of held) each.response.end(encodeSse(answerOf(each, { content: [] })));
+      }),
+    );
+    await using client = await connect(server);
+    const answers = { "roots/list": () => ({ roots: [] }) };
+    const first = new SampleContext({ name: "a", answers });
+    const second = new SampleContext({ name: "b", answers });
+    const calls = [client.callTool("t", {}, first)];
+    while (held.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+    calls.push(client.callTool("t", {}, second));
+    await Promise.all(calls);
+    assert.deepEqual([first.asked.length, second.asked.length], [0, 1]);
+    assert.deepEqual([first.progressed.length, second.progressed.length], [1, 1]);
+    const answered = () => server.exchanges.find(({ message }) => message["id"] === "q");
+    while (answered() === undefined) await new Promise((resolve) => setTimeout(resolve, 1));
+    assert.deepEqual(answered()?.message["result"], { roots: [] });
+  });
+
+  it("takes up a stream that was cut off, from the last event, after the wait it asks for", async () => {
+    let call: Exchange | undefined;
+    let cutAt = 0;
+    let waited = 0;
+    await using server = await HttpServer.open(
+      legacy(
+        (exchange) => {
+          call = exchange;
+          events(exchange).end("id: e7\nretry: 700\ndata: \n\n");
+          cutAt = performance.now();
+        },
+        (exchange) => {
+          if (exchange.headers["last-event-id"] === undefined) {
+            exchange.response.writeHead(405).end();
+          } else if (call !== undefined) {
+            waited = performance.now() - cutAt;
+            events(exchange).end(encodeSse(answerOf(call, { content: [], late: true })));
+          }
+        },
+      ),
+    );
+    await using client = await connect(server);
+    const result = await client.callTool("t", {}, new SampleContext());
+    assert.equal(result.late, true);
+    const resumed = server.exchanges.filter(({ headers }) => headers["last-event-id"] === "e7");
+    assert.equal(resumed.length, 1);
+    assert.ok(waited > 650, `waited only ${waited} ms`);
+  });
+
+  it("fails one call whose answer was cut off without an event, and no other", async () => {
+    await using server = await HttpServer.open(
+      legacy((exchange) => {
+        if (exchange.message["params"].name === "good") json(exchange, { content: [] });
+        else events(exchange).end(": nothing\n\n");
+      }),
+    );
+    await using client = await connect(server);
+    const bad = client.callTool("bad", {}, new SampleContext());
+    await assert.rejects(bad, /ended its answer to 'tools\/call' without having answered/);
+    await client.callTool("good", {}, new SampleContext());
+  });
+
+  it("hears of changes on a stream of its own, and opens it again when it ends", async () => {
+    let streams = 0;
+    let changes = 0;
+    const twice = Promise.withResolvers<void>();
+    const changed = { jsonrpc: "2.0", method: "notifications/tools/list_changed" };
+    await using server = await HttpServer.open(
+      legacy(
+        () => {},
+        (exchange) => {
+          streams++;
+          const id = `e${streams}`;
+          const stream = events(exchange);
+          stream.write(encodeSse(JSON.stringify(changed), { id }));
+          if (streams === 1) stream.end();
+        },
+      ),
+    );
+    const channel = new HttpChannel(server.url, { headers: {} });
+    const toolsChanged = (): void => {
+      if (++changes === 2) twice.resolve();
+    };
+    const client = await McpClient.connect(channel, { events: { toolsChanged } });
+    await twice.promise;
+    await client.close();
+    const gets = server.exchanges.filter(({ verb }) => verb === "GET");
+    assert.deepEqual(
+      gets.map(({ headers }) => headers["last-event-id"]),
+      [undefined, "e1"],
+    );
+  });
+
+  it("calls nothing before the server can ask back on its own stream", async () => {
+    const order: string[] = [];
+    await using server = await HttpServer.open(
+      legacy(
+        (exchange) => {
+          order.push("call");
+          json(exchange, { content: [] });
+        },
+        (exchange) => {
+          setTimeout(() => {
+            order.push("stream");
+            events(exchange).flushHeaders();
+          }, 50);
+        },
+      ),
+    );
+    await using client = await connect(server);
+    await client.callTool("t", {}, new SampleContext());
+    assert.deepEqual(order, ["stream", "call"]);
+  });
+
+  it("is over when the server has forgotten the session", async () => {
+    await using server = await HttpServer.open(
+      legacy(({ response }) => response.writeHead(404).end()),
+    );
+    await using client = await connect(server);
+    const call = client.callTool("t", {}, new SampleContext());
+    await assert.rejects(call, { code: "closed" });
+    await client.ended;
+  });
+});
+
+describe("HttpChannel to a server of 2026-07-28", { timeout: 20_000 }, () => {
+  const schema = {
+    type: "object",
+    properties: {
+      region: { type: "string", "x-mcp-header": "Region" },
+      deep: { type: "object", properties: { on: { type: "boolean", "x-mcp-header": "On" } } },
+    },
+  };
+
+  function modern(call: (exchange: Exchange) => void) {
+    return (exchange: Exchange): void => {
+      switch (exchange.message["method"]) {
+        case "server/discover":
+          json(exchange, {
+            resultType: "complete",
+            supportedVersions: ["2026-07-28"],
+            capabilities: { tools: {} },
+          });
+          break;
+        case "tools/list":
+          json(exchange, { tools: [{ name: "zürich", inputSchema: schema }] });
+          break;
+        case "tools/call":
+          call(exchange);
+          break;
+        default:
+          exchange.response.writeHead(404).end();
+      }
+    };
+  }
+
+  it("says in headers what the body says", async () => {
+    await using server = await HttpServer.open(
+      modern((exchange) => json(exchange, { resultType: "complete", content: [] })),
+    );
+    await using client = await connect(server);
+    assert.equal(client.revision, "2026-07-28");
+    await client.listTools();
+    await client.callTool("zürich", { region: "eu", deep: { on: true } }, new SampleContext());
+    const [call] = server.of("tools/call");
+    const { headers } = call ?? {};
+    assert.equal(headers?.["mcp-protocol-version"], "2026-07-28");
+    assert.equal(headers?.["mcp-method"], "tools/call");
+    assert.equal(headers?.["mcp-name"], "=?base64?esO8cmljaA==?=");
+    assert.equal(headers?.["mcp-param-region"], "eu");
+    assert.equal(headers?.["mcp-param-on"], "true");
+    assert.equal(headers?.["mcp-session-id"], undefined);
+    assert.equal(call?.message["params"]._meta[`${M}protocolVersion`], "2026-07-28");
+  });
+
+  it("cancels a call by ending its exchange, and says nothing more", async () => {
+    const called = Promise.withResolvers<Exchange>();
+    await using server = await HttpServer.open(
+      modern((exchange) => {
+        events(exchange).flushHeaders();
+        called.resolve(exchange);
+      }),
+    );
+    await using client = await connect(server);
+    const context = new SampleContext();
+    const call = client.callTool("t", {}, context);
+    const exchange = await called.promise;
+    context.abort.abort(new Error("enough"));
+    await assert.rejects(call, /enough/);
+    await exchange.closed;
+    assert.equal(server.of("notifications/cancelled").length, 0);
+  });
+
+  it("listens again when its stream was cut off, and looks what it has missed", async () => {
+    const listens: Exchange[] = [];
+    await using server = await HttpServer.open(modern(() => {}));
+    server.answer = (exchange) => {
+      if (exchange.message["method"] !== "subscriptions/listen") return false;
+      listens.push(exchange);
+      events(exchange).flushHeaders();
+      if (listens.length === 1) exchange.response.socket?.destroy();
+      return true;
+    };
+    const missed = Promise.withResolvers<void>();
+    const client = await McpClient.connect(new HttpChannel(server.url, { headers: {} }), {
+      events: { toolsChanged: () => missed.resolve() },
+    });
+    await missed.promise;
+    while (listens.length < 2) await new Promise((resolve) => setTimeout(resolve, 2));
+    assert.equal(client.hasEnded, false);
+    await client.close();
+  });
+
+  it("delivers an error whose status is one too", async () => {
+    const error = { code: -32021, message: "Missing", data: { requiredCapabilities: { x: {} } } };
+    await using server = await HttpServer.open(
+      modern(({ response, message }) => {
+        response.writeHead(400, { "content-type": "application/json" });
+        response.end(JSON.stringify({ jsonrpc: "2.0", id: message["id"], error }));
+      }),
+    );
+    await using client = await connect(server);
+    const call = client.callTool("t", {}, new SampleContext());
+    await assert.rejects(call, { code: -32021, message: "Missing" });
+  });
+});
+
+describe("HttpChannel to nobody", () => {
+  it("says that it could not be reached", async () => {
+    const server = await HttpServer.open(() => {});
+    const { url } = server;
+    await server[Symbol.asyncDispose]();
+    const channel = new HttpChannel(url, { headers: {} });
+    await assert.rejects(McpClient.connect(channel), { code: "closed" });
+    assert.match(await channel.ended, /^could not be reached at http:.*ECONNREFUSED/);
+  });
+});

@@ -1,0 +1,386 @@
+import { background } from "../../base/background.ts";
+import { LostRequest } from "../../rpc/lost-request.ts";
+import {
+  type Channel,
+  type ChannelLimits,
+  resolveChannelLimits,
+  ROOM,
+  type Room,
+  type Sink,
+} from "../../wire/channel.ts";
+import { AnswerQueue } from "./answer-queue.ts";
+import { type Exchange, exchange, type HttpAnswer, type HttpFailure } from "./http-exchange.ts";
+import { parameterHeaders } from "./http-headers.ts";
+import { type HttpMessage, type HttpPending, messagesOf, pendingFor } from "./http-pending.ts";
+import { HttpSession } from "./http-session.ts";
+
+export interface HttpChannelOptions {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly limits?: Partial<ChannelLimits>;
+}
+
+const CANCELLED = "notifications/cancelled";
+const INITIALIZED = "notifications/initialized";
+/** A request that lasts: nobody waits for its answer. */
+const LISTEN = "subscriptions/listen";
+/** Milliseconds for the server to take what needs no answer. */
+const LONGEST_TAKING = 30_000;
+/** A server that does not say whether it has a stream of its own is not waited for longer. */
+const LONGEST_HOLD = 2_000;
+/** Characters that are repeated of what is no message. */
+const LONGEST_QUOTE = 80;
+const FIRST_WAIT = 500;
+const LONGEST_WAIT = 30_000;
+const CUT_OFF = "cut its answer off";
+/** A stream that was cut off is taken up again so often, and then given up. */
+const MOST_RESUMES = 5;
+
+/**
+ * The client's side of Streamable HTTP as one channel: each message is a POST, and what comes back on
+ * any of the streams is delivered as it comes. Speaks for both eras; which one a message belongs to
+ * is seen from the message.
+ */
+export class HttpChannel implements Channel<string> {
+  readonly #url: URL;
+  readonly #limits: ChannelLimits;
+  readonly #pending = new Map<string | number, HttpPending>();
+  readonly #open = new Set<Exchange>();
+  readonly #answers: AnswerQueue;
+  readonly #timers = new Set<NodeJS.Timeout>();
+  /** Requests of the server, by their id: the progress token of ours that they came with. */
+  readonly #origins = new Map<string, unknown>();
+  readonly #session: HttpSession;
+  #sink: Sink<string> | undefined;
+  #lastEvent = "";
+  /** What waits for the server's own stream. */
+  #held: string[] | undefined;
+  #waits = 0;
+  /** Milliseconds that the server wants us to wait before its stream is opened again. */
+  #wait: number | undefined;
+  #isClosed = false;
+  readonly #ended = Promise.withResolvers<string>();
+
+  constructor(url: URL, options: HttpChannelOptions) {
+    this.#url = url;
+    this.#session = new HttpSession(options.headers);
+    this.#limits = resolveChannelLimits(options.limits);
+    this.#answers = new AnswerQueue(
+      (text, done) => this.#post(text, JSON.parse(text) as HttpMessage, undefined, done),
+      this.#limits,
+      (error) => this.abort(error),
+    );
+  }
+
+  receive(sink: Sink<string>): void {
+    this.#sink = sink;
+  }
+
+  send(text: string): Room {
+    if (this.#isClosed) return ROOM;
+    const message = JSON.parse(text) as HttpMessage;
+    if (message.method === CANCELLED && this.#cancel(message)) return ROOM;
+    if (this.#held !== undefined) {
+      this.#held.push(text);
+      return ROOM;
+    }
+    const pending = pendingFor(message);
+    if (pending === undefined) {
+      const room = this.#answers.send(text);
+      if (message.method === INITIALIZED) this.#hold();
+      return room;
+    }
+    this.#pending.set(pending.id, pending);
+    this.#post(text, message, pending);
+    return ROOM;
+  }
+
+  /** For whoever answers a request of the server: which call of ours it belongs to. */
+  originOf(idText: string): unknown {
+    const token = this.#origins.get(idText);
+    this.#origins.delete(idText);
+    return token;
+  }
+
+  /** Whether a tool can be called this way. Only servers of 2026-07-28 speak of headers. */
+  canCall(tool: { readonly inputSchema?: unknown }): boolean {
+    return parameterHeaders(tool.inputSchema) !== undefined;
+  }
+
+  /** Why it is over, in words that complete "it …". */
+  get ended(): Promise<string> {
+    return this.#ended.promise;
+  }
+
+  abort(reason: Error): void {
+    this.#ended.resolve(reason.message);
+    const sink = this.#sink;
+    this.#close();
+    sink?.end(reason);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const wasOpen = !this.#isClosed;
+    this.#close();
+    if (!this.#session.isOpen || !wasOpen) return;
+    // A session that nobody ends is kept by the server for nobody knows how long.
+    const ended = Promise.withResolvers<void>();
+    const timer = setTimeout(ended.resolve, this.#limits.closeGrace);
+    const request = exchange(
+      { ...this.#common(), method: "DELETE", headers: this.#session.headers() },
+      { head() {}, message() {}, fault() {}, end: () => ended.resolve() },
+    );
+    await ended.promise;
+    clearTimeout(timer);
+    request.destroy();
+  }
+
+  #post(
+    text: string,
+    message: HttpMessage,
+    pending: HttpPending | undefined,
+    done?: () => void,
+  ): void {
+    const headers = this.#session.headersFor(message);
+    const limit = pending === undefined ? { timeout: LONGEST_TAKING } : {};
+    let status = 0;
+    const request = exchange(
+      { ...this.#common(), ...limit, method: "POST", headers, body: text },
+      {
+        head: (response) => {
+          status = response.statusCode ?? 0;
+          if (message.method === "initialize") this.#session.opened(response);
+        },
+        retry: (wait) => {
+          if (pending !== undefined) pending.wait = wait;
+        },
+        message: (body, eventId) => {
+          if (status >= 200 && status < 300) return this.#deliver(body, eventId, pending);
+          this.#refused(body, pending);
+          return undefined;
+        },
+        fault: (fault) => this.#sink?.fault(fault),
+        end: (failure) => {
+          this.#open.delete(request);
+          this.#posted(status, message, pending, failure);
+          done?.();
+        },
+      },
+    );
+    if (pending !== undefined) pending.http = request;
+    this.#open.add(request);
+  }
+
+  /** A POST is over. Its answer may have come, may come on another stream, or never. */
+  #posted(
+    status: number,
+    message: HttpMessage,
+    pending: HttpPending | undefined,
+    failure: HttpFailure | undefined,
+  ): void {
+    if (this.#isClosed) return;
+    if (message.method === INITIALIZED) {
+      if (status >= 200 && status < 300) this.#listen();
+      else this.#release();
+    }
+    if (status === 404 && this.#session.isOpen) {
+      const why = "has forgotten the session";
+      if (pending !== undefined) this.#lose(pending, why, true);
+      this.abort(new Error(why));
+      return;
+    }
+    if (pending === undefined || !this.#pending.has(pending.id)) return;
+    if (status >= 300) {
+      const { origin } = this.#url;
+      this.#fail(pending, `${origin} ${failure?.why ?? `answered ${status}`}`, status);
+    } else if (pending.lastEvent !== "") this.#resume(pending);
+    else if (failure === undefined) this.#lose(pending, withoutAnswer(pending), false);
+    else {
+      this.#lose(pending, failure.why, failure.isUnsent);
+      // Nobody else is served by it: then it is taken for gone, and looked for again.
+      const isAlone = [...this.#pending.values()].every(({ method }) => method === LISTEN);
+      if (failure.isUnsent && isAlone) this.abort(new Error(failure.why));
+    }
+  }
+
+  #deliver(text: string, eventId: string, pending: HttpPending | undefined): void | Room {
+    if (pending !== undefined && eventId !== "") pending.lastEvent = eventId;
+    // An event without data only says from where the stream can be taken up again.
+    if (text === "" || this.#isClosed) return undefined;
+    const messages = messagesOf(text);
+    for (const message of messages) this.#note(message, pending);
+    if (messages.length > 0) return this.#sink?.message(text);
+    if (pending !== undefined) pending.garbage ??= text.slice(0, LONGEST_QUOTE);
+    return undefined;
+  }
+
+  /** Remembers what later messages depend on. */
+  #note(message: HttpMessage, pending: HttpPending | undefined): void {
+    const { id, method, result } = message;
+    if (method !== undefined) {
+      if (pending !== undefined && id !== undefined) {
+        this.#origins.set(JSON.stringify(id), pending.token);
+      }
+      return;
+    }
+    const answered = this.#pending.get(id as string | number);
+    if (answered === undefined) return;
+    this.#pending.delete(answered.id);
+    this.#session.answered(answered.method, result);
+  }
+
+  /** The body of an answer that is no success: an error of the protocol, or of something between. */
+  #refused(body: string, pending: HttpPending | undefined): void {
+    if (pending === undefined || !this.#pending.has(pending.id)) return;
+    const [message] = messagesOf(body);
+    if (message?.error !== undefined && message.id === pending.id) {
+      this.#pending.delete(pending.id);
+      background(this.#sink?.message(body), "Taking a message");
+    }
+  }
+
+  #fail(pending: HttpPending, why: string, status?: number): void {
+    if (!this.#pending.delete(pending.id)) return;
+    const error = {
+      code: -32000,
+      message: why,
+      ...(status === undefined ? {} : { data: { status } }),
+    };
+    const answer = JSON.stringify({ jsonrpc: "2.0", id: pending.id, error });
+    background(this.#sink?.message(answer), "Taking a message");
+  }
+
+  /** Only this request is without an answer; the others go on. */
+  #lose(pending: HttpPending, why: string, isUnsent: boolean): void {
+    if (!this.#pending.delete(pending.id)) return;
+    this.#sink?.lost?.(pending.id, new LostRequest(why, { isUnsent }));
+  }
+
+  /** Takes up the stream of a request where it was cut off. */
+  #resume(pending: HttpPending): void {
+    if (++pending.attempts > MOST_RESUMES) {
+      this.#lose(pending, CUT_OFF, false);
+      return;
+    }
+    this.#later(pending.wait ?? FIRST_WAIT * 2 ** (pending.attempts - 1), () => {
+      this.#get(pending.lastEvent, {
+        retry: (wait) => {
+          pending.wait = wait;
+        },
+        message: (text, eventId) => {
+          pending.attempts = 0;
+          return this.#deliver(text, eventId, pending);
+        },
+        end: (status) => {
+          if (!this.#pending.has(pending.id)) return;
+          if (status >= 300) this.#lose(pending, CUT_OFF, false);
+          else this.#resume(pending);
+        },
+      });
+    });
+  }
+
+  /**
+   * Until the server's own stream is open, what it has to ask for the first calls would be lost: so
+   * those wait for it.
+   */
+  #hold(): void {
+    this.#held = [];
+    this.#later(LONGEST_HOLD, () => this.#release());
+  }
+
+  #release(): void {
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    for (const text of held) this.send(text);
+  }
+
+  /** What the server says outside any request (up to 2025-11-25). Not every server does. */
+  #listen(): void {
+    this.#get(this.#lastEvent, {
+      head: () => this.#release(),
+      retry: (wait) => {
+        this.#wait = wait;
+      },
+      message: (text, eventId) => {
+        this.#waits = 0;
+        if (eventId !== "") this.#lastEvent = eventId;
+        return this.#deliver(text, "", undefined);
+      },
+      end: (status) => {
+        this.#release();
+        if (status >= 300 && status < 500) return;
+        const wait = Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** this.#waits++);
+        this.#later(this.#wait ?? wait, () => this.#listen());
+      },
+    });
+  }
+
+  #get(
+    lastEvent: string,
+    on: Pick<HttpAnswer, "message" | "retry"> & { head?(): void; end(status: number): void },
+  ): void {
+    let status = 0;
+    const headers = {
+      ...this.#session.headers(),
+      accept: "text/event-stream",
+      ...(lastEvent === "" ? {} : { "last-event-id": lastEvent }),
+    };
+    const request = exchange(
+      { ...this.#common(), method: "GET", headers },
+      {
+        head: (response) => {
+          status = response.statusCode ?? 0;
+          on.head?.();
+        },
+        message: (text, id) => (status === 200 ? on.message(text, id, "") : undefined),
+        retry: (wait) => on.retry?.(wait),
+        fault: (fault) => this.#sink?.fault(fault),
+        end: () => {
+          this.#open.delete(request);
+          if (!this.#isClosed) on.end(status);
+        },
+      },
+    );
+    this.#open.add(request);
+  }
+
+  /** From 2026-07-28 on, ending the exchange is the way to cancel. True when that was all. */
+  #cancel({ params }: HttpMessage): boolean {
+    const pending = this.#pending.get(params?.requestId as string | number);
+    if (pending === undefined) return false;
+    this.#pending.delete(pending.id);
+    // Up to 2025-11-25 it means nothing; but nobody wants what may yet come on it.
+    pending.http?.destroy();
+    return pending.isModern;
+  }
+
+  #common(): { url: URL; maxMessage: number } {
+    return { url: this.#url, maxMessage: this.#limits.maxMessage };
+  }
+
+  #later(milliseconds: number, work: () => void): void {
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer);
+      if (!this.#isClosed) work();
+    }, milliseconds).unref();
+    this.#timers.add(timer);
+  }
+
+  #close(): void {
+    this.#isClosed = true;
+    this.#ended.resolve("closed the connection");
+    this.#sink = undefined;
+    for (const timer of this.#timers) clearTimeout(timer);
+    for (const request of this.#open) request.destroy();
+    this.#answers.clear();
+    this.#pending.clear();
+    this.#origins.clear();
+  }
+}
+
+/** What to say of an exchange that was completed and brought no answer. */
+function withoutAnswer({ method, garbage }: HttpPending): string {
+  if (garbage === undefined) return `ended its answer to '${method}' without having answered`;
+  const beginning = JSON.stringify(garbage.trim());
+  return `answered '${method}' with something that is no message of MCP: ${beginning}`;
+}

@@ -1,0 +1,231 @@
+import { type ClientRequest, type IncomingMessage, request as httpRequest } from "node:http";
+import { request as httpsRequest } from "node:https";
+
+import { background } from "../../base/background.ts";
+import type { Room } from "../../wire/channel.ts";
+import { FULL_READ, nextTurn } from "../../base/file/full-read.ts";
+import type { FrameFault } from "../../wire/channel.ts";
+import { SseDecoder } from "../../wire/framing/sse.ts";
+import { wholeBody } from "../../wire/framing/whole-body.ts";
+import { redirection } from "./http-redirect.ts";
+
+export interface HttpExchangeOptions {
+  readonly url: URL;
+  readonly method: "POST" | "GET" | "DELETE";
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+  /** Bytes of one message. */
+  readonly maxMessage: number;
+  /** Milliseconds that all of it may take; no limit when left out. */
+  readonly timeout?: number;
+}
+
+/** Why an exchange was not completed. */
+export interface HttpFailure {
+  /** In words that complete "it …". */
+  readonly why: string;
+  /** Nothing of the request has reached the server. */
+  readonly isUnsent: boolean;
+}
+
+/** What comes back on one exchange. */
+export interface HttpAnswer {
+  /** The status and the headers are here. */
+  head(response: IncomingMessage): void;
+  /**
+   * One message: the body, or an event's data. `id` is the event's, where it has one. No more is read
+   * until a returned promise has settled.
+   */
+  message(text: string, id: string, event: string): void | Room;
+  /** The stream says how many milliseconds to wait before it is taken up again. */
+  retry?(milliseconds: number): void;
+  fault(fault: FrameFault): void;
+  /** Nothing more comes; with a failure, something should have. */
+  end(failure?: HttpFailure): void;
+}
+
+/** An exchange that is under way. */
+export interface Exchange {
+  /** Gives it up. */
+  destroy(): void;
+}
+
+/** Milliseconds in which a connection has to be made. */
+const CONNECT = 10_000;
+const MOST_REDIRECTS = 5;
+
+/**
+ * One HTTP request, and what it is answered with: a JSON body or a stream of events. A redirection to
+ * the same server that keeps the method (307, 308) is followed.
+ */
+export function exchange(options: HttpExchangeOptions, answer: HttpAnswer): Exchange {
+  return new HttpExchange(options, answer);
+}
+
+class HttpExchange implements Exchange {
+  readonly #options: HttpExchangeOptions;
+  readonly #answer: HttpAnswer;
+  readonly #timers = new Set<NodeJS.Timeout>();
+  #request: ClientRequest | undefined;
+  #isUnsent = true;
+  #isOver = false;
+  #holds = 0;
+
+  constructor(options: HttpExchangeOptions, answer: HttpAnswer) {
+    this.#options = options;
+    this.#answer = answer;
+    const { timeout } = options;
+    if (timeout !== undefined) this.#limit(timeout, `did not answer within ${timeout / 1000} s`);
+    this.#send(options.url, 0);
+  }
+
+  destroy(): void {
+    this.#request?.destroy();
+  }
+
+  #send(url: URL, redirects: number): void {
+    const isSecure = url.protocol === "https:";
+    const request = this.#begin(url, isSecure ? httpsRequest : httpRequest, redirects);
+    if (request === undefined) return;
+    this.#request = request;
+    request.on("socket", (socket) => {
+      if (request.reusedSocket || (!isSecure && !socket.connecting)) {
+        this.#isUnsent = false;
+        return;
+      }
+      const late = this.#limit(CONNECT, `could not be connected to within ${CONNECT / 1000} s`);
+      socket.once(isSecure ? "secureConnect" : "connect", () => {
+        this.#isUnsent = false;
+        this.#clear(late);
+      });
+    });
+    request.on("error", (error) => {
+      if (this.#request === request) this.#fail(unreachable(this.#options.url, error));
+    });
+    request.end(this.#options.body);
+  }
+
+  /** Undefined for headers that HTTP cannot carry. */
+  #begin(url: URL, send: typeof httpRequest, redirects: number): ClientRequest | undefined {
+    const { method, headers } = this.#options;
+    try {
+      return send(url, { method, headers }, (response) => this.#respond(url, response, redirects));
+    } catch (error) {
+      // Not before whoever began the exchange knows of it.
+      queueMicrotask(() => this.#fail(`cannot be asked: ${(error as Error).message}`));
+      return undefined;
+    }
+  }
+
+  #respond(url: URL, response: IncomingMessage, redirects: number): void {
+    const next = redirection(url, response, this.#options.method);
+    if (next instanceof URL && redirects < MOST_REDIRECTS) {
+      this.#isUnsent = true;
+      this.#send(next, redirects + 1);
+      // What it says besides is of no interest, however long it is.
+      response.on("error", () => {}).destroy();
+      return;
+    }
+    this.#answer.head(response);
+    if (next !== undefined) {
+      const why = next instanceof URL ? `redirects more than ${MOST_REDIRECTS} times` : next;
+      this.#fail(why);
+      return;
+    }
+    if (response.headers["content-type"]?.startsWith("text/event-stream") === true) {
+      this.#readEvents(response);
+    } else this.#readBody(response);
+    response.on("error", () => this.#fail("cut its answer off"));
+    response.on("close", () => this.#fail("cut its answer off"));
+  }
+
+  #readEvents(response: IncomingMessage): void {
+    const decoder = new SseDecoder(this.#options.maxMessage, {
+      event: ({ data, id, event }) => {
+        const hold = this.#answer.message(data, id, event);
+        if (hold !== undefined) this.#holdUntil(hold, response);
+      },
+      fault: (lost) => this.#answer.fault(lost),
+    });
+    response.on("data", (chunk: Buffer) => {
+      readRetry(chunk, this.#answer);
+      decoder.push(chunk);
+      // What HTTP needs for itself is not in the chunk.
+      if (chunk.length >= FULL_READ / 2) this.#holdUntil(nextTurn(), response);
+    });
+    response.on("end", () => {
+      decoder.end();
+      this.#end();
+    });
+  }
+
+  /** A body over the limit is not read to its end, which may never come. */
+  #readBody(response: IncomingMessage): void {
+    const { maxMessage } = this.#options;
+    const tooLong = `answered with more than ${maxMessage} bytes`;
+    if (Number(response.headers["content-length"]) > maxMessage) {
+      this.#fail(tooLong);
+      return;
+    }
+    const decoder = wholeBody.decoder(maxMessage, {
+      text: (text) => {
+        background(this.#answer.message(text, "", ""), "Taking a message");
+      },
+      fault: (lost) => this.#answer.fault(lost),
+    });
+    let size = 0;
+    response.on("data", (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > maxMessage) this.#fail(tooLong);
+      else decoder.push(chunk);
+    });
+    response.on("end", () => {
+      if (!this.#isOver) decoder.end();
+      this.#end();
+    });
+  }
+
+  #holdUntil(hold: Promise<void>, response: IncomingMessage): void {
+    this.#holds++;
+    response.pause();
+    const release = (): void => {
+      this.#holds--;
+      if (this.#holds === 0) response.resume();
+    };
+    hold.then(release, release);
+  }
+
+  #fail(why: string): void {
+    this.#end({ why, isUnsent: this.#isUnsent });
+  }
+
+  #end(failure?: HttpFailure): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    for (const timer of this.#timers) clearTimeout(timer);
+    if (failure !== undefined) this.#request?.destroy();
+    this.#answer.end(failure);
+  }
+
+  #limit(milliseconds: number, why: string): NodeJS.Timeout {
+    const timer = setTimeout(() => this.#fail(why), milliseconds);
+    this.#timers.add(timer);
+    return timer;
+  }
+
+  #clear(timer: NodeJS.Timeout): void {
+    clearTimeout(timer);
+    this.#timers.delete(timer);
+  }
+}
+
+function unreachable({ origin }: URL, error: Error): string {
+  return `could not be reached at ${origin}: ${error.message || (error as NodeJS.ErrnoException).code}`;
+}
+
+/** A JSON text has no line breaks, so what begins a line is the field. */
+function readRetry(chunk: Buffer, answer: HttpAnswer): void {
+  if (!chunk.includes("retry:")) return;
+  const field = /(?:^|[\r\n])retry: ?(\d{1,6})(?=[\r\n])/.exec(chunk.toString("latin1"));
+  if (field !== null) answer.retry?.(Number(field[1]));
+}

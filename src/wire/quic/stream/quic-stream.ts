@@ -1,0 +1,120 @@
+import { type Stop, Stopper } from "../../../base/stop.ts";
+import type { BidiStream, Refuse } from "../connection.ts";
+import { ConnectionError } from "../connection-error.ts";
+import { COMMAND, FIRST, LAST } from "../control-frame.ts";
+import type { EngineSession } from "../engine-session.ts";
+import { Incoming } from "./incoming.ts";
+import { Outgoing } from "./outgoing.ts";
+import type { QuicConnection } from "../quic-connection.ts";
+
+/** A stream whose native half is in the engine. */
+export class QuicStream implements BidiStream {
+  readonly id: number;
+  readonly #session: EngineSession;
+  readonly #connection: QuicConnection;
+  readonly #incoming: Incoming;
+  readonly #outgoing = new Outgoing((piece, isLast) => this.#send(piece, isLast));
+  #isOpened: boolean;
+  #isPatient = false;
+  readonly #stopper = new Stopper();
+  #isOver = false;
+
+  constructor(session: EngineSession, connection: QuicConnection, id: number, isOpened: boolean) {
+    this.id = id;
+    this.#session = session;
+    this.#connection = connection;
+    this.#isOpened = isOpened;
+    this.#incoming = new Incoming({
+      held: connection.held,
+      grant: (bytes) => session.sendNumber(COMMAND.credit, id, bytes),
+      breakOff: (error) => this.#breakOff(error),
+    });
+  }
+
+  get stop(): Stop {
+    return this.#stopper;
+  }
+
+  write(bytes: Uint8Array): Promise<void> {
+    return this.#outgoing.add(bytes, false);
+  }
+
+  end(bytes: Uint8Array = new Uint8Array()): Promise<void> {
+    const sent = this.#outgoing.add(bytes, true);
+    this.#settle();
+    return sent;
+  }
+
+  readAll(limit: number, refuse?: Refuse): Promise<Buffer> {
+    return this.#incoming.readAll(limit, refuse);
+  }
+
+  chunks(): AsyncGenerator<Buffer, void, void> {
+    return this.#incoming.chunks();
+  }
+
+  patient(): void {
+    this.#isPatient = true;
+  }
+
+  reset(code = 0): void {
+    const message = `Cannot go on with the exchange with ${this.#connection.address}: it was given up here.`;
+    this.#breakOff(new ConnectionError("cancelled", message), code);
+  }
+
+  /** The engine's word: bytes came. They are lent. */
+  receive(bytes: Buffer, isLast: boolean): void {
+    this.#incoming.push(bytes, isLast);
+    this.#settle();
+  }
+
+  giveRoom(bytes: number): void {
+    this.#outgoing.giveRoom(bytes);
+    this.#settle();
+  }
+
+  resetByPeer(code: number): void {
+    const { address } = this.#connection;
+    const message = `Cannot go on with the exchange with ${address}: the other side broke it off (code ${code}).`;
+    this.fail(new ConnectionError("reset", message, code));
+  }
+
+  fail(error: Error): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#connection.forget(this, true);
+    this.#incoming.fail(error);
+    this.#outgoing.fail(error);
+    this.#stopper.stop(error);
+  }
+
+  /** Whether nothing of an unfinished request came for a while. Called at intervals. */
+  isStale(): boolean {
+    // Until it is answered, it is not the peer that has something to say.
+    if (this.#isPatient && !this.#outgoing.isDone) this.#incoming.wasHeard = true;
+    return this.#incoming.isSilent();
+  }
+
+  giveUp(error: ConnectionError): void {
+    this.#breakOff(error);
+  }
+
+  #breakOff(error: ConnectionError, code = 0): void {
+    if (this.#isOver) return;
+    if (this.#isOpened) this.#session.sendNumber(COMMAND.reset, this.id, code);
+    this.fail(error);
+  }
+
+  #send(piece: Uint8Array, isLast: boolean): void {
+    const flags = (this.#isOpened ? 0 : FIRST) | (isLast ? LAST : 0);
+    const lead = this.#isOpened ? undefined : this.#connection.id;
+    this.#isOpened = true;
+    this.#session.send(COMMAND.write, flags, this.id, piece, lead);
+  }
+
+  #settle(): void {
+    if (this.#isOver || !this.#incoming.isEnded || !this.#outgoing.isDone) return;
+    this.#isOver = true;
+    this.#connection.forget(this, false);
+  }
+}

@@ -1,0 +1,94 @@
+import { isIP } from "node:net";
+import { checkServerIdentity, connect, type ConnectionOptions, type TLSSocket } from "node:tls";
+import { type Address, formatAddress } from "../address.ts";
+import { BUS_ALPN, type ConnectOptions, resolveConnectionLimits } from "../connection.ts";
+import { ConnectionError } from "../connection-error.ts";
+import { PooledSocket } from "./pooled-socket.ts";
+import { TlsConnection } from "./tls-connection.ts";
+import { tlsTrouble, withCertificates } from "./tls-trouble.ts";
+
+/** Connects over TLS 1.3, for networks that let no UDP through. */
+export async function connectTls(
+  address: Address,
+  options: ConnectOptions,
+): Promise<TlsConnection> {
+  options.signal?.throwIfAborted();
+  const limits = resolveConnectionLimits(options.limits);
+  const dial = (signal?: AbortSignal): Promise<PooledSocket> => dialOne(address, options, signal);
+  const first = await dial(options.signal);
+  return new TlsConnection(formatAddress(address), first, () => dial(), limits, options.held);
+}
+
+async function dialOne(
+  address: Address,
+  options: ConnectOptions,
+  signal: AbortSignal | undefined,
+): Promise<PooledSocket> {
+  const { handshakeTimeout, keepAlive } = resolveConnectionLimits(options.limits);
+  const text = formatAddress(address);
+  const socket = withCertificates(`connect to ${text}`, () => connect(settings(address, options)));
+  socket.setNoDelay(true).setKeepAlive(true, keepAlive);
+  const late = setTimeout(() => {
+    const detail = "the handshake took too long";
+    socket.destroy(ConnectionError.of(`Cannot connect to ${text}`, { trouble: "timeout", detail }));
+  }, handshakeTimeout);
+  const giveUp = (): void => {
+    const detail = "it was given up here";
+    socket.destroy(
+      ConnectionError.of(`Cannot connect to ${text}`, { trouble: "cancelled", detail }),
+    );
+  };
+  signal?.addEventListener("abort", giveUp, { once: true });
+  try {
+    await secured(socket, text, options.alpn ?? BUS_ALPN);
+    const pooled = new PooledSocket(socket, text);
+    await pooled.ready;
+    return pooled;
+  } catch (error) {
+    socket.destroy();
+    if (options.credentials.cert !== undefined || !isBadCertificate(error)) throw error;
+    const detail = "a certificate is required, and none was shown";
+    throw ConnectionError.of(`Cannot connect to ${text}`, { trouble: "no-certificate", detail });
+  } finally {
+    clearTimeout(late);
+    signal?.removeEventListener("abort", giveUp);
+  }
+}
+
+function isBadCertificate(error: unknown): boolean {
+  return error instanceof ConnectionError && error.trouble === "bad-certificate";
+}
+
+function settings(address: Address, options: ConnectOptions): ConnectionOptions {
+  const { credentials, alpn = BUS_ALPN, serverName = address.host } = options;
+  const { ca, cert, key } = credentials;
+  return {
+    host: address.host,
+    port: address.port,
+    // An IP address is no server name, but is checked against the certificate all the same.
+    ...(isIP(serverName) === 0 ? { servername: serverName } : {}),
+    checkServerIdentity: (_host, certificate) => checkServerIdentity(serverName, certificate),
+    ca,
+    ...(cert === undefined ? {} : { cert }),
+    ...(key === undefined ? {} : { key }),
+    minVersion: "TLSv1.3",
+    ALPNProtocols: [alpn],
+  };
+}
+
+async function secured(socket: TLSSocket, address: string, alpn: string): Promise<void> {
+  const handshake = Promise.withResolvers<void>();
+  socket.once("secureConnect", handshake.resolve);
+  socket.once("error", handshake.reject);
+  socket.once("close", () => handshake.reject(new Error("the connection was closed")));
+  const what = `Cannot connect to ${address}`;
+  try {
+    await handshake.promise;
+  } catch (error) {
+    if (error instanceof ConnectionError) throw error;
+    const { message } = error as Error;
+    throw ConnectionError.of(what, { trouble: tlsTrouble(error as Error), detail: message });
+  }
+  if (socket.alpnProtocol === alpn) return;
+  throw ConnectionError.of(what, { trouble: "wrong-alpn", detail: "no protocol in common" });
+}

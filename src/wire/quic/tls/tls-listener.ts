@@ -1,0 +1,160 @@
+import type { AddressInfo } from "node:net";
+import { createServer, type Server, type TLSSocket } from "node:tls";
+import { background } from "../../../base/background.ts";
+import { formatAddress } from "../address.ts";
+import {
+  BUS_ALPN,
+  type ConnectionLimits,
+  type Credentials,
+  type Listener,
+  type ListenOptions,
+  resolveConnectionLimits,
+} from "../connection.ts";
+import { ConnectionError } from "../connection-error.ts";
+import { PeerCount } from "../peer-count.ts";
+import { TlsServerConnection } from "./tls-server-connection.ts";
+import { tlsTrouble, withCertificates } from "./tls-trouble.ts";
+
+/** Takes connections over TLS 1.3, for networks that let no UDP through. */
+export class TlsListener implements Listener {
+  readonly #options: ListenOptions;
+  readonly #limits: ConnectionLimits;
+  readonly #host: string;
+  readonly #server: Server;
+  readonly #connections = new Set<TlsServerConnection>();
+  readonly #peers: PeerCount;
+  readonly #sweep: NodeJS.Timeout;
+  #port = 0;
+  #closing: Promise<void> | undefined;
+
+  private constructor(host: string, options: ListenOptions) {
+    this.#host = host;
+    this.#options = options;
+    this.#limits = resolveConnectionLimits(options.limits);
+    this.#peers = new PeerCount(options.mostOfPeer);
+    const { credentials, alpn = BUS_ALPN } = options;
+    this.#server = createServer({
+      ...context(credentials),
+      minVersion: "TLSv1.3",
+      requestCert: true,
+      // Looked at below: a certificate that was shown must be good, even where none is required.
+      rejectUnauthorized: false,
+      ALPNProtocols: [alpn],
+      handshakeTimeout: this.#limits.handshakeTimeout,
+      noDelay: true,
+    });
+    this.#server.maxConnections = this.#limits.maxConnections;
+    this.#server.on("secureConnection", (socket) => this.#accept(socket, alpn));
+    this.#server.on("tlsClientError", (error) => this.#refuse(error));
+    this.#sweep = setInterval(() => this.#dropStale(), this.#limits.requestIdle / 2);
+    this.#sweep.unref();
+  }
+
+  static async open(host: string, port: number, options: ListenOptions): Promise<TlsListener> {
+    const where = formatAddress({ scheme: "tls", host, port });
+    const listener = withCertificates(`listen on ${where}`, () => new TlsListener(host, options));
+    const listening = Promise.withResolvers<void>();
+    const server = listener.#server;
+    server.once("error", listening.reject).listen(port, host, listening.resolve);
+    try {
+      await listening.promise;
+    } catch (error) {
+      clearInterval(listener.#sweep);
+      const why = (error as Error).message;
+      throw new ConnectionError("unusable", `Cannot listen on ${where}: ${why}.`);
+    }
+    server.on("error", () => {});
+    listener.#port = (server.address() as AddressInfo).port;
+    return listener;
+  }
+
+  get port(): number {
+    return this.#port;
+  }
+
+  get address(): string {
+    return formatAddress({ scheme: "tls", host: this.#host, port: this.port });
+  }
+
+  async renew(credentials: Credentials): Promise<void> {
+    withCertificates(`renew the certificates of ${this.address}`, () =>
+      this.#server.setSecureContext(context(credentials)),
+    );
+  }
+
+  async close(): Promise<void> {
+    this.#closing ??= this.#close();
+    await this.#closing;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  async #close(): Promise<void> {
+    clearInterval(this.#sweep);
+    const closed = Promise.withResolvers<void>();
+    this.#server.close(() => closed.resolve());
+    await Promise.all([...this.#connections].map((connection) => connection.close()));
+    await closed.promise;
+  }
+
+  #accept(socket: TLSSocket, alpn: string): void {
+    socket.on("error", () => {});
+    const problem = this.#problemWith(socket, alpn);
+    if (problem !== undefined) {
+      socket.destroy();
+      this.#options.refused?.(problem);
+      return;
+    }
+    const connection = new TlsServerConnection(socket, this.address, this.#limits, this.#options);
+    if (!this.#peers.add(connection)) {
+      socket.destroy();
+      const what = `Cannot let a client in at ${this.address}`;
+      const detail = `'${connection.peer?.name ?? ""}' has too many connections`;
+      this.#options.refused?.(ConnectionError.of(what, { trouble: "full", detail }));
+      return;
+    }
+    this.#connections.add(connection);
+    background(
+      connection.closed.then(() => this.#connections.delete(connection)),
+      "Forgetting a connection",
+    );
+    this.#options.connected?.(connection);
+    connection.start();
+  }
+
+  #problemWith(socket: TLSSocket, alpn: string): ConnectionError | undefined {
+    const what = `Cannot let a client in at ${this.address}`;
+    if (socket.alpnProtocol !== alpn) {
+      return ConnectionError.of(what, { trouble: "wrong-alpn", detail: "no protocol in common" });
+    }
+    const isShown = socket.getPeerX509Certificate() !== undefined;
+    const isRequired = (this.#options.clientCertificate ?? "require") === "require";
+    if (!isShown && isRequired) {
+      const detail = "a certificate is required, and none was shown";
+      return ConnectionError.of(what, { trouble: "no-certificate", detail });
+    }
+    if (!isShown || socket.authorized) return undefined;
+    const error = new Error(String(socket.authorizationError));
+    return ConnectionError.of(what, { trouble: tlsTrouble(error), detail: error.message });
+  }
+
+  #refuse(error: Error): void {
+    const what = `Cannot let a client in at ${this.address}`;
+    const ending = { trouble: tlsTrouble(error), detail: error.message };
+    this.#options.refused?.(ConnectionError.of(what, ending));
+  }
+
+  #dropStale(): void {
+    for (const connection of this.#connections) connection.dropStale();
+  }
+}
+
+function context({ ca, cert, key }: Credentials): { ca: string; cert?: string; key?: string } {
+  return {
+    ca,
+    ...(cert === undefined ? {} : { cert }),
+    ...(key === undefined ? {} : { key }),
+  };
+}

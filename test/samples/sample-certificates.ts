@@ -1,0 +1,90 @@
+import { mkdir, mkdtempDisposable, readFile, utimes, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { connect, createServer, type TLSSocket } from "node:tls";
+
+import {
+  type CertificatesOptions,
+  openCertificates,
+} from "../../src/protocol/bus/certificates/certificates.ts";
+
+const LONG_AGO = new Date("2020-01-01");
+
+/** A folder for certificates, of a test's own. It is not there yet. */
+export class SampleCertificates implements AsyncDisposable {
+  readonly warnings: string[] = [];
+  readonly path: string;
+  readonly #folder: AsyncDisposable & { path: string };
+  readonly #options: CertificatesOptions;
+
+  private constructor(folder: AsyncDisposable & { path: string }, options: CertificatesOptions) {
+    this.#folder = folder;
+    this.path = join(folder.path, "certs");
+    this.#options = options;
+  }
+
+  static async create(options: CertificatesOptions = {}): Promise<SampleCertificates> {
+    return new SampleCertificates(
+      await mkdtempDisposable(join(tmpdir(), "trunkline-certs-")),
+      options,
+    );
+  }
+
+  open(options: CertificatesOptions = {}) {
+    const warn = (message: string): number => this.warnings.push(message);
+    return openCertificates(this.path, { warn, ...this.#options, ...options });
+  }
+
+  file(name: string): string {
+    return join(this.path, name);
+  }
+
+  text(name: string): Promise<string> {
+    return readFile(this.file(name), "utf8");
+  }
+
+  /** A file that nobody is still writing. */
+  async put(name: string, text: string): Promise<void> {
+    await mkdir(this.path, { recursive: true, mode: 0o700 });
+    await writeFile(this.file(name), text, { mode: 0o600 });
+    await utimes(this.file(name), LONG_AGO, LONG_AGO);
+  }
+
+  async age(...names: string[]): Promise<void> {
+    for (const name of names) await utimes(this.file(name), LONG_AGO, LONG_AGO);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#folder[Symbol.asyncDispose]();
+  }
+}
+
+interface Side {
+  readonly certPem: string;
+  readonly keyPem: string;
+  readonly caPem: string;
+}
+
+/** Connects over TLS, both sides shown. Resolves to the name that the server has read. */
+export async function greet(server: Side, client: Side): Promise<string> {
+  const options = ({ certPem, keyPem, caPem }: Side) => ({ cert: certPem, key: keyPem, ca: caPem });
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const listening = createServer(
+    { ...options(server), requestCert: true, rejectUnauthorized: true, minVersion: "TLSv1.3" },
+    (socket: TLSSocket) => {
+      resolve(String(socket.getPeerCertificate().subject.CN));
+      socket.destroy();
+    },
+  );
+  listening.on("tlsClientError", reject);
+  await new Promise<void>((listen) => listening.listen(0, "127.0.0.1", listen));
+  const { port } = listening.address() as { port: number };
+  const socket = connect({ ...options(client), host: "127.0.0.1", port });
+  socket.on("error", reject);
+  try {
+    return await promise;
+  } finally {
+    socket.destroy();
+    listening.close();
+  }
+}

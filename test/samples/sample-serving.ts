@@ -1,0 +1,16 @@
+import { defaultConfig } from "../../src/gateway/config/defaults.ts";
+import type { Config } from "../../src/gateway/config/config.ts";
+import { resolveServing, type Serving } from "../../src/gateway/access/serving.ts";
+
+/** How a gateway is served, for tests: as configured, on an address. */
+export function sampleServing(
+  host: string,
+  serve: Partial<Config["serve"]> = {},
+  options: { readonly noAuth?: boolean } = {},
+): Serving {
+  const defaults = defaultConfig("/data").serve;
+  return resolveServing(
+    { server: { host, port: 4180 }, serve: { ...defaults, ...serve } },
+    options,
+  );
+}
