@@ -32,7 +32,7 @@ export class House {
   };
 
   /** A door's options, with the house's limits and its log. */
-  furnish<S>(door: PeerOptions<S>): PeerOptions<S> {
+  withLimits<S>(door: PeerOptions<S>): PeerOptions<S> {
     const log = this.log.with({ door: door.dialect.name });
     return {
       ...door,

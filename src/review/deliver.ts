@@ -1,6 +1,6 @@
 import type { Message } from "../store/review/review-thread.ts";
 import type { ToolContext } from "../tool/tool.ts";
-import type { ReviewDesk } from "./review-commands.ts";
+import type { ReviewCommands } from "./review-commands.ts";
 import { messagesText } from "./message-text.ts";
 import type { FoundRepository } from "./repository.ts";
 
@@ -19,12 +19,12 @@ export interface DeliverOptions {
  * with, and counts as delivered once the answer has left; what is killed in between is given again.
  */
 export class Deliveries {
-  readonly #desk: ReviewDesk;
+  readonly #commands: ReviewCommands;
   readonly #report: (error: unknown) => void;
   readonly #leaving = new Set<Promise<void>>();
 
-  constructor(desk: ReviewDesk, report: (error: unknown) => void) {
-    this.#desk = desk;
+  constructor(commands: ReviewCommands, report: (error: unknown) => void) {
+    this.#commands = commands;
     this.#report = report;
   }
 
@@ -34,12 +34,12 @@ export class Deliveries {
     context: Pick<ToolContext, "signal">,
   ): Promise<string | undefined> {
     const { reader, gitDir, batch, first } = options;
-    const { reviews } = this.#desk;
+    const { reviews } = this.#commands;
     const messages = await reviews.take({ reader, gitDir, limit: batch, first });
     if (messages.length === 0) return undefined;
     let text: string;
     try {
-      text = messagesText(await this.#desk.placed(messages, options.here));
+      text = messagesText(await this.#commands.placed(messages, options.here));
     } catch (error) {
       await reviews.takeBack(reader, messages.map(seqOf)).catch(this.#report);
       throw error;
@@ -58,7 +58,7 @@ export class Deliveries {
     messages: readonly Message[],
     { signal }: Pick<ToolContext, "signal">,
   ): void {
-    const { reviews } = this.#desk;
+    const { reviews } = this.#commands;
     const seqs = messages.map(seqOf);
     const leaving = answered()
       .then(() => (signal.aborted ? reviews.takeBack(reader, seqs) : reviews.sent(reader, seqs)))

@@ -4,31 +4,31 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import type { NewComment } from "./add-comment.ts";
-import type { ReviewDesk } from "./review-commands.ts";
+import type { ReviewCommands } from "./review-commands.ts";
 import { sampleLines, SampleRepository } from "../../test/samples/sample-review-repository.ts";
 import type { ThreadView } from "./thread-view.ts";
 
 async function add(
-  desk: ReviewDesk,
+  commands: ReviewCommands,
   file: string,
   line?: number,
   more: Partial<NewComment> = {},
 ): Promise<string> {
   const comment = { file, line, comment: "Please look", by: "ada", source: "test", ...more };
-  return (await desk.add(comment)).id;
+  return (await commands.add(comment)).id;
 }
 
 function where({ file, line, confidence, method }: ThreadView): unknown[] {
   return [file, line, confidence, method];
 }
 
-describe("ReviewDesk", () => {
+describe("ReviewCommands", () => {
   it("keeps the place of a comment, with what is around it", async () => {
     using sample = new SampleRepository();
     sample.write("ä b.txt", sampleLines(10));
     const commit = sample.commit();
-    using desk = await sample.desk();
-    const { anchor } = await desk.reviews.get(await add(desk, "ä b.txt", 5, { end: 6 }));
+    using commands = await sample.commands();
+    const { anchor } = await commands.reviews.get(await add(commands, "ä b.txt", 5, { end: 6 }));
     assert.deepEqual(
       [anchor.path, anchor.line, anchor.end, anchor.commit],
       ["ä b.txt", 5, 6, commit],
@@ -43,19 +43,19 @@ describe("ReviewDesk", () => {
     using sample = new SampleRepository();
     sample.write("a", "one\ntwo\n");
     sample.write("binary", Buffer.from([1, 0, 2]));
-    using desk = await sample.desk();
-    await assert.rejects(add(desk, "a", 3), /line 3 of 'a': it has 2 lines/);
-    await assert.rejects(add(desk, "a", 2, { end: 1 }), /the first comes first/);
-    await assert.rejects(add(desk, "b", 1), /no such file/);
-    await assert.rejects(add(desk, "binary", 1), /it is binary/);
-    await assert.rejects(add(desk, "a", 1, { comment: " \n" }), /says nothing/);
-    await assert.rejects(add(desk, "a", 1, { side: "old", base: "--all" }), /no commit/);
-    await assert.rejects(add(desk, "typo"), /Cannot comment on 'typo': there is no such file/);
-    await add(desk, "binary");
+    using commands = await sample.commands();
+    await assert.rejects(add(commands, "a", 3), /line 3 of 'a': it has 2 lines/);
+    await assert.rejects(add(commands, "a", 2, { end: 1 }), /the first comes first/);
+    await assert.rejects(add(commands, "b", 1), /no such file/);
+    await assert.rejects(add(commands, "binary", 1), /it is binary/);
+    await assert.rejects(add(commands, "a", 1, { comment: " \n" }), /says nothing/);
+    await assert.rejects(add(commands, "a", 1, { side: "old", base: "--all" }), /no commit/);
+    await assert.rejects(add(commands, "typo"), /Cannot comment on 'typo': there is no such file/);
+    await add(commands, "binary");
     sample.commit();
-    await assert.rejects(add(desk, "typo"), /no such file/);
+    await assert.rejects(add(commands, "typo"), /no such file/);
     await assert.rejects(
-      add(desk, "typo", undefined, { side: "old" }),
+      add(commands, "typo", undefined, { side: "old" }),
       /Check the path and --base/,
     );
   });
@@ -66,9 +66,9 @@ describe("ReviewDesk", () => {
     sample.write("gone", "one\n");
     sample.commit();
     rmSync(join(sample.root, "gone"));
-    using desk = await sample.desk();
+    using commands = await sample.commands();
     for (const file of ["folder", "gone"]) {
-      const { anchor } = await desk.reviews.get(await add(desk, file));
+      const { anchor } = await commands.reviews.get(await add(commands, file));
       assert.deepEqual([anchor.path, anchor.line], [file, undefined]);
     }
   });
@@ -77,9 +77,9 @@ describe("ReviewDesk", () => {
     using sample = new SampleRepository();
     sample.write("a.txt", sampleLines(20));
     sample.commit();
-    using desk = await sample.desk();
-    const id = await add(desk, "a.txt", 10);
-    const at = async (): Promise<unknown[]> => where(await desk.show(id));
+    using commands = await sample.commands();
+    const id = await add(commands, "a.txt", 10);
+    const at = async (): Promise<unknown[]> => where(await commands.show(id));
     assert.deepEqual(await at(), ["a.txt", 10, "exact", "diff"]);
     sample.write("a.txt", `new\n${sampleLines(20)}`);
     assert.deepEqual(await at(), ["a.txt", 11, "exact", "diff"]);
@@ -89,7 +89,7 @@ describe("ReviewDesk", () => {
     assert.deepEqual(await at(), ["b.txt", 11, "exact", "diff"]);
     rmSync(join(sample.root, "b.txt"));
     assert.deepEqual(await at(), ["a.txt", undefined, "gone", "none"]);
-    const { original, quote } = await desk.show(id);
+    const { original, quote } = await commands.show(id);
     assert.equal(original?.line, 10);
     assert.deepEqual(quote, ["line number 10 of this file"]);
   });
@@ -101,8 +101,8 @@ describe("ReviewDesk", () => {
       sample.write(file, `${names.map(block).join("")}${sampleLines(20)}`);
     write("a.go", "first", "second");
     sample.commit();
-    using desk = await sample.desk();
-    const [kept, lost] = [await add(desk, "a.go", 2), await add(desk, "a.go", 5)];
+    using commands = await sample.commands();
+    const [kept, lost] = [await add(commands, "a.go", 2), await add(commands, "a.go", 5)];
     write("a.go", "first", "between", "second");
     sample.commit();
     write("a.go", "renamed", "between", "second");
@@ -112,8 +112,8 @@ describe("ReviewDesk", () => {
     write("b.go", "renamed", "between");
     sample.commit();
     write("b.go", "renamed", "other", "another");
-    assert.deepEqual(where(await desk.show(kept)), ["b.go", 2, "high", "diff"]);
-    assert.deepEqual(where(await desk.show(lost)), ["b.go", undefined, "gone", "none"]);
+    assert.deepEqual(where(await commands.show(kept)), ["b.go", 2, "high", "diff"]);
+    assert.deepEqual(where(await commands.show(lost)), ["b.go", undefined, "gone", "none"]);
   });
 
   it("leaves a comment on a removed line with the commit that had it", async () => {
@@ -121,28 +121,28 @@ describe("ReviewDesk", () => {
     sample.write("a.txt", sampleLines(5));
     const commit = sample.commit();
     sample.write("a.txt", sampleLines(2));
-    using desk = await sample.desk();
-    const id = await add(desk, "a.txt", 4, { side: "old" });
+    using commands = await sample.commands();
+    const id = await add(commands, "a.txt", 4, { side: "old" });
     rmSync(join(sample.root, "a.txt"));
     sample.commit();
-    const thread = await desk.show(id);
+    const thread = await commands.show(id);
     assert.deepEqual([thread.side, thread.line, thread.confidence], ["old", 4, "exact"]);
     assert.deepEqual(thread.quote, ["line number 4 of this file"]);
-    assert.equal((await desk.reviews.get(id)).anchor.commit, commit);
+    assert.equal((await commands.reviews.get(id)).anchor.commit, commit);
   });
 
   it("places a comment in the worktree that one is in", async () => {
     using sample = new SampleRepository();
     sample.write("a.txt", sampleLines(5));
     sample.commit();
-    using desk = await sample.desk();
-    const id = await add(desk, "a.txt", 3);
+    using commands = await sample.commands();
+    const id = await add(commands, "a.txt", 3);
     const tree = join(sample.parent, "tree");
     sample.git("worktree", "add", "--quiet", "-b", "side", tree);
     sample.write("a.txt", `new\n${sampleLines(5)}`);
-    using there = await sample.desk(tree);
+    using there = await sample.commands(tree);
     assert.deepEqual(where(await there.show(id)), ["a.txt", 3, "exact", "diff"]);
-    assert.deepEqual(where(await desk.show(id)), ["a.txt", 4, "exact", "diff"]);
+    assert.deepEqual(where(await commands.show(id)), ["a.txt", 4, "exact", "diff"]);
     assert.equal((await there.list({ gitDir: there.here.gitDir })).length, 1);
   });
 
@@ -152,8 +152,8 @@ describe("ReviewDesk", () => {
     sample.commit();
     const bare = join(sample.parent, "bare.git");
     sample.git("clone", "--quiet", "--bare", sample.root, bare);
-    using desk = await sample.desk(bare);
-    const id = await add(desk, "a.txt", 3, { side: "old" });
-    assert.deepEqual((await desk.show(id)).quote, ["line number 3 of this file"]);
+    using commands = await sample.commands(bare);
+    const id = await add(commands, "a.txt", 3, { side: "old" });
+    assert.deepEqual((await commands.show(id)).quote, ["line number 3 of this file"]);
   });
 });

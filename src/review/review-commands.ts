@@ -11,7 +11,7 @@ import { type Applied, applySuggestion, writeApplied } from "./suggestion.ts";
 import { type ThreadView, viewOf } from "./thread-view.ts";
 
 /** Where review threads are made and looked at, from a folder or for all repositories. */
-export class ReviewDesk implements Disposable {
+export class ReviewCommands implements Disposable {
   readonly reviews: Reviews;
   /** Where the store is. */
   readonly data: string;
@@ -26,8 +26,8 @@ export class ReviewDesk implements Disposable {
     this.repository = repository;
   }
 
-  static async open(data: string, folder: string): Promise<ReviewDesk> {
-    return new ReviewDesk(await Reviews.open(data), folder);
+  static async open(data: string, folder: string): Promise<ReviewCommands> {
+    return new ReviewCommands(await Reviews.open(data), folder);
   }
 
   /** Throws where the folder is in no repository. */

@@ -30,13 +30,13 @@ class Reviewing implements AsyncDisposable {
     const report = (error: unknown): void => assert.fail(error as Error);
     return new Reviewing(
       sample,
-      new ReviewTools(await sample.desk(folder), { ...SETTINGS, ...settings }, report),
+      new ReviewTools(await sample.commands(folder), { ...SETTINGS, ...settings }, report),
     );
   }
 
   async add(comment: string, line = 5): Promise<string> {
-    using desk = await this.sample.desk();
-    return (await desk.add({ file: "a.txt", line, comment, by: "ada", source: "test" })).id;
+    using commands = await this.sample.commands();
+    return (await commands.add({ file: "a.txt", line, comment, by: "ada", source: "test" })).id;
   }
 
   async call(
@@ -236,7 +236,7 @@ describe("review tools", () => {
       await reviewing.threads("review_claim");
       await reviewing.tools[Symbol.asyncDispose]();
     }
-    using desk = await sample.desk();
-    assert.equal((await desk.list({ states: ["open"] })).length, 1);
+    using commands = await sample.commands();
+    assert.equal((await commands.list({ states: ["open"] })).length, 1);
   });
 });

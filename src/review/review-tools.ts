@@ -2,7 +2,7 @@ import type { Thread, ThreadState } from "../store/review/review-thread.ts";
 import { type Arguments, textResult, type ToolContext, type ToolResult } from "../tool/tool.ts";
 import { commitId } from "./anchor/commit-file.ts";
 import { Deliveries } from "./deliver.ts";
-import type { ReviewDesk } from "./review-commands.ts";
+import type { ReviewCommands } from "./review-commands.ts";
 import { narrowScopeOf, type Scope, scopeOf } from "./scope.ts";
 import type { Project } from "../tool/project.ts";
 import { messagesText } from "./message-text.ts";
@@ -20,15 +20,19 @@ const UNRESOLVED: readonly ThreadState[] = ["open", "claimed", "answered", "prop
 
 /** What agents can do with reviews. */
 export class ReviewTools implements AsyncDisposable {
-  readonly #desk: ReviewDesk;
+  readonly #commands: ReviewCommands;
   readonly #settings: ReviewSettings;
   readonly #deliveries: Deliveries;
   #hasClaimed = false;
 
-  constructor(desk: ReviewDesk, settings: ReviewSettings, report: (error: unknown) => void) {
-    this.#desk = desk;
+  constructor(
+    commands: ReviewCommands,
+    settings: ReviewSettings,
+    report: (error: unknown) => void,
+  ) {
+    this.#commands = commands;
     this.#settings = settings;
-    this.#deliveries = new Deliveries(desk, report);
+    this.#deliveries = new Deliveries(commands, report);
   }
 
   async call(name: string, args: Arguments, context: ToolContext): Promise<ToolResult> {
@@ -68,19 +72,19 @@ export class ReviewTools implements AsyncDisposable {
   /** Gives back what was claimed here, and closes. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#deliveries.settled();
-    if (this.#hasClaimed) await this.#desk.reviews.release();
-    this.#desk[Symbol.dispose]();
+    if (this.#hasClaimed) await this.#commands.reviews.release();
+    this.#commands[Symbol.dispose]();
   }
 
   async #list(args: Arguments, context: ToolContext): Promise<ToolResult> {
-    if (typeof args.id === "string") return resultOf([await this.#desk.show(args.id)]);
+    if (typeof args.id === "string") return resultOf([await this.#commands.show(args.id)]);
     const { gitDirs = [undefined], here } = scopeOf(context.project);
     const states = (args.states as readonly ThreadState[] | undefined) ?? UNRESOLVED;
     const limit = (args.limit as number | undefined) ?? 50;
-    const { reviews } = this.#desk;
+    const { reviews } = this.#commands;
     const found = await Promise.all(gitDirs.map((gitDir) => reviews.list({ gitDir, states })));
     const all = found.flat();
-    const threads = await this.#desk.views(all.slice(0, limit), here);
+    const threads = await this.#commands.views(all.slice(0, limit), here);
     return resultOf(threads, "There are no such threads.", all.length - threads.length);
   }
 
@@ -99,13 +103,13 @@ export class ReviewTools implements AsyncDisposable {
     const { gitDir, ...scope } = narrowScopeOf(context.project);
     const agent = agentOf(args, context);
     const threads = await waitForThreads({
-      data: this.#desk.data,
+      data: this.#commands.data,
       seconds: (args.timeoutSeconds as number | undefined) ?? 50,
       context,
       claim: () => this.#claimed(args, context, gitDir, 5),
-      giveBack: (unwanted) => this.#desk.reviews.release(unwanted.map(({ id }) => id)),
+      giveBack: (unwanted) => this.#commands.reviews.release(unwanted.map(({ id }) => id)),
       // Whoever waits is alive.
-      keep: () => this.#desk.reviews.renew(agent, this.#settings.lease * 1000),
+      keep: () => this.#commands.reviews.renew(agent, this.#settings.lease * 1000),
     });
     const none = "No new review comments. Call review_wait again to keep listening.";
     return resultOf(await this.#shown(threads, scope), withRepository(none, scope, gitDir));
@@ -118,7 +122,7 @@ export class ReviewTools implements AsyncDisposable {
     usual: number,
   ): Promise<Thread[]> {
     this.#hasClaimed = true;
-    return this.#desk.reviews.claim({
+    return this.#commands.reviews.claim({
       agent: agentOf(args, context),
       lease: this.#settings.lease * 1000,
       gitDir,
@@ -129,7 +133,7 @@ export class ReviewTools implements AsyncDisposable {
 
   async #reply(args: Arguments, context: ToolContext): Promise<ToolResult> {
     const saying = { by: agentOf(args, context), role: "agent", text: String(args.text) } as const;
-    const thread = await this.#desk.reply(String(args.id), saying);
+    const thread = await this.#commands.reply(String(args.id), saying);
     const said = `${thread.id} is ${thread.state}. The person will see it.`;
     return textResult(`${said}\n${repositoryText(thread.repository)}`);
   }
@@ -143,7 +147,7 @@ export class ReviewTools implements AsyncDisposable {
       ...(diff === undefined ? {} : { diff }),
     };
     const by = agentOf(args, context);
-    const thread = await this.#desk.propose(id, { by, role: "agent", proposal });
+    const thread = await this.#commands.propose(id, { by, role: "agent", proposal });
     const said = `${thread.id} is ${thread.state}. The person will look at it.`;
     return textResult(`${said}\n${repositoryText(thread.repository)}`);
   }
@@ -151,15 +155,15 @@ export class ReviewTools implements AsyncDisposable {
   /** The whole id of a commit, which has to be there for the person to look at. */
   async #commitOf(id: string, named: unknown): Promise<string | undefined> {
     if (typeof named !== "string") return undefined;
-    const { repository } = await this.#desk.reviews.get(id);
+    const { repository } = await this.#commands.reviews.get(id);
     return commitId(repository.gitDir, named);
   }
 
   async #shown(
     threads: readonly Thread[],
     { here }: Partial<Scope>,
-  ): ReturnType<ReviewDesk["views"]> {
-    return Promise.all(threads.map(({ id }) => this.#desk.show(id, here)));
+  ): ReturnType<ReviewCommands["views"]> {
+    return Promise.all(threads.map(({ id }) => this.#commands.show(id, here)));
   }
 }
 
@@ -172,7 +176,7 @@ function agentOf({ agent }: Arguments, { caller }: ToolContext): string {
 }
 
 function resultOf(
-  threads: Awaited<ReturnType<ReviewDesk["views"]>>,
+  threads: Awaited<ReturnType<ReviewCommands["views"]>>,
   none = "",
   left = 0,
 ): ToolResult {

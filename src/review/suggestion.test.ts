@@ -14,14 +14,14 @@ async function suggested(
   suggestion: string,
   end = line,
 ): Promise<string> {
-  using desk = await sample.desk();
+  using commands = await sample.commands();
   const comment = { file, line, end, suggestion, comment: "So", by: "ada", source: "test" };
-  return (await desk.add(comment)).id;
+  return (await commands.add(comment)).id;
 }
 
 async function apply(sample: SampleRepository, id: string): Promise<void> {
-  using desk = await sample.desk();
-  const { patch, path, content } = await desk.suggested(id);
+  using commands = await sample.commands();
+  const { patch, path, content } = await commands.suggested(id);
   // Git comes to the same from the patch.
   const before = readFileSync(join(sample.root, path));
   execFileSync("git", ["-c", "core.autocrlf=false", "apply", "-"], {
@@ -30,7 +30,7 @@ async function apply(sample: SampleRepository, id: string): Promise<void> {
   });
   assert.deepEqual(readFileSync(join(sample.root, path)), content);
   sample.write(path, before);
-  await desk.apply(id);
+  await commands.apply(id);
   assert.deepEqual(readFileSync(join(sample.root, path)), content);
 }
 
@@ -38,10 +38,10 @@ describe("a suggestion", () => {
   it("is understood as people write it on forges, where a comment has exactly one", async () => {
     using sample = new SampleRepository();
     sample.write("a", "1\n2\n");
-    using desk = await sample.desk();
+    using commands = await sample.commands();
     const add = async (comment: string, line?: number) => {
-      const { id } = await desk.add({ file: "a", line, comment, by: "ada", source: "test" });
-      return (await desk.show(id)).suggestion;
+      const { id } = await commands.add({ file: "a", line, comment, by: "ada", source: "test" });
+      return (await commands.show(id)).suggestion;
     };
     const one = "```suggestion\nzwei\n```";
     assert.deepEqual(await add(`So?\n${one}\nPlease.`, 2), ["zwei"]);
@@ -55,9 +55,9 @@ describe("a suggestion", () => {
     using sample = new SampleRepository();
     sample.write(".git/hooks/pre-commit", "1\n");
     const id = await suggested(sample, ".git/hooks/pre-commit", 1, "evil\n");
-    using desk = await sample.desk();
-    await assert.rejects(desk.suggested(id), /it is git's own/);
-    await assert.rejects(desk.apply(id), /it is git's own/);
+    using commands = await sample.commands();
+    await assert.rejects(commands.suggested(id), /it is git's own/);
+    await assert.rejects(commands.apply(id), /it is git's own/);
   });
 
   it("is applied where its lines have gone to, in a renamed file too", async () => {
@@ -110,9 +110,9 @@ describe("a suggestion", () => {
     sample.write("a", sampleLines(4));
     await assert.rejects(apply(sample, id), /the lines that it is for are gone/);
     assert.equal(readFileSync(join(sample.root, "a"), "utf8"), sampleLines(4));
-    using desk = await sample.desk();
-    const { id: none } = await desk.add({ file: "a", comment: "x", by: "a", source: "t" });
-    await assert.rejects(desk.suggested(none), /the thread has none/);
+    using commands = await sample.commands();
+    const { id: none } = await commands.add({ file: "a", comment: "x", by: "a", source: "t" });
+    await assert.rejects(commands.suggested(none), /the thread has none/);
   });
 
   it("from elsewhere is refused where it leads out of the repository or says not what was there", async () => {
@@ -120,16 +120,19 @@ describe("a suggestion", () => {
     sample.write("a", sampleLines(2));
     writeFileSync(join(sample.parent, "outside"), "mine\n");
     symlinkSync("..", join(sample.root, "link"));
-    using desk = await sample.desk();
+    using commands = await sample.commands();
     const common = { comment: "So", severity: "must", by: "b", source: "t" } as const;
     const add = async (path: string, quote?: readonly string[]): Promise<string> => {
       const anchor = { path, side: "new", line: 1, ...(quote && { quote, before: [], after: [] }) };
       const suggestion = { lines: ["theirs"] };
-      const thread = { ...common, repository: desk.here, anchor: anchor as Anchor, suggestion };
-      return (await desk.reviews.add(thread)).id;
+      const thread = { ...common, repository: commands.here, anchor: anchor as Anchor, suggestion };
+      return (await commands.reviews.add(thread)).id;
     };
-    await assert.rejects(desk.apply(await add("a")), /have changed since it was made/);
-    await assert.rejects(desk.apply(await add("link/outside", ["mine"])), /a link is on the way/);
+    await assert.rejects(commands.apply(await add("a")), /have changed since it was made/);
+    await assert.rejects(
+      commands.apply(await add("link/outside", ["mine"])),
+      /a link is on the way/,
+    );
     assert.equal(readFileSync(join(sample.parent, "outside"), "utf8"), "mine\n");
   });
 });

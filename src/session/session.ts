@@ -8,7 +8,7 @@ import type { SessionClient } from "./client/client.ts";
 import type { EndEvent } from "./event.ts";
 import type { SessionLimits } from "./limits.ts";
 import type { PermissionOutcome, PermissionRequest } from "./permission/permission.ts";
-import { PermissionDesk } from "./permission/permissions.ts";
+import { PermissionRequests } from "./permission/permissions.ts";
 import type { RunningTurn, TurnHost } from "./turn/running-turn.ts";
 import { SessionError } from "./session-error.ts";
 import { type Notes, SessionNotes } from "./session-notes.ts";
@@ -40,7 +40,7 @@ export class Session implements TurnHost {
   readonly #key: number;
   readonly #audience: Audience;
   readonly #transcript: Transcript;
-  readonly #permissions: PermissionDesk;
+  readonly #permissions: PermissionRequests;
   readonly #notes: SessionNotes;
   readonly #turns: Turns;
   /** Its owner is no longer let in. */
@@ -59,7 +59,7 @@ export class Session implements TurnHost {
     this.#audience = new Audience(this.id, held.last, store, limits);
     const { attendance, delivery } = this.#audience;
     this.#transcript = new Transcript(store, held.key, delivery);
-    this.#permissions = new PermissionDesk({
+    this.#permissions = new PermissionRequests({
       sessionId: this.id,
       workspace: this.cwd,
       rules: options.rules,

@@ -41,7 +41,7 @@ interface Judged {
  * The tools that are offered, and those that are held. A tool of another server passes from the one
  * to the other as it is judged; one of ours is always offered.
  */
-export class Shelves {
+export class ToolRegistry {
   readonly offered = new Registry<Tool>("tool");
   readonly held = new Registry<HeldTool>("held tool");
   readonly #approver: Approver | undefined;

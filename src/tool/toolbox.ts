@@ -24,7 +24,7 @@ import {
   type RepositoryOf,
   resolveProject,
 } from "./project.ts";
-import { heldBecause, type HeldTool, Shelves } from "./tool-registry.ts";
+import { heldBecause, type HeldTool, ToolRegistry } from "./tool-registry.ts";
 import { timestamp } from "./timestamp.ts";
 import { toolRefusal } from "./tool-access.ts";
 import { awaitTool, type ToolSources } from "./offer/tool-sources.ts";
@@ -74,7 +74,7 @@ const LONGEST_NAME = 200;
  * record however it ends.
  */
 export class Toolbox {
-  readonly #shelves: Shelves;
+  readonly #registry: ToolRegistry;
   readonly #rates = new WeakMap<Tool, RateLimiter>();
   readonly #deadlines = new Deadlines();
   readonly #audit: Audit | undefined;
@@ -88,7 +88,7 @@ export class Toolbox {
 
   constructor(options: ToolboxOptions = {}) {
     this.policy = options.policy ?? new Policy();
-    this.#shelves = new Shelves(options.approver);
+    this.#registry = new ToolRegistry(options.approver);
     this.#audit = options.audit;
     this.#isPrivate = options.isPrivate === true;
     this.#fallback = options.fallback;
@@ -104,16 +104,16 @@ export class Toolbox {
    * the tool out again.
    */
   add(tool: Tool): () => void {
-    return this.#shelves.add(tool);
+    return this.#registry.add(tool);
   }
 
   get(name: string): Tool | undefined {
-    return this.#shelves.offered.get(name) ?? this.#fallback?.(name);
+    return this.#registry.offered.get(name) ?? this.#fallback?.(name);
   }
 
   /** Those that a principal may call, in the order they were added, the same between changes. */
   list(principal: Principal = OWNER): readonly Tool[] {
-    const all = this.#shelves.offered.list();
+    const all = this.#registry.offered.list();
     if (this.#isPrivate || principal === OWNER) return all;
     return all.filter((tool) => toolRefusal(principal, tool) === undefined);
   }
@@ -149,16 +149,16 @@ export class Toolbox {
     const { caller, project } = context;
     const question = { tool: definition.name, server: source?.server, args, caller, project };
     if (this.policy.says(question) === "allow") return true;
-    return source !== undefined && this.#shelves.vouchesFor(tool, source);
+    return source !== undefined && this.#registry.vouchesFor(tool, source);
   }
 
   held(): readonly HeldTool[] {
-    return this.#shelves.held.list();
+    return this.#registry.held.list();
   }
 
   /** Calls back when other tools are offered than before. Returns how to stop it. */
   onChange(listener: () => void): () => void {
-    return this.#shelves.offered.onChange(listener);
+    return this.#registry.offered.onChange(listener);
   }
 
   /**
@@ -228,7 +228,7 @@ export class Toolbox {
   }
 
   #missing(passage: Passage): ToolResult | Promise<ToolResult> {
-    const held = this.#shelves.held.get(passage.name);
+    const held = this.#registry.held.get(passage.name);
     if (held !== undefined) return this.#refuse(passage, heldBecause(held));
     if (this.#sources?.arrival() !== undefined) return this.#await(passage, this.#sources);
     const missing = (this.#sources?.missing() ?? []).map(({ why }) => why);
@@ -244,7 +244,7 @@ export class Toolbox {
   ): Promise<ToolResult> {
     const { name, args, context } = passage;
     const isThere = (): boolean =>
-      this.get(name) !== undefined || this.#shelves.held.get(name) !== undefined;
+      this.get(name) !== undefined || this.#registry.held.get(name) !== undefined;
     await awaitTool(isThere, sources, context);
     if (context.signal.aborted) return this.#failed(passage, context.signal.reason);
     return this.call(name, args, context);

@@ -5,7 +5,7 @@ import { LostRequest } from "../rpc/lost-request.ts";
 import { RpcError } from "../rpc/rpc-error.ts";
 import { ToolFault } from "../tool/tool.ts";
 import type { Lifecycle } from "./lifecycle.ts";
-import { isLost } from "./first-contact.ts";
+import { isLost } from "./connect-upstream.ts";
 
 /** How often a call is tried that never gets to the server. */
 const MOST_ATTEMPTS = 3;

@@ -13,7 +13,7 @@ const CALM: Script = { ...LEGACY, "tools/list": () => ({ tools: [{ ...ECHO, name
 async function houseOf(script: Script): Promise<[HouseOfUpstreams, Scripts]> {
   const scripts = new Scripts({ hostile: script, calm: CALM });
   const house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
-  await house.furnish({ hostile: { command: "hostile" }, calm: { command: "calm" } });
+  await house.configure({ hostile: { command: "hostile" }, calm: { command: "calm" } });
   return [house, scripts];
 }
 
@@ -83,7 +83,7 @@ describe("A hostile upstream", () => {
     const scripts = new Scripts({ serial });
     const limits = { ...QUICK, questions: { "roots/list": 100 } };
     await using house = new HouseOfUpstreams({ open: scripts.open, limits });
-    await house.furnish({ serial: { command: "serial" } });
+    await house.configure({ serial: { command: "serial" } });
     const never = new SampleContext({
       name: "never",
       answers: { "roots/list": () => new Promise(() => {}) },
@@ -175,7 +175,7 @@ describe("A hostile upstream", () => {
     };
     const scripts = new Scripts({ hostile: LEGACY, calm: resources });
     await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
-    await house.furnish({ hostile: { command: "hostile" }, calm: { command: "calm" } });
+    await house.configure({ hostile: { command: "hostile" }, calm: { command: "calm" } });
     let updates = 0;
     house.offer.resources.watch("calm://1", () => updates++);
     const [hostile, calm] = [await scripts.start("hostile"), await scripts.start("calm")];

@@ -40,7 +40,7 @@ class Rig implements AsyncDisposable {
     // Else a call may go to a connection that is about to be closed, and it shows in no error.
     server.keepsAlive = false;
     const house = new HouseOfUpstreams({ limits: { firstWait: 20, longestWait: 50, ...limits } });
-    await house.furnish({ web: { url: server.url.href } });
+    await house.configure({ web: { url: server.url.href } });
     return new Rig(server, house);
   }
 
@@ -274,7 +274,7 @@ describe("An HTTP upstream that redirects", { timeout }, () => {
       server.answer = moved(status);
       await using house = new HouseOfUpstreams();
       const headers = { authorization: "Bearer secret" };
-      await house.furnish({ web: { url: server.url.href, headers } });
+      await house.configure({ web: { url: server.url.href, headers } });
       const [up] = house.upstreams.status();
       assert.equal(up?.state, "up");
       const posted = server.of("initialize").filter(({ path }) => path === "/new");
@@ -294,7 +294,7 @@ describe("An HTTP upstream that redirects", { timeout }, () => {
     };
     await using house = new HouseOfUpstreams();
     const headers = { authorization: "Bearer secret" };
-    await house.furnish({ web: { url: server.url.href, headers } });
+    await house.configure({ web: { url: server.url.href, headers } });
     const { lastError = "" } = house.upstreams.status()[0] ?? {};
     assert.match(lastError, /redirects to http:\S+\/mcp, which is another server: configure/);
     assert.deepEqual(other.exchanges, []);
@@ -307,7 +307,7 @@ describe("An HTTP upstream that redirects", { timeout }, () => {
       return true;
     };
     await using house = new HouseOfUpstreams();
-    await house.furnish({ web: { url: server.url.href } });
+    await house.configure({ web: { url: server.url.href } });
     assert.match(house.upstreams.status()[0]?.lastError ?? "", /redirects more than 5 times/);
     assert.ok(server.exchanges.length <= 12, `${server.exchanges.length} requests`);
   });

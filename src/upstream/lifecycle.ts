@@ -5,13 +5,13 @@ import { Backoff } from "../base/limit/backoff.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { nextTurn } from "../base/file/full-read.ts";
 import type { Log } from "../base/log.ts";
-import { Sayings } from "../base/throttled-log.ts";
+import { StderrLog } from "../base/process/stderr-log.ts";
 import type { Era } from "../protocol/mcp/connect/handshake.ts";
 import type { McpClient, McpClientOptions } from "../protocol/mcp/connect/connect.ts";
 import { RpcError } from "../rpc/rpc-error.ts";
 import type { ChannelLimits } from "../wire/channel.ts";
 import { type Link, openLink, type OpenLink } from "./link.ts";
-import { meet, type Met, whyEnded } from "./first-contact.ts";
+import { connectUpstream, type ConnectedUpstream, whyEnded } from "./connect-upstream.ts";
 import type { UpstreamLimits, UpstreamSettings } from "./settings.ts";
 
 /**
@@ -42,7 +42,7 @@ export class Lifecycle {
   /** The handshake that it is known to have. */
   era: Era = "auto";
   readonly backoff: Backoff;
-  readonly sayings: Sayings;
+  readonly stderrLog: StderrLog;
   readonly #options: LifecycleOptions;
   readonly #log: Log;
   readonly #stopping = new AbortController();
@@ -61,7 +61,7 @@ export class Lifecycle {
     this.#options = options;
     this.#log = options.log;
     this.backoff = new Backoff(options.limits);
-    this.sayings = new Sayings(options.log, "upstream");
+    this.stderrLog = new StderrLog(options.log, "upstream");
   }
 
   get state(): UpstreamState {
@@ -152,7 +152,7 @@ export class Lifecycle {
     this.#become("starting");
     this.#starts++;
     try {
-      const met = await this.#meet();
+      const met = await this.#connectUpstream();
       this.#isUp(met);
       return met.client;
     } catch (error) {
@@ -163,13 +163,13 @@ export class Lifecycle {
     }
   }
 
-  #meet(): Promise<Met> {
+  #connectUpstream(): Promise<ConnectedUpstream> {
     const { settings, open = openLink, limits, client, channelLimits = {} } = this.#options;
-    return meet({
+    return connectUpstream({
       settings,
       open,
       era: this.era,
-      sayings: this.sayings,
+      stderrLog: this.stderrLog,
       channelLimits,
       signal: this.#stopping.signal,
       client: {
@@ -181,7 +181,7 @@ export class Lifecycle {
     });
   }
 
-  #isUp({ client, link }: Met): void {
+  #isUp({ client, link }: ConnectedUpstream): void {
     this.#link = link;
     this.client = client;
     this.era = client.isModern ? "modern" : "legacy";
@@ -206,7 +206,7 @@ export class Lifecycle {
 
   async #end(client: McpClient, link: Link): Promise<void> {
     await Promise.all([client.close(), link.end()]);
-    this.#failed(await whyEnded(link, this.sayings));
+    this.#failed(await whyEnded(link, this.stderrLog));
   }
 
   #failed(why: string): void {

@@ -15,7 +15,7 @@ function told(client: RawClient, method: string): Json[] {
 describe("Upstreams pass on what a server says outside of any call", () => {
   it("to clients that asked for such messages, under the server's name", async () => {
     const scripts = new Scripts({ a: LEGACY });
-    await using house = await new HouseOfUpstreams(scripts).furnish({ "my a": { command: "a" } });
+    await using house = await new HouseOfUpstreams(scripts).configure({ "my a": { command: "a" } });
     await using wants = await RawClient.connect(house.door, { revision: "2025-11-25" });
     await using picky = await RawClient.connect(house.door, { revision: "2024-11-05" });
     await using silent = await RawClient.connect(house.door, { revision: "2025-11-25" });
@@ -40,7 +40,7 @@ describe("Upstreams pass on what a server says outside of any call", () => {
 
   it("but not to a client that has gone, nor what belongs to another's call", async () => {
     const scripts = new Scripts({ a: { ...LEGACY, "tools/call": () => SILENCE } });
-    await using house = await new HouseOfUpstreams(scripts).furnish({ a: { command: "a" } });
+    await using house = await new HouseOfUpstreams(scripts).configure({ a: { command: "a" } });
     await using caller = await RawClient.connect(house.door, { revision: "2025-11-25" });
     await using other = await RawClient.connect(house.door, { revision: "2025-11-25" });
     {
@@ -62,7 +62,7 @@ describe("Upstreams pass on what a server says outside of any call", () => {
 
   it("in measure, however much it says, and say so", async (t) => {
     const scripts = new Scripts({ a: LEGACY });
-    await using house = await new HouseOfUpstreams(scripts).furnish({ a: { command: "a" } });
+    await using house = await new HouseOfUpstreams(scripts).configure({ a: { command: "a" } });
     await using client = await RawClient.connect(house.door, { revision: "2025-11-25" });
     await client.request("logging/setLevel", { level: "debug" });
     const [server] = scripts.of("a");
@@ -98,7 +98,7 @@ describe("Upstreams pass on that a page is done with", () => {
   for (const revision of ["2025-11-25", "2026-07-28"] as const) {
     it(`to the client of ${revision} that showed it, if there is a word for it`, async () => {
       const scripts = new Scripts({ a: asking });
-      await using house = await new HouseOfUpstreams(scripts).furnish({ a: { command: "a" } });
+      await using house = await new HouseOfUpstreams(scripts).configure({ a: { command: "a" } });
       const options = {
         revision,
         capabilities: { elicitation: { url: {} } },

@@ -45,7 +45,7 @@ describe("Upstreams answer a call", () => {
   it("with an error, and do not repeat it, when the server dies over it", async () => {
     const scripts = new Scripts({ a: dying({ destructiveHint: true }) });
     await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
-    await house.furnish({ a: { command: "a" } });
+    await house.configure({ a: { command: "a" } });
     const text = await callText(house, "echo");
     assert.match(text, /^ERROR MCP server 'a' ended before it had answered/);
     await scripts.start("a", 2);
@@ -58,7 +58,7 @@ describe("Upstreams answer a call", () => {
     it(`by asking the restarted server once more, when the tool has ${hint}`, async () => {
       const scripts = new Scripts({ a: dying({ [hint]: true }) });
       await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
-      await house.furnish({ a: { command: "a" } });
+      await house.configure({ a: { command: "a" } });
       assert.equal(await callText(house, "echo"), "second time");
       assert.equal(house.upstreams.status()[0]?.restarts, 1);
     });
@@ -73,7 +73,7 @@ describe("Upstreams answer a call", () => {
       open: scripts.open,
       limits: { ...QUICK, firstWait: 60_000, longestWait: 60_000 },
     });
-    await house.furnish({ a: { command: "a" }, b: { command: "b" } });
+    await house.configure({ a: { command: "a" }, b: { command: "b" } });
     scripts.of("a")[0]?.die();
     await until(house, "waiting");
     assert.match(
@@ -94,7 +94,7 @@ describe("Upstreams answer a call", () => {
       },
     });
     await using house = new HouseOfUpstreams(scripts);
-    await house.furnish({ a: { command: "a" } });
+    await house.configure({ a: { command: "a" } });
     const calling = house.offer.tools.call("echo", {}, new SampleContext());
     await assert.rejects(Promise.resolve(calling), (error) => {
       assert.ok(error instanceof ToolFault);
@@ -125,7 +125,7 @@ describe("Upstreams answer a call", () => {
               },
       },
     });
-    await using house = await new HouseOfUpstreams(scripts).furnish({ a: { command: "a" } });
+    await using house = await new HouseOfUpstreams(scripts).configure({ a: { command: "a" } });
     await using client = await RawClient.connect(house.door, {
       revision: "2025-11-25",
       capabilities: { elicitation: {} },
@@ -147,7 +147,7 @@ describe("Upstreams leave a server alone", () => {
       open: scripts.open,
       limits: { ...QUICK, rest: 400 },
     });
-    await house.furnish({ a: { command: "a" } });
+    await house.configure({ a: { command: "a" } });
     await until(house, "resting");
     assert.equal(house.upstreams.status()[0]?.failuresInARow, 5);
     assert.ok(house.upstreams.status()[0]?.lastError);
@@ -161,7 +161,7 @@ describe("Upstreams leave a server alone", () => {
   it("never for good when it dies now and then", async () => {
     const scripts = new Scripts({ a: LEGACY });
     await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
-    await house.furnish({ a: { command: "a" } });
+    await house.configure({ a: { command: "a" } });
     for (let start = 1; start <= 8; start++) {
       const server = await scripts.start("a", start);
       await until(house, "up");

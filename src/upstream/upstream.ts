@@ -14,7 +14,7 @@ import { type CatalogueKind, CatalogueRefresh } from "./catalogue-refresh.ts";
 import { Lifecycle, type UpstreamState } from "./lifecycle.ts";
 import type { OpenLink } from "./link.ts";
 import { DEFAULT_UPSTREAM_LIMITS, type UpstreamLimits, type UpstreamSettings } from "./settings.ts";
-import { Trickle } from "../base/limit/limited-reports.ts";
+import { Throttle } from "../base/limit/throttle.ts";
 
 export interface UpstreamStatus {
   readonly name: string;
@@ -74,7 +74,7 @@ export class Upstream {
   readonly #refresh: CatalogueRefresh;
   readonly #life: Lifecycle;
   readonly #watched = new Set<string>();
-  readonly #messages: Trickle;
+  readonly #messages: Throttle;
 
   constructor(name: string, settings: UpstreamSettings, options: UpstreamOptions) {
     const { folder, open, channelLimits } = options;
@@ -89,11 +89,11 @@ export class Upstream {
       changed: (kind) => this.#learned(kind),
       failed: (kind, error) => this.#log.warn("upstream.list-failed", { kind, error }),
     });
-    this.#messages = new Trickle(MESSAGES, () => {
+    this.#messages = new Throttle(MESSAGES, () => {
       const data = "It said more than is passed on; some messages were left out";
       options.logged?.({ level: "warn", logger: name, data });
     });
-    const faults = new Trickle(FAULTS, (count) => this.#log.warn("upstream.faults", { count }));
+    const faults = new Throttle(FAULTS, (count) => this.#log.warn("upstream.faults", { count }));
     this.#life = new Lifecycle({
       name,
       settings,
@@ -123,7 +123,7 @@ export class Upstream {
   }
 
   status(): UpstreamStatus {
-    const { state, since, client, pid, lastError, restarts, backoff, sayings } = this.#life;
+    const { state, since, client, pid, lastError, restarts, backoff, stderrLog } = this.#life;
     return {
       name: this.name,
       state,
@@ -134,7 +134,7 @@ export class Upstream {
       restarts,
       failuresInARow: backoff.failures,
       callsInFlight: client?.callsInFlight ?? 0,
-      said: [...sayings.tail],
+      said: [...stderrLog.tail],
     };
   }
 
@@ -182,7 +182,7 @@ export class Upstream {
   /** Why it is not known what it has, in a sentence; undefined when it is known. */
   get missing(): string | undefined {
     if (this.catalogue !== undefined) return undefined;
-    const { state, since, sayings } = this.#life;
+    const { state, since, stderrLog } = this.#life;
     switch (state) {
       case "up": {
         const { problem } = this.#refresh;
@@ -192,7 +192,7 @@ export class Upstream {
       }
       case "starting": {
         const seconds = Math.round((Date.now() - since.getTime()) / 1000);
-        const said = sayings.last === undefined ? "" : `; it said last: ${sayings.last}`;
+        const said = stderrLog.last === undefined ? "" : `; it said last: ${stderrLog.last}`;
         return `MCP server '${this.name}' is still starting, after ${seconds} s${said}`;
       }
       case "idle":

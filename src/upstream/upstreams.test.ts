@@ -56,7 +56,7 @@ describe("Upstreams start a server", () => {
     {
       const scripts = new Scripts({ a: LEGACY });
       await using house = new HouseOfUpstreams({ open: scripts.open, folder: folder.path });
-      await house.furnish({ name: { command: "a" } });
+      await house.configure({ name: { command: "a" } });
     }
     const scripts = new Scripts({ b: LEGACY });
     await using house = new HouseOfUpstreams({ open: scripts.open, folder: folder.path });
@@ -80,7 +80,7 @@ describe("Upstreams start a server", () => {
       open: scripts.open,
       limits: { ...QUICK, firstList: 1_000 },
     });
-    await house.furnish({ slow: { command: "slow" }, fast: { command: "fast" } });
+    await house.configure({ slow: { command: "slow" }, fast: { command: "fast" } });
     assert.deepEqual(house.toolNames, ["echo"]);
     const changed = new Promise<void>((resolve) => house.offer.tools.onChange(resolve));
     slow.resolve();
@@ -93,7 +93,7 @@ describe("Upstreams start a server", () => {
       a: { ...LEGACY, "server/discover": (_, server) => (server.die(), SILENCE) },
     });
     await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
-    await house.furnish({ a: { command: "a" } });
+    await house.configure({ a: { command: "a" } });
     assert.deepEqual(house.toolNames, ["echo"]);
     assert.equal(scripts.of("a")[1]?.heard[0]?.["method"], "initialize");
     assert.equal(house.upstreams.status()[0]?.failuresInARow, 0);
@@ -110,7 +110,7 @@ describe("Upstreams name", () => {
   it("tools as their servers do, and by server where two have the same", async () => {
     const scripts = new Scripts({ a: tools("x", "y"), b: tools("y", "z"), c: tools("y") });
     await using house = new HouseOfUpstreams(scripts);
-    await house.furnish({ a: { command: "a" }, "b b": { command: "b" }, c: { command: "c" } });
+    await house.configure({ a: { command: "a" }, "b b": { command: "b" }, c: { command: "c" } });
     assert.deepEqual(house.toolNames, ["x", "y", "b_b_y", "z", "c_y"]);
     assert.equal(await callText(house, "b_b_y"), "called y");
     assert.equal(scripts.of("b")[0]?.asked("tools/call").length, 1);
@@ -124,7 +124,7 @@ describe("Upstreams name", () => {
       call: () => ({ content: [] }),
     };
     house.offer.tools.add(own);
-    await house.furnish({ a: { command: "a" } });
+    await house.configure({ a: { command: "a" } });
     assert.deepEqual(house.toolNames, ["own", "a_own", "a_a_own"]);
     assert.equal(house.offer.tools.get("own"), own);
   });
@@ -135,7 +135,11 @@ describe("Upstreams name", () => {
     await using house = new HouseOfUpstreams(scripts);
     const command = (name: string) => ({ command: name });
     const server = "s".repeat(40);
-    await house.furnish({ a: command("a"), [server]: command("b"), [`${server}2`]: command("c") });
+    await house.configure({
+      a: command("a"),
+      [server]: command("b"),
+      [`${server}2`]: command("c"),
+    });
     assert.deepEqual(
       house.toolNames.map(({ length }) => length),
       [128, 128, 128],
@@ -158,7 +162,7 @@ describe("Upstreams keep up with a server", () => {
       open: scripts.open,
       limits: { ...QUICK, gather: 50 },
     });
-    await house.furnish({ a: { command: "a" } });
+    await house.configure({ a: { command: "a" } });
     const kept = house.offer.tools.get("one");
     names = ["one", "two"];
     const changed = new Promise<void>((resolve) => house.offer.tools.onChange(resolve));
@@ -186,7 +190,7 @@ describe("Upstreams keep up with a server", () => {
       },
     });
     await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
-    await house.furnish({ a: { command: "a" } });
+    await house.configure({ a: { command: "a" } });
     assert.deepEqual(house.toolNames, ["bare", "odd"]);
     assert.deepEqual(house.offer.tools.get("odd")?.definition.inputSchema, { type: "object" });
     const result = await house.offer.tools.call("bare", {}, new SampleContext());
@@ -198,7 +202,7 @@ describe("Upstreams keep up with a server", () => {
   it("that floods it with what nobody asked for", async () => {
     const scripts = new Scripts({ a: LEGACY });
     await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
-    await house.furnish({ a: { command: "a" } });
+    await house.configure({ a: { command: "a" } });
     const [server] = scripts.of("a");
     for (let time = 0; time < 1000; time++) {
       server?.write({ jsonrpc: "2.0", id: `no-${time}`, result: {} });
@@ -225,7 +229,7 @@ describe("Upstreams keep up with a server", () => {
       },
     });
     await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
-    await house.furnish({ a: { command: "a" } });
+    await house.configure({ a: { command: "a" } });
     await house.offer.resources.list();
     let updates = 0;
     const stop = house.offer.resources.watch("x://1", () => updates++);
@@ -252,16 +256,16 @@ describe("Upstreams.configure()", () => {
     });
     const scripts = new Scripts({ a: named("a"), b: named("b"), b2: named("b"), c: named("c") });
     await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
-    await house.furnish({ a: { command: "a" }, b: { command: "b" } });
+    await house.configure({ a: { command: "a" }, b: { command: "b" } });
     const kept = house.offer.tools.get("a");
     const gone = house.offer.tools.get("b");
-    await house.furnish({ c: { command: "c" }, a: { command: "a" }, b: { command: "b2" } });
+    await house.configure({ c: { command: "c" }, a: { command: "a" }, b: { command: "b2" } });
     assert.deepEqual(house.toolNames, ["c", "a", "b"]);
     assert.equal(house.offer.tools.get("a"), kept);
     assert.notEqual(house.offer.tools.get("b"), gone);
     assert.equal(scripts.of("a").length, 1);
     await scripts.of("b")[0]?.left;
-    await house.furnish({ a: { command: "a" } });
+    await house.configure({ a: { command: "a" } });
     assert.deepEqual(house.toolNames, ["a"]);
     await scripts.of("b2")[0]?.left;
     await scripts.of("c")[0]?.left;
@@ -270,10 +274,10 @@ describe("Upstreams.configure()", () => {
   it("ends a call of a server that is taken out, with an error", async () => {
     const scripts = new Scripts({ a: { ...LEGACY, "tools/call": () => SILENCE } });
     await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
-    await house.furnish({ a: { command: "a" } });
+    await house.configure({ a: { command: "a" } });
     const calling = callText(house, "echo");
     await scripts.of("a")[0]?.until((server) => server.asked("tools/call").length === 1);
-    await house.furnish({});
+    await house.configure({});
     assert.match(await calling, /^ERROR MCP server 'a' ended before it had answered/);
   });
 
@@ -285,9 +289,9 @@ describe("Upstreams.configure()", () => {
       open: scripts.open,
       limits: { ...QUICK, firstList: 5 },
     });
-    await house.furnish({ a: { command: "a" } });
+    await house.configure({ a: { command: "a" } });
     const server = await scripts.start("a");
-    await house.furnish({});
+    await house.configure({});
     await server.left;
   });
 });

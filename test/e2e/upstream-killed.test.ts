@@ -12,7 +12,7 @@ const timeout = 60_000;
 describe("two everything servers", { skip, timeout }, () => {
   it("keep apart: one that is killed every second answers every call once, the other all", async () => {
     await using house = new HouseOfUpstreams({ limits: { firstWait: 50, longestWait: 200 } });
-    await house.furnish({ shaky: EVERYTHING, steady: EVERYTHING });
+    await house.configure({ shaky: EVERYTHING, steady: EVERYTHING });
     const options: RawClientOptions = { revision: "2025-11-25" };
     await using client = await RawClient.connect(house.door, options);
     const isOver = AbortSignal.timeout(6_000);

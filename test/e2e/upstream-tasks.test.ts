@@ -31,7 +31,7 @@ describe("a server that answers calls with tasks", { timeout }, () => {
           server === undefined ? STDIO_SERVER : { url: server.mcp };
         house = await new HouseOfUpstreams({
           limits: { firstList: 20_000, probe: 20_000 },
-        }).furnish({
+        }).configure({
           fixture: settings,
         });
         assert.equal(house.upstreams.status()[0]?.revision, "2026-07-28");

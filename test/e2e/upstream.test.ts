@@ -66,7 +66,7 @@ function features(transport: "stdio" | "streamableHttp", options: RawClientOptio
 
   before(async () => {
     server = await serverOn(transport);
-    house = await new HouseOfUpstreams().furnish({ everything: server.settings });
+    house = await new HouseOfUpstreams().configure({ everything: server.settings });
     client = await RawClient.connect(house.door, options);
     // It announces its optional tools one by one, and reads the roots a little later.
     await until(() => house.toolNames.length === 19);

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
-import { ReviewDesk } from "../../src/review/review-commands.ts";
+import { ReviewCommands } from "../../src/review/review-commands.ts";
 
 /** A repository for tests, in a folder whose name is hard on programs, and reviews of it. */
 export class SampleRepository implements Disposable {
@@ -44,8 +44,8 @@ export class SampleRepository implements Disposable {
     return this.git("rev-parse", "HEAD");
   }
 
-  desk(folder = this.root): Promise<ReviewDesk> {
-    return ReviewDesk.open(this.data, folder);
+  commands(folder = this.root): Promise<ReviewCommands> {
+    return ReviewCommands.open(this.data, folder);
   }
 
   [Symbol.dispose](): void {

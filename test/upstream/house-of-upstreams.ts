@@ -39,7 +39,7 @@ export class HouseOfUpstreams implements AsyncDisposable {
   }
 
   /** Configures, and waits until it is known what is offered. */
-  async furnish(table: UpstreamTable): Promise<this> {
+  async configure(table: UpstreamTable): Promise<this> {
     await this.upstreams.configure(table);
     await this.upstreams.known();
     return this;

@@ -1,6 +1,6 @@
 import type { LoadedConfig } from "../../gateway/config/config.ts";
 import { House } from "../../gateway/house.ts";
-import { ModelDesk } from "../../gateway/model/model-commands.ts";
+import { ModelCommands } from "../../gateway/model/model-commands.ts";
 import type { Finding } from "./finding.ts";
 
 const what = "Models";
@@ -12,7 +12,7 @@ export async function checkModels(
 ): Promise<Finding[]> {
   // What goes wrong is said here, and not in the log as well.
   const house = new House({ ...config, log: { level: "error", verbose: false } });
-  const { models, unanswered } = await new ModelDesk(house, env).list();
+  const { models, unanswered } = await new ModelCommands(house, env).list();
   const first = models.find(({ isDefault }) => isDefault)?.id ?? "offline";
   const { default: wanted } = config.models;
   const findings = Object.entries(unanswered).map(([provider, why]): Finding => {

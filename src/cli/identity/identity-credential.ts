@@ -1,7 +1,7 @@
 import { text as readAll } from "node:stream/consumers";
 
 import type { Invocation } from "../shell/command.ts";
-import { openDesk } from "./open-identities.ts";
+import { openCommands } from "./open-identities.ts";
 
 /** `trunkline identity credential OPERATION`: what git calls, and nobody else. */
 export async function credential(invocation: Invocation): Promise<number> {
@@ -12,8 +12,8 @@ export async function credential(invocation: Invocation): Promise<number> {
   const question = await readAll(process.stdin);
   let text = operation === "get" ? "quit=1\n" : "";
   try {
-    await using desk = await openDesk(invocation);
-    const verdict = await desk.credential(operation, question);
+    await using commands = await openCommands(invocation);
+    const verdict = await commands.credential(operation, question);
     text = verdict.text;
     if (verdict.refused !== undefined) err(`trunkline: ${verdict.refused}\n`);
     return 0;

@@ -1,13 +1,13 @@
 import type { Invocation } from "../shell/command.ts";
-import { openDesk } from "./open-identities.ts";
+import { openCommands } from "./open-identities.ts";
 import { toJson } from "./identity.ts";
 import { columns } from "../shell/layout.ts";
 
 /** `trunkline identity gpg [NAME]` */
 export async function gpg(invocation: Invocation<{ readonly json?: boolean }>): Promise<number> {
   const { values, positionals, out } = invocation;
-  await using desk = await openDesk(invocation);
-  const ready = await desk.signing(positionals[0]);
+  await using commands = await openCommands(invocation);
+  const ready = await commands.signing(positionals[0]);
   if (values.json) out(toJson(ready));
   else {
     const rows: (readonly [string, string])[] = [

@@ -1,27 +1,27 @@
 import { text as readAll } from "node:stream/consumers";
 
-import type { IdentityDesk } from "../../gateway/identity/identity-commands.ts";
+import type { IdentityCommands } from "../../gateway/identity/identity-commands.ts";
 import type { Invocation } from "../shell/command.ts";
-import { openDesk } from "./open-identities.ts";
+import { openCommands } from "./open-identities.ts";
 import { toJson } from "./identity.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 
 type InRepository = { readonly json?: boolean; readonly repo?: string };
-type GuardOutcome = Awaited<ReturnType<IdentityDesk["judge"]>>;
-type GuardStatus = Awaited<ReturnType<IdentityDesk["guardStatus"]>>;
-type Hook = Parameters<IdentityDesk["judge"]>[0]["hook"];
+type GuardOutcome = Awaited<ReturnType<IdentityCommands["judge"]>>;
+type GuardStatus = Awaited<ReturnType<IdentityCommands["guardStatus"]>>;
+type Hook = Parameters<IdentityCommands["judge"]>[0]["hook"];
 
 /** `trunkline identity guard install` */
 export async function install(invocation: Invocation<InRepository>): Promise<number> {
-  await using desk = await openDesk(invocation);
-  return show(invocation, await desk.installGuard(invocation.values.repo ?? "."));
+  await using commands = await openCommands(invocation);
+  return show(invocation, await commands.installGuard(invocation.values.repo ?? "."));
 }
 
 /** `trunkline identity guard remove` */
 export async function remove(invocation: Invocation<InRepository>): Promise<number> {
   const { values, out } = invocation;
-  await using desk = await openDesk(invocation);
-  const wasThere = await desk.removeGuard(values.repo ?? ".");
+  await using commands = await openCommands(invocation);
+  const wasThere = await commands.removeGuard(values.repo ?? ".");
   if (values.json) out(toJson({ removed: wasThere }));
   else out(wasThere ? "Removed: hooks are as they were.\n" : "There was no guard here.\n");
   return 0;
@@ -29,8 +29,8 @@ export async function remove(invocation: Invocation<InRepository>): Promise<numb
 
 /** `trunkline identity guard status` */
 export async function status(invocation: Invocation<InRepository>): Promise<number> {
-  await using desk = await openDesk(invocation);
-  const found = await desk.guardStatus(invocation.values.repo ?? ".");
+  await using commands = await openCommands(invocation);
+  const found = await commands.guardStatus(invocation.values.repo ?? ".");
   show(invocation, found);
   return found.isInstalled ? 0 : 1;
 }
@@ -40,8 +40,8 @@ export async function allow(
   invocation: Invocation<InRepository & { readonly reason?: string; readonly once?: boolean }>,
 ): Promise<number> {
   const { values, out } = invocation;
-  await using desk = await openDesk(invocation);
-  const pass = await desk.givePass(values.repo ?? ".", values.reason);
+  await using commands = await openCommands(invocation);
+  const pass = await commands.givePass(values.repo ?? ".", values.reason);
   if (values.json) out(toJson(pass));
   else {
     const where = visibleLine(pass.worktree);
@@ -57,8 +57,8 @@ export async function check(invocation: Invocation<InRepository>): Promise<numbe
   const { positionals, values, out, err } = invocation;
   const [hook = "", name, url] = positionals;
   const refs = hook === "pre-push" ? await readAll(process.stdin) : undefined;
-  await using desk = await openDesk(invocation);
-  const outcome = await desk.judge({
+  await using commands = await openCommands(invocation);
+  const outcome = await commands.judge({
     hook: hook as Hook,
     ...(url === undefined ? {} : { remote: { name: name ?? "", url } }),
     ...(refs === undefined ? {} : { refs }),

@@ -1,11 +1,11 @@
 import type { Identities } from "../../gateway/identity/identities.ts";
 import type { Invocation, Values } from "../shell/command.ts";
-import { openDesk } from "./open-identities.ts";
+import { openCommands } from "./open-identities.ts";
 import { openIdentities } from "./identity-options-of.ts";
 import { toJson } from "./identity.ts";
 
 type Plan = Awaited<ReturnType<Identities["planSwitch"]>>;
-type Desk = Awaited<ReturnType<typeof openDesk>>;
+type Commands = Awaited<ReturnType<typeof openCommands>>;
 type Applied = Awaited<ReturnType<Identities["switch"]>>;
 
 interface Printing extends Values {
@@ -31,8 +31,8 @@ interface UndoValues extends Printing {
 export async function switchTo(invocation: Invocation<SwitchValues>): Promise<number> {
   const { values, positionals } = invocation;
   const [name = ""] = positionals;
-  await using desk = await openDesk(invocation);
-  const { identities } = desk;
+  await using commands = await openCommands(invocation);
+  const { identities } = commands;
   const folder = values.repo ?? ".";
   const plain = {
     global: values.global === true,
@@ -40,20 +40,20 @@ export async function switchTo(invocation: Invocation<SwitchValues>): Promise<nu
     recurseSubmodules: values["recurse-submodules"] === true,
   };
   // For all that somebody does, one identity's tokens alone would not do.
-  const request = plain.global ? plain : await desk.withHelper(name, plain);
+  const request = plain.global ? plain : await commands.withHelper(name, plain);
   if (values["dry-run"]) {
     const plan = await identities.planSwitch(name, folder, request);
-    return show(invocation, await withSigningNotes(plan, desk, name));
+    return show(invocation, await withSigningNotes(plan, commands, name));
   }
   const applied = await identities.switch(name, folder, request);
-  const plan = await withSigningNotes(applied.plan, desk, name);
+  const plan = await withSigningNotes(applied.plan, commands, name);
   const done = `Switched to identity: ${name}`;
   return tell(invocation, { ...applied, plan }, done, `Already ${name}.`);
 }
 
 /** A commit that has to be signed and cannot be fails much later, and somewhere else. */
-async function withSigningNotes(plan: Plan, desk: Desk, name: string): Promise<Plan> {
-  const { canSign, says } = await desk.signing(name);
+async function withSigningNotes(plan: Plan, commands: Commands, name: string): Promise<Plan> {
+  const { canSign, says } = await commands.signing(name);
   if (canSign) return plan;
   const note = `${says} \`trunkline identity gpg ${name}\` tells more.`;
   return { ...plan, notes: [...plan.notes, note] };

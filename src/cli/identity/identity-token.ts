@@ -3,7 +3,7 @@ import { text as readAll } from "node:stream/consumers";
 import { TrunklineError } from "../../base/errors.ts";
 import { askSecret } from "../shell/ask-secret.ts";
 import type { Invocation } from "../shell/command.ts";
-import { openDesk } from "./open-identities.ts";
+import { openCommands } from "./open-identities.ts";
 import { toJson } from "./identity.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 
@@ -19,10 +19,10 @@ type Setting = Printing & {
 export async function set(invocation: Invocation<Setting>): Promise<number> {
   const { values, positionals, out } = invocation;
   const [name = ""] = positionals;
-  await using desk = await openDesk(invocation);
-  const identity = desk.identities.find(name);
-  const token = await readToken(invocation, () => desk.tokenDesk.ofProgram(identity));
-  const kept = await desk.tokenDesk.save(identity, token, {
+  await using commands = await openCommands(invocation);
+  const identity = commands.identities.find(name);
+  const token = await readToken(invocation, () => commands.tokenCommands.ofProgram(identity));
+  const kept = await commands.tokenCommands.save(identity, token, {
     verify: values["no-verify"] !== true,
     ...(values.expires === undefined ? {} : { expires: timeOf(values.expires) }),
   });
@@ -60,8 +60,8 @@ function timeOf(text: string): string {
 export async function get(invocation: Invocation<Printing>): Promise<number> {
   const { values, positionals, out, err } = invocation;
   const [name = ""] = positionals;
-  await using desk = await openDesk(invocation);
-  const found = await desk.tokenDesk.show(desk.identities.find(name));
+  await using commands = await openCommands(invocation);
+  const found = await commands.tokenCommands.show(commands.identities.find(name));
   if (values.json) out(toJson(found));
   else if (found.token === undefined) err(`There is no token for '${visibleLine(name)}'.\n`);
   else out(`${found.token}\n`);
@@ -73,8 +73,8 @@ export async function get(invocation: Invocation<Printing>): Promise<number> {
 export async function clear(invocation: Invocation<Printing>): Promise<number> {
   const { values, positionals, out } = invocation;
   const [name = ""] = positionals;
-  await using desk = await openDesk(invocation);
-  const wasThere = await desk.tokenDesk.clear(desk.identities.find(name));
+  await using commands = await openCommands(invocation);
+  const wasThere = await commands.tokenCommands.clear(commands.identities.find(name));
   if (values.json) out(toJson({ identity: name, cleared: wasThere }));
   else out(wasThere ? `Forgot the token of '${visibleLine(name)}'.\n` : "There was none.\n");
   return 0;
@@ -83,17 +83,18 @@ export async function clear(invocation: Invocation<Printing>): Promise<number> {
 /** `trunkline identity token verify [NAME]` */
 export async function verify(invocation: Invocation<Printing>): Promise<number> {
   const { values, positionals, out } = invocation;
-  await using desk = await openDesk(invocation);
-  const names = positionals.length > 0 ? positionals : desk.identities.list.map(({ name }) => name);
+  await using commands = await openCommands(invocation);
+  const names =
+    positionals.length > 0 ? positionals : commands.identities.list.map(({ name }) => name);
   const found = await Promise.all(
-    names.map((name) => desk.tokenDesk.verify(desk.identities.find(name))),
+    names.map((name) => commands.tokenCommands.verify(commands.identities.find(name))),
   );
-  if (values.json) out(toJson({ tokens: found, store: await desk.tokens.describeStore() }));
+  if (values.json) out(toJson({ tokens: found, store: await commands.tokens.describeStore() }));
   else {
     for (const { identity, says, isOk } of found) {
       out(`${isOk ? "ok  " : "FAIL"} ${visibleLine(identity)}: ${says}\n`);
     }
-    out(`Tokens are kept in ${visibleLine(await desk.tokens.describeStore())}.\n`);
+    out(`Tokens are kept in ${visibleLine(await commands.tokens.describeStore())}.\n`);
   }
   return found.every(({ isOk }) => isOk) ? 0 : 1;
 }

@@ -1,6 +1,6 @@
 import { TrunklineError } from "../../base/errors.ts";
 import type { Invocation } from "../shell/command.ts";
-import { openDesk } from "./open-identities.ts";
+import { openCommands } from "./open-identities.ts";
 import { toJson } from "./identity.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 
@@ -21,11 +21,12 @@ export async function validate(invocation: Invocation<Validating>): Promise<numb
     const says = `'${values.timeout}' is no time to wait: it is a number of seconds up to 600`;
     throw new TrunklineError("usage", says);
   }
-  await using desk = await openDesk(invocation);
-  const names = positionals.length > 0 ? positionals : desk.identities.list.map(({ name }) => name);
+  await using commands = await openCommands(invocation);
+  const names =
+    positionals.length > 0 ? positionals : commands.identities.list.map(({ name }) => name);
   if (names.length === 0)
     err("There are no identities. `trunkline identity add NAME` makes one.\n");
-  const found = await desk.validate(names, {
+  const found = await commands.validate(names, {
     testAuth: values.offline !== true,
     checkGPG: values.signing === true,
     timeout: timeout * 1000,

@@ -1,6 +1,6 @@
 import type { Identities } from "../../gateway/identity/identities.ts";
 import type { Invocation } from "../shell/command.ts";
-import { openDesk } from "./open-identities.ts";
+import { openCommands } from "./open-identities.ts";
 import { openIdentities } from "./identity-options-of.ts";
 import { columns, table } from "../shell/layout.ts";
 import { visibleLine } from "../../base/text/visible.ts";
@@ -53,8 +53,8 @@ export async function status(invocation: Invocation<InRepository>): Promise<numb
 /** `trunkline identity env NAME` */
 export async function env(invocation: Invocation<Printing>): Promise<number> {
   const { values, positionals, out, data } = invocation;
-  await using desk = await openDesk(invocation);
-  const { set, unset } = desk.environmentPlan(positionals[0] ?? "", invocation.env);
+  await using commands = await openCommands(invocation);
+  const { set, unset } = commands.environmentPlan(positionals[0] ?? "", invocation.env);
   if (values.json) {
     out(toJson({ set, unset }));
     return 0;

@@ -1,13 +1,13 @@
-import { IdentityDesk } from "../../gateway/identity/identity-commands.ts";
+import { IdentityCommands } from "../../gateway/identity/identity-commands.ts";
 import { askSecret } from "../shell/ask-secret.ts";
 import type { Invocation } from "../shell/command.ts";
 import { identityOptions, repair } from "./identity-options-of.ts";
 
 /** The identities with their tokens and their guard. Whoever opens it disposes of it. */
-export async function openDesk(invocation: Invocation): Promise<IdentityDesk> {
+export async function openCommands(invocation: Invocation): Promise<IdentityCommands> {
   const options = await identityOptions(invocation);
   const canAsk = process.stdin.isTTY && process.stderr.isTTY;
-  const desk = new IdentityDesk({ ...options, ...(canAsk ? { ask: askSecret } : {}) });
-  await repair(invocation, desk.identities);
-  return desk;
+  const commands = new IdentityCommands({ ...options, ...(canAsk ? { ask: askSecret } : {}) });
+  await repair(invocation, commands.identities);
+  return commands;
 }

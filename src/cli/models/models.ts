@@ -1,6 +1,6 @@
 import { text as readAll } from "node:stream/consumers";
 
-import { ModelDesk } from "../../gateway/model/model-commands.ts";
+import { ModelCommands } from "../../gateway/model/model-commands.ts";
 import { askSecret } from "../shell/ask-secret.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
@@ -37,10 +37,10 @@ export async function list(invocation: Invocation<Printing>): Promise<number> {
 export async function setKey(invocation: Invocation<Printing>): Promise<number> {
   const { values, positionals, out } = invocation;
   const [variable = ""] = positionals;
-  const desk = await open(invocation);
+  const commands = await open(invocation);
   // Never from the command line, which all can see.
   const key = await (process.stdin.isTTY ? askSecret("Key: ") : readAll(process.stdin));
-  const where = await desk.saveKey(variable, key);
+  const where = await commands.saveKey(variable, key);
   if (values.json) out(`${JSON.stringify({ variable, where }, null, 2)}\n`);
   else out(`Stored ${visibleLine(variable)} in ${visibleLine(where)}.\n`);
   return 0;
@@ -56,6 +56,6 @@ export async function clearKey(invocation: Invocation<Printing>): Promise<number
   return 0;
 }
 
-async function open(invocation: Invocation): Promise<ModelDesk> {
-  return new ModelDesk(await quietHouse(invocation), invocation.env);
+async function open(invocation: Invocation): Promise<ModelCommands> {
+  return new ModelCommands(await quietHouse(invocation), invocation.env);
 }

@@ -4,8 +4,8 @@ import { openReviews } from "../../gateway/review/reviews.ts";
 import type { Invocation, Values } from "../shell/command.ts";
 import { quietHouse } from "../shell/quiet-house.ts";
 
-export type Desk = Awaited<ReturnType<typeof openReviews>>;
-export type ThreadView = Awaited<ReturnType<Desk["show"]>>;
+export type Commands = Awaited<ReturnType<typeof openReviews>>;
+export type ThreadView = Awaited<ReturnType<Commands["show"]>>;
 
 export interface RepoValues extends Values {
   readonly repo?: string;
@@ -13,7 +13,7 @@ export interface RepoValues extends Values {
 }
 
 /** The reviews as seen from the folder that the command line names. */
-export async function openDesk(invocation: Invocation<RepoValues>): Promise<Desk> {
+export async function openCommands(invocation: Invocation<RepoValues>): Promise<Commands> {
   return openReviews(await quietHouse(invocation), folderOf(invocation));
 }
 

@@ -6,7 +6,7 @@ import { visibleLine } from "../../base/text/visible.ts";
 import { addToReviews } from "../../gateway/review/reviews.ts";
 import type { Invocation } from "../shell/command.ts";
 import { quietHouse } from "../shell/quiet-house.ts";
-import { folderOf, openDesk, personIn, type RepoValues } from "./open-reviews.ts";
+import { folderOf, openCommands, personIn, type RepoValues } from "./open-reviews.ts";
 
 interface AddValues extends RepoValues {
   readonly file?: string;
@@ -50,8 +50,8 @@ export async function add(invocation: Invocation<AddValues>): Promise<number> {
     source: "cli",
   });
   if (values.json === true) {
-    using desk = await openDesk(invocation);
-    out(`${JSON.stringify(await desk.show(id), null, 2)}\n`);
+    using commands = await openCommands(invocation);
+    out(`${JSON.stringify(await commands.show(id), null, 2)}\n`);
   } else out(`Opened ${id} on ${visibleLine(where)}.\n`);
   return 0;
 }

@@ -1,10 +1,10 @@
 import { linesToReview } from "../../gateway/review/reviews-transfer.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { type Desk, openDesk, type RepoValues } from "./open-reviews.ts";
+import { type Commands, openCommands, type RepoValues } from "./open-reviews.ts";
 import { threadMenu, threadTable, threadText } from "./review-print.ts";
 
-type Filter = NonNullable<Parameters<Desk["list"]>[0]>;
+type Filter = NonNullable<Parameters<Commands["list"]>[0]>;
 type State = NonNullable<Filter["states"]>[number];
 
 interface ListValues extends RepoValues {
@@ -20,10 +20,10 @@ const UNRESOLVED: readonly State[] = ["open", "claimed", "answered", "proposed",
 /** `trunkline review list` */
 export async function list(invocation: Invocation<ListValues>): Promise<number> {
   const { values, out, err } = invocation;
-  using desk = await openDesk(invocation);
-  const gitDir = values.everywhere === true ? undefined : desk.here.gitDir;
+  using commands = await openCommands(invocation);
+  const gitDir = values.everywhere === true ? undefined : commands.here.gitDir;
   const states = values.state ?? (values.all === true ? undefined : UNRESOLVED);
-  const found = await desk.list({ gitDir, states });
+  const found = await commands.list({ gitDir, states });
   // A file is known by where it is now, or by where it was.
   const threads = found.filter(({ file, original }) => {
     return values.file === undefined || [file, original?.file].includes(values.file);
@@ -41,12 +41,12 @@ export async function show(
 ): Promise<number> {
   const { values, positionals, out, data } = invocation;
   const [id = ""] = positionals;
-  using desk = await openDesk(invocation);
+  using commands = await openCommands(invocation);
   if (values.patch === true) {
-    data((await desk.suggested(id)).patch);
+    data((await commands.suggested(id)).patch);
     return 0;
   }
-  const thread = await desk.show(id);
+  const thread = await commands.show(id);
   out(values.json === true ? `${JSON.stringify(thread, null, 2)}\n` : threadText(thread));
   return 0;
 }
@@ -56,8 +56,8 @@ const SIGNS = { added: "+", removed: "-", same: " " } as const;
 /** `trunkline review lines FILE` */
 export async function lines(invocation: Invocation<RepoValues>): Promise<number> {
   const { values, positionals, out } = invocation;
-  using desk = await openDesk(invocation);
-  const found = await linesToReview(desk, positionals[0] ?? "");
+  using commands = await openCommands(invocation);
+  const found = await linesToReview(commands, positionals[0] ?? "");
   if (values.json === true) out(`${JSON.stringify({ lines: found }, null, 2)}\n`);
   else {
     const shown = found.map(({ line, side, change, text }) => {

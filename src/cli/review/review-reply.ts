@@ -1,5 +1,11 @@
 import type { Invocation } from "../shell/command.ts";
-import { type Desk, openDesk, personIn, type RepoValues, type ThreadView } from "./open-reviews.ts";
+import {
+  type Commands,
+  openCommands,
+  personIn,
+  type RepoValues,
+  type ThreadView,
+} from "./open-reviews.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { whereOf } from "./review-print.ts";
 import { wordsOf } from "./comment-text.ts";
@@ -10,42 +16,42 @@ interface SayValues extends RepoValues {
 
 /** `trunkline review reply ID` */
 export async function reply(invocation: Invocation<SayValues>): Promise<number> {
-  using desk = await openDesk(invocation);
-  const { id, comment } = await desk.show(invocation.positionals[0] ?? "");
+  using commands = await openCommands(invocation);
+  const { id, comment } = await commands.show(invocation.positionals[0] ?? "");
   const text = await wordsOf(invocation, invocation.values.comment, comment);
-  return said(invocation, [await desk.reply(id, { ...speaker(invocation), text })]);
+  return said(invocation, [await commands.reply(id, { ...speaker(invocation), text })]);
 }
 
 /** `trunkline review resolve ID…` */
 export async function resolve(invocation: Invocation<SayValues>): Promise<number> {
-  using desk = await openDesk(invocation);
+  using commands = await openCommands(invocation);
   // None of them, if one of them is not there.
   const ids: string[] = [];
-  for (const given of invocation.positionals) ids.push((await desk.show(given)).id);
+  for (const given of invocation.positionals) ids.push((await commands.show(given)).id);
   const threads: ThreadView[] = [];
-  for (const id of ids) threads.push(await desk.resolve(id, speaker(invocation)));
+  for (const id of ids) threads.push(await commands.resolve(id, speaker(invocation)));
   return said(invocation, threads);
 }
 
 /** `trunkline review reopen ID` */
 export async function reopen(invocation: Invocation<SayValues>): Promise<number> {
-  using desk = await openDesk(invocation);
+  using commands = await openCommands(invocation);
   return said(invocation, [
-    await desk.reopen(invocation.positionals[0] ?? "", speaker(invocation)),
+    await commands.reopen(invocation.positionals[0] ?? "", speaker(invocation)),
   ]);
 }
 
 /** `trunkline review apply ID` */
 export async function apply(invocation: Invocation<RepoValues>): Promise<number> {
   const { values, positionals, out } = invocation;
-  using desk = await openDesk(invocation);
-  const { path: file, patch } = await desk.apply(positionals[0] ?? "");
+  using commands = await openCommands(invocation);
+  const { path: file, patch } = await commands.apply(positionals[0] ?? "");
   if (values.json === true) out(`${JSON.stringify({ file, patch }, null, 2)}\n`);
   else out(`Changed ${visibleLine(file)}.\n`);
   return 0;
 }
 
-function speaker({ env, values }: Invocation<SayValues>): Parameters<Desk["resolve"]>[1] {
+function speaker({ env, values }: Invocation<SayValues>): Parameters<Commands["resolve"]>[1] {
   return { by: personIn(env), role: "person", text: values.comment };
 }
 

@@ -13,7 +13,7 @@ import { untilSignal } from "../../gateway/signals.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { firstLine } from "../shell/first-line.ts";
-import { openDesk, type RepoValues } from "./open-reviews.ts";
+import { openCommands, type RepoValues } from "./open-reviews.ts";
 
 /** `trunkline review watch` */
 export async function watch(invocation: Invocation<RepoValues>): Promise<number> {
@@ -23,8 +23,8 @@ export async function watch(invocation: Invocation<RepoValues>): Promise<number>
     untilSignal().then(() => over.abort()),
     "Stopping to watch",
   );
-  using desk = await openDesk(invocation);
-  err(`Watching ${desk.repository?.root ?? "all repositories"}. Stop with Ctrl-C.\n`);
+  using commands = await openCommands(invocation);
+  err(`Watching ${commands.repository?.root ?? "all repositories"}. Stop with Ctrl-C.\n`);
   const tell: Parameters<typeof followReviews>[1] = (happening) => {
     if (values.json === true) return out(`${JSON.stringify(happening)}\n`);
     const { at, thread, kind, file, by, text = "" } = happening;
@@ -32,7 +32,7 @@ export async function watch(invocation: Invocation<RepoValues>): Promise<number>
       `${at}  ${thread}  ${kind}  ${visibleLine(file)}  ${visibleLine(by)}  ${firstLine(text)}\n`,
     );
   };
-  await followReviews(desk, tell, over.signal);
+  await followReviews(commands, tell, over.signal);
   return 0;
 }
 
@@ -40,8 +40,8 @@ export async function watch(invocation: Invocation<RepoValues>): Promise<number>
 export async function importFile(invocation: Invocation<RepoValues>): Promise<number> {
   const { values, positionals, out, err, cwd } = invocation;
   const [file = ""] = positionals;
-  using desk = await openDesk(invocation);
-  const imported = await importReviews(desk, await read(cwd, file));
+  using commands = await openCommands(invocation);
+  const imported = await importReviews(commands, await read(cwd, file));
   const { added, known, refused } = imported;
   for (const why of refused) err(`${why}\n`);
   if (values.json === true) out(`${JSON.stringify(imported, null, 2)}\n`);
@@ -54,8 +54,8 @@ export async function importFile(invocation: Invocation<RepoValues>): Promise<nu
 export async function exportAll(
   invocation: Invocation<RepoValues & { readonly format: "json" | "sarif" }>,
 ): Promise<number> {
-  using desk = await openDesk(invocation);
-  invocation.out(await exportReviews(desk, invocation.values.format));
+  using commands = await openCommands(invocation);
+  invocation.out(await exportReviews(commands, invocation.values.format));
   return 0;
 }
 

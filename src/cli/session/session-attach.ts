@@ -4,7 +4,7 @@ import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { ownerTokenFor } from "../../gateway/http/local-gateway.ts";
 import { type Attached, attachTo } from "../../gateway/session/attach.ts";
-import { SessionDesk } from "../../gateway/session/session-commands.ts";
+import { SessionCommands } from "../../gateway/session/session-commands.ts";
 import type { Invocation } from "../shell/command.ts";
 import { quietHouse } from "../shell/quiet-house.ts";
 import { questionText } from "./session-question-text.ts";
@@ -92,9 +92,9 @@ async function placeOf(
   isElsewhere: boolean,
   cwd: string,
 ): Promise<{ sessionId: string; cwd: string }> {
-  await using desk = await SessionDesk.open(house);
+  await using commands = await SessionCommands.open(house);
   try {
-    const { id: sessionId, cwd: folder } = await desk.find(id);
+    const { id: sessionId, cwd: folder } = await commands.find(id);
     return { sessionId, cwd: folder };
   } catch (error) {
     if (isElsewhere && error instanceof TrunklineError) return { sessionId: id, cwd };

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { SessionDesk, type SessionEntry } from "../../gateway/session/session-commands.ts";
+import { SessionCommands, type SessionEntry } from "../../gateway/session/session-commands.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { quietHouse } from "../shell/quiet-house.ts";
@@ -14,9 +14,9 @@ export async function list(
   invocation: Invocation<Printing & { readonly folder?: string }>,
 ): Promise<number> {
   const { values, cwd, out, err, width } = invocation;
-  await using desk = await open(invocation);
+  await using commands = await open(invocation);
   const folder = values.folder === undefined ? undefined : resolve(cwd, values.folder);
-  const sessions = await desk.list(folder);
+  const sessions = await commands.list(folder);
   if (values.json === true) out(`${JSON.stringify({ sessions }, null, 2)}\n`);
   else if (sessions.length > 0) out(sessionTable(sessions, width));
   else err("There are no sessions. Editors begin them with `trunkline acp`.\n");
@@ -26,12 +26,12 @@ export async function list(
 /** `trunkline session show ID` */
 export async function show(invocation: Invocation<Printing>): Promise<number> {
   const { values, positionals, out } = invocation;
-  await using desk = await open(invocation);
-  const session = await desk.find(positionals[0] ?? "");
+  await using commands = await open(invocation);
+  const session = await commands.find(positionals[0] ?? "");
   let events = 0;
   let turns = 0;
   let last: string | undefined;
-  for await (const { event } of desk.events(session.id)) {
+  for await (const { event } of commands.events(session.id)) {
     events++;
     if (event.kind === "prompt" && event.steers !== true) turns++;
     if (event.kind === "prompt") last = "running or interrupted";
@@ -66,10 +66,10 @@ export async function replay(
 ): Promise<number> {
   const { values, positionals, out, color } = invocation;
   const after = numberOf(values.after, "--after");
-  await using desk = await open(invocation);
-  const { id } = await desk.find(positionals[0] ?? "");
+  await using commands = await open(invocation);
+  const { id } = await commands.find(positionals[0] ?? "");
   const text = new SessionText(color);
-  for await (const entry of desk.events(id, after)) {
+  for await (const entry of commands.events(id, after)) {
     out(values.json === true ? `${JSON.stringify(entry)}\n` : text.event(entry));
   }
   return 0;
@@ -80,9 +80,9 @@ export async function exportSession(
   invocation: Invocation<{ readonly format?: string }>,
 ): Promise<number> {
   const { values, positionals, out } = invocation;
-  await using desk = await open(invocation);
-  const session = await desk.find(positionals[0] ?? "");
-  const events: SessionEntry[] = await Array.fromAsync(desk.events(session.id));
+  await using commands = await open(invocation);
+  const session = await commands.find(positionals[0] ?? "");
+  const events: SessionEntry[] = await Array.fromAsync(commands.events(session.id));
   if (values.format !== "markdown") {
     out(`${JSON.stringify({ session, events }, null, 2)}\n`);
     return 0;
@@ -100,11 +100,11 @@ export async function exportSession(
 /** `trunkline session delete ID…` */
 export async function remove(invocation: Invocation<Printing>): Promise<number> {
   const { values, positionals, out } = invocation;
-  await using desk = await open(invocation);
+  await using commands = await open(invocation);
   const deleted: string[] = [];
   for (const name of positionals) {
-    const { id } = await desk.find(name);
-    await desk.delete(id);
+    const { id } = await commands.find(name);
+    await commands.delete(id);
     deleted.push(id);
     if (values.json !== true) out(`Deleted ${id}.\n`);
   }
@@ -117,10 +117,10 @@ export async function permissions(
   invocation: Invocation<Printing & { readonly folder?: string; readonly revoke?: string }>,
 ): Promise<number> {
   const { values, cwd, out, err } = invocation;
-  await using desk = await open(invocation);
+  await using commands = await open(invocation);
   if (values.revoke !== undefined) {
     const id = numberOf(values.revoke, "--revoke");
-    if (!(await desk.revoke(id))) {
+    if (!(await commands.revoke(id))) {
       throw new TrunklineError(
         "not-found",
         `Cannot revoke permission '${id}': there is no such. ${LIST_RULES}`,
@@ -131,7 +131,7 @@ export async function permissions(
     return 0;
   }
   const folder = values.folder === undefined ? undefined : resolve(cwd, values.folder);
-  const rules = await desk.rules.list(folder);
+  const rules = await commands.rules.list(folder);
   if (values.json === true) out(`${JSON.stringify({ permissions: rules }, null, 2)}\n`);
   else if (rules.length === 0) err("Nothing is allowed or rejected once and for all.\n");
   for (const { id, decision, subject, workspace, by } of values.json === true ? [] : rules) {
@@ -143,8 +143,8 @@ export async function permissions(
 
 const LIST_RULES = "`trunkline session permissions` lists what there is.";
 
-async function open(invocation: Invocation): Promise<SessionDesk> {
-  return SessionDesk.open(await quietHouse(invocation));
+async function open(invocation: Invocation): Promise<SessionCommands> {
+  return SessionCommands.open(await quietHouse(invocation));
 }
 
 function numberOf(text: string | undefined, option: string): number {

@@ -11,7 +11,7 @@ const SOON = 200;
  * The configured plugins, for a program that is not the bus: they are its own, on an address that
  * nobody else knows, and are started with the first list, or soon.
  */
-export function lateBus(
+export function lazyBus(
   { config, log }: House,
   offer: Offer,
   reloading: Reloading | undefined,

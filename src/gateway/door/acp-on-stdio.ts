@@ -2,9 +2,9 @@ import { AcpDoor } from "../../protocol/acp/door.ts";
 import { AcpConversation } from "../../protocol/acp/serve.ts";
 import { stdioChannel } from "../../wire/channel/stdio.ts";
 import type { House } from "../house.ts";
-import { LateTools } from "../tool/lazy-tools.ts";
+import { LazyTools } from "../tool/lazy-tools.ts";
 import { untilOver } from "./serve-stdio.ts";
-import { LateSessions } from "../session/lazy-sessions.ts";
+import { LazySessions } from "../session/lazy-sessions.ts";
 import { withActions } from "./with-actions.ts";
 
 export interface AcpOnStdioOptions {
@@ -19,8 +19,8 @@ export async function serveAcpOnStdio(
   house: House,
   { agent, hasActions = true }: AcpOnStdioOptions = {},
 ): Promise<void> {
-  await using tools = new LateTools(house);
-  await using sessions = new LateSessions(house, tools);
+  await using tools = new LazyTools(house);
+  await using sessions = new LazySessions(house, tools);
   const door = new AcpDoor({
     agent,
     limits: house.config.limits.messages,
@@ -28,5 +28,5 @@ export async function serveAcpOnStdio(
   });
   const options = hasActions ? withActions(door.peerOptions, tools) : door.peerOptions;
   const channel = stdioChannel(house.config.limits);
-  await untilOver(new AcpConversation(door, channel, { peer: house.furnish(options) }));
+  await untilOver(new AcpConversation(door, channel, { peer: house.withLimits(options) }));
 }

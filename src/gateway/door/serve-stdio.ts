@@ -12,7 +12,7 @@ const SIGNAL_GRACE = 800;
 /** Serves one conversation on the standard streams, until the other side or a signal ends it. */
 export async function serveStdio<S>(house: House, state: S, door: PeerOptions<S>): Promise<void> {
   const channel = stdioChannel(house.config.limits);
-  await untilOver(new Peer(channel, state, house.furnish(door)));
+  await untilOver(new Peer(channel, state, house.withLimits(door)));
 }
 
 /** Resolves when a conversation was ended by the other side or by a signal, and is closed. */

@@ -1,12 +1,12 @@
 import { jugglerRoutes } from "../../protocol/juggler/serve.ts";
 import type { PeerOptions } from "../../rpc/peer-options.ts";
-import type { LateTools } from "../tool/lazy-tools.ts";
+import type { LazyTools } from "../tool/lazy-tools.ts";
 
 /**
  * Has another dialect's door understand RemoteJuggler's actions too, though they may never come:
  * the first message tells which is spoken.
  */
-export function withActions<S>(door: PeerOptions<S>, { offer }: LateTools): PeerOptions<S> {
+export function withActions<S>(door: PeerOptions<S>, { offer }: LazyTools): PeerOptions<S> {
   const own = jugglerRoutes<S>({ offer, folder: process.cwd() });
   return {
     ...door,

@@ -29,8 +29,8 @@ import { createListener, listen } from "./listener.ts";
 import { Metrics } from "./metrics.ts";
 import { LazyTaskStore } from "../tool/lazy-task-store.ts";
 import { repositoryAddresses } from "../session/repository-addresses.ts";
-import { LateRuns } from "../runs/late-runs.ts";
-import { LateSessions } from "../session/lazy-sessions.ts";
+import { LazyRuns } from "../runs/late-runs.ts";
+import { LazySessions } from "../session/lazy-sessions.ts";
 import { statusPage } from "./status-page.ts";
 
 export interface HttpServerOptions {
@@ -41,7 +41,7 @@ export interface HttpServerOptions {
   /** How /mcp is served. */
   readonly mcp?: Omit<
     McpHttpOptions,
-    "door" | "furnish" | "channelLimits" | "onSession" | "authorize" | "resourceMetadata"
+    "door" | "withLimits" | "channelLimits" | "onSession" | "authorize" | "resourceMetadata"
   >;
 }
 
@@ -60,8 +60,8 @@ export class HttpServer {
   readonly #metrics = new Metrics();
   readonly #mcp: McpHttp;
   readonly #tasks: LazyTaskStore;
-  readonly #runs: LateRuns;
-  readonly #sessions: LateSessions;
+  readonly #runs: LazyRuns;
+  readonly #sessions: LazySessions;
   readonly #acp: AcpDoor;
   readonly #acpOptions: PeerOptions<AcpConnection>;
   readonly #acpHttp: AcpHttp;
@@ -87,7 +87,7 @@ export class HttpServer {
         tasks: this.#tasks.options,
       }),
       channelLimits: limits,
-      furnish: (door) => house.furnish(door),
+      withLimits: (door) => house.withLimits(door),
       authorize: (request, response) => this.#admission.admit(request, response, TOOLS),
       ...(resourceMetadata === undefined ? {} : { resourceMetadata }),
       onSession: (change) => {
@@ -95,15 +95,15 @@ export class HttpServer {
         else this.#metrics.connectionClosed("mcp");
       },
     });
-    this.#runs = new LateRuns(house);
-    this.#sessions = new LateSessions(house, { offer: async () => offer, runs: this.#runs });
+    this.#runs = new LazyRuns(house);
+    this.#sessions = new LazySessions(house, { offer: async () => offer, runs: this.#runs });
     this.#acp = new AcpDoor({
       sessions: this.#sessions.open,
       limits: limits.messages,
       addressesOf: repositoryAddresses,
       placeSession: (params, principal) => this.#runs.place(params, principal),
     });
-    this.#acpOptions = house.furnish(this.#acp.peerOptions);
+    this.#acpOptions = house.withLimits(this.#acp.peerOptions);
     this.#acpHttp = new AcpHttp({
       door: this.#acp,
       peerOptions: this.#acpOptions,

@@ -15,7 +15,7 @@ import type { Identity } from "../../identity/identity.ts";
 import { SecurityModes } from "../../identity/tools/security-mode.ts";
 import { lookAround, lookAroundRepository } from "../../identity/detect/surroundings.ts";
 import type { SigningReadiness } from "../../identity/signing/signing-readiness.ts";
-import { TokenDesk } from "../../identity/tokens/token-desk.ts";
+import { TokenCommands } from "../../identity/tokens/token-commands.ts";
 import { Tokens } from "../../identity/tokens/tokens.ts";
 import type { ValidateOptions, Validation } from "../../identity/validate/validate.ts";
 import { AuditLog } from "../../store/audit/audit-log.ts";
@@ -35,10 +35,10 @@ export interface GuardOutcome extends GuardVerdict {
 }
 
 /** Identities with their tokens, their guard and the record of both. */
-export class IdentityDesk implements AsyncDisposable {
+export class IdentityCommands implements AsyncDisposable {
   readonly identities: Identities;
   readonly tokens: Tokens;
-  readonly tokenDesk: TokenDesk;
+  readonly tokenCommands: TokenCommands;
   readonly passes: GuardPasses;
   readonly modes: SecurityModes;
   readonly #options: IdentityDeskOptions;
@@ -50,7 +50,7 @@ export class IdentityDesk implements AsyncDisposable {
     this.identities = new Identities(options);
     const configFolder = dirname(this.identities.file);
     this.tokens = new Tokens({ data: config.data, configFolder, env, ask });
-    this.tokenDesk = new TokenDesk(this.tokens, env);
+    this.tokenCommands = new TokenCommands(this.tokens, env);
     this.passes = new GuardPasses(config.data);
     this.modes = new SecurityModes(config.data);
   }

@@ -6,7 +6,7 @@ import { Log } from "../../base/log.ts";
 import type { SecretName, SecretStore } from "../../identity/tokens/secret-store.ts";
 import { defaultConfig } from "../config/defaults.ts";
 import { House } from "../house.ts";
-import { ModelDesk } from "./model-commands.ts";
+import { ModelCommands } from "./model-commands.ts";
 import { keysInKeychain } from "./model-keys.ts";
 
 class MemoryKeychain implements SecretStore {
@@ -43,33 +43,33 @@ describe("the keys of models", () => {
   it("are kept in the keychain under the names of their variables, and found there", async () => {
     const keychain = new MemoryKeychain();
     const open = async () => keychain;
-    const desk = new ModelDesk(house(), {}, open);
-    assert.equal(await desk.saveKey("OPENAI_API_KEY", " sk-1\n"), "a keychain");
+    const commands = new ModelCommands(house(), {}, open);
+    assert.equal(await commands.saveKey("OPENAI_API_KEY", " sk-1\n"), "a keychain");
     assert.deepEqual([...keychain.kept], [["trunkline/OPENAI_API_KEY", "sk-1"]]);
     const variables = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY"];
     const found = await keysInKeychain(variables, { env: {}, log, open });
     assert.deepEqual([...found], [["OPENAI_API_KEY", "sk-1"]]);
-    assert.equal(await desk.clearKey("OPENAI_API_KEY"), true);
-    assert.equal(await desk.clearKey("OPENAI_API_KEY"), false);
+    assert.equal(await commands.clearKey("OPENAI_API_KEY"), true);
+    assert.equal(await commands.clearKey("OPENAI_API_KEY"), false);
   });
 
   it("are refused where they can be none, or nobody has such a key", async () => {
     const keychain = new MemoryKeychain();
-    const desk = new ModelDesk(house(), {}, async () => keychain);
-    await assert.rejects(desk.saveKey("OPENAI_API_KEY", "two words"), /a key is one word/);
-    await assert.rejects(desk.saveKey("OPENAI_API_KEY", "\n"), /a key is one word/);
+    const commands = new ModelCommands(house(), {}, async () => keychain);
+    await assert.rejects(commands.saveKey("OPENAI_API_KEY", "two words"), /a key is one word/);
+    await assert.rejects(commands.saveKey("OPENAI_API_KEY", "\n"), /a key is one word/);
     const says = /No provider's key is called 'OPENAI_KEY'. There are: .*OPENAI_API_KEY/;
-    await assert.rejects(desk.saveKey("OPENAI_KEY", "sk-1"), says);
+    await assert.rejects(commands.saveKey("OPENAI_KEY", "sk-1"), says);
     assert.equal(keychain.kept.size, 0);
   });
 
   it("are none where there is no keychain, and that is no failure", async () => {
     const found = await keysInKeychain(["OPENAI_API_KEY"], { env: {}, log, open: noKeychain });
     assert.equal(found.size, 0);
-    const desk = new ModelDesk(house(), {}, noKeychain);
+    const commands = new ModelCommands(house(), {}, noKeychain);
     const says = /no bus. Set OPENAI_API_KEY in the environment instead/;
-    await assert.rejects(desk.saveKey("OPENAI_API_KEY", "sk-1"), says);
-    const { models } = await desk.list();
+    await assert.rejects(commands.saveKey("OPENAI_API_KEY", "sk-1"), says);
+    const { models } = await commands.list();
     assert.deepEqual(
       models.map(({ id, isDefault }) => [id, isDefault]),
       [["offline", true]],
@@ -78,7 +78,7 @@ describe("the keys of models", () => {
 
   it("that lead nowhere are told of when models are listed", async () => {
     const env = { OPENAI_API_KEY: "sk-1", OPENAI_BASE_URL: "http://127.0.0.1:1/v1" };
-    const { unanswered } = await new ModelDesk(house(), env, noKeychain).list();
+    const { unanswered } = await new ModelCommands(house(), env, noKeychain).list();
     assert.deepEqual(Object.keys(unanswered), ["openai"]);
   });
 });

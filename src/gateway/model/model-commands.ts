@@ -24,7 +24,7 @@ export function houseModels({ config, log }: House, env: NodeJS.ProcessEnv): Mod
 }
 
 /** What a person does with models. */
-export class ModelDesk {
+export class ModelCommands {
   readonly #house: House;
   readonly #env: NodeJS.ProcessEnv;
   readonly #open: () => Promise<SecretStore>;

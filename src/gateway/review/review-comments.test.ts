@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { ReviewDesk } from "../../review/review-commands.ts";
+import { ReviewCommands } from "../../review/review-commands.ts";
 import { AgentRig } from "../../../test/agent/agent-rig.ts";
 import { REJECT } from "../../../test/agent/sample-turn.ts";
 import { reviewComments } from "./review-comments.ts";
@@ -14,16 +14,16 @@ describe("/fix-comments, with real reviews", () => {
     const reviews = reviewComments(home.data);
     await using rig = new AgentRig({ reviews, files: { "a.ts": "one\ntwo\nthree\n" } });
     rig.commitAll();
-    using desk = await ReviewDesk.open(home.data, rig.cwd);
-    const fits = await desk.add({
+    using commands = await ReviewCommands.open(home.data, rig.cwd);
+    const fits = await commands.add({
       ...SOURCE,
       file: "a.ts",
       line: 2,
       comment: "a digit",
       suggestion: "2",
     });
-    const vague = await desk.add({ ...SOURCE, file: "a.ts", line: 1, comment: "why?" });
-    const gone = await desk.add({
+    const vague = await commands.add({ ...SOURCE, file: "a.ts", line: 1, comment: "why?" });
+    const gone = await commands.add({
       ...SOURCE,
       file: "a.ts",
       line: 3,
@@ -39,9 +39,9 @@ describe("/fix-comments, with real reviews", () => {
     const { turn } = await rig.turn("/fix-comments");
     assert.equal(rig.read("a.ts"), "zero\none\n2\nchanged\n");
     assert.match(turn.text, /Applied 1 of 3/);
-    assert.equal((await desk.show(fits.id)).state, "proposed");
-    assert.equal((await desk.show(vague.id)).state, "open");
-    assert.equal((await desk.show(gone.id)).state, "open");
+    assert.equal((await commands.show(fits.id)).state, "proposed");
+    assert.equal((await commands.show(vague.id)).state, "open");
+    assert.equal((await commands.show(gone.id)).state, "open");
     assert.match((await rig.turn("/review")).turn.text, /Open review comments:\n.*why\?/);
   });
 });

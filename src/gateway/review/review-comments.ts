@@ -1,7 +1,7 @@
 import { join } from "node:path";
 
 import type { ReviewComments } from "../../agent/commands/review-comments.ts";
-import { ReviewDesk } from "../../review/review-commands.ts";
+import { ReviewCommands } from "../../review/review-commands.ts";
 
 const BY = "trunkline";
 
@@ -9,10 +9,10 @@ const BY = "trunkline";
 export function reviewComments(data: string): ReviewComments {
   return {
     async open(folder) {
-      using desk = await ReviewDesk.open(data, folder);
-      if (desk.repository === undefined) return [];
-      const { gitDir, root } = desk.repository;
-      const threads = await desk.list({ gitDir, states: ["open", "reopened"] });
+      using commands = await ReviewCommands.open(data, folder);
+      if (commands.repository === undefined) return [];
+      const { gitDir, root } = commands.repository;
+      const threads = await commands.list({ gitDir, states: ["open", "reopened"] });
       return threads.map(({ id, file, line, comment, suggestion }) => ({
         id,
         path: join(root, file),
@@ -22,13 +22,13 @@ export function reviewComments(data: string): ReviewComments {
       }));
     },
     async suggested(folder, id) {
-      using desk = await ReviewDesk.open(data, folder);
-      const { path, content } = await desk.suggested(id);
-      return { path: join(desk.here.root, path), text: content.toString("utf8") };
+      using commands = await ReviewCommands.open(data, folder);
+      const { path, content } = await commands.suggested(id);
+      return { path: join(commands.here.root, path), text: content.toString("utf8") };
     },
     async done(folder, id, text) {
-      using desk = await ReviewDesk.open(data, folder);
-      await desk.propose(id, { by: BY, role: "agent", text, proposal: { text } });
+      using commands = await ReviewCommands.open(data, folder);
+      await commands.propose(id, { by: BY, role: "agent", text, proposal: { text } });
     },
   };
 }

@@ -1,21 +1,24 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { VERSION } from "../../base/version.ts";
 import { changedLines, type ChangedLine } from "../../review/anchor/changed-lines.ts";
-import type { ReviewDesk } from "../../review/review-commands.ts";
+import type { ReviewCommands } from "../../review/review-commands.ts";
 import { pathIn } from "../../review/repository.ts";
 import { isSarif, readSarif, toSarif } from "../../review/transfer/sarif.ts";
 import { exportThreads, isTransfer, readTransfer } from "../../review/transfer/transfer.ts";
 import { watchReviews } from "../../review/inbox/watch-reviews.ts";
 
 /** The lines of a file that a person may want to comment on. */
-export function linesToReview(desk: ReviewDesk, file: string): Promise<ChangedLine[]> {
-  return changedLines(desk.here, pathIn(desk.here, desk.folder, file));
+export function linesToReview(commands: ReviewCommands, file: string): Promise<ChangedLine[]> {
+  return changedLines(commands.here, pathIn(commands.here, commands.folder, file));
 }
 
-export async function exportReviews(desk: ReviewDesk, format: "json" | "sarif"): Promise<string> {
-  const { gitDir, root } = desk.here;
-  if (format === "json") return exportThreads(desk.reviews, { gitDir });
-  return toSarif(await desk.list({ gitDir }), root, VERSION);
+export async function exportReviews(
+  commands: ReviewCommands,
+  format: "json" | "sarif",
+): Promise<string> {
+  const { gitDir, root } = commands.here;
+  if (format === "json") return exportThreads(commands.reviews, { gitDir });
+  return toSarif(await commands.list({ gitDir }), root, VERSION);
 }
 
 export interface Imported {
@@ -27,11 +30,11 @@ export interface Imported {
 }
 
 /** Takes in what another Trunkline exported, or an analyser's SARIF. */
-export async function importReviews(desk: ReviewDesk, text: string): Promise<Imported> {
+export async function importReviews(commands: ReviewCommands, text: string): Promise<Imported> {
   const value = parsed(text);
   if (isTransfer(value)) {
-    const { gitDir, root } = desk.here;
-    const added = await desk.reviews.addAll(readTransfer(value, { gitDir, root }));
+    const { gitDir, root } = commands.here;
+    const added = await commands.reviews.addAll(readTransfer(value, { gitDir, root }));
     return { ...countOf(added), refused: [] };
   }
   if (!isSarif(value)) {
@@ -42,7 +45,7 @@ export async function importReviews(desk: ReviewDesk, text: string): Promise<Imp
   const refused: string[] = [];
   for (const finding of readSarif(value)) {
     try {
-      added.push(await desk.add({ ...finding, source: "sarif" }));
+      added.push(await commands.add({ ...finding, source: "sarif" }));
     } catch (error) {
       if (!(error instanceof TrunklineError)) throw error;
       refused.push(error.message);
@@ -79,12 +82,12 @@ export interface Happening {
 
 /** Tells what happens to threads from now on, until the signal comes. */
 export async function followReviews(
-  desk: ReviewDesk,
+  commands: ReviewCommands,
   tell: (happening: Happening) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const gitDir = desk.repository?.gitDir;
-  let seen = await desk.reviews.lastSeq();
+  const gitDir = commands.repository?.gitDir;
+  let seen = await commands.reviews.lastSeq();
   let isLooking = false;
   let isStale = false;
   const over = Promise.withResolvers<void>();
@@ -94,7 +97,10 @@ export async function followReviews(
     isLooking = true;
     while (isStale) {
       isStale = false;
-      for (const { seq, thread, path, ...event } of await desk.reviews.eventsAfter(seen, gitDir)) {
+      for (const { seq, thread, path, ...event } of await commands.reviews.eventsAfter(
+        seen,
+        gitDir,
+      )) {
         seen = seq;
         const { kind, by, at, text } = event;
         const said = text === undefined ? {} : { text };
@@ -103,7 +109,7 @@ export async function followReviews(
     }
     isLooking = false;
   };
-  const stop = watchReviews(desk.data, () => {
+  const stop = watchReviews(commands.data, () => {
     look().catch(over.reject);
   });
   // Nothing else would keep the process waiting.

@@ -1,13 +1,13 @@
 import { addComment, type NewComment } from "../../review/add-comment.ts";
-import type { ReviewDesk } from "../../review/review-commands.ts";
+import type { ReviewCommands } from "../../review/review-commands.ts";
 import { openRepository } from "../../review/repository.ts";
 import { Reviews } from "../../store/review/reviews.ts";
 import type { House } from "../house.ts";
 
 /** Opens the reviews as they are seen from a folder. */
-export async function openReviews(house: House, folder: string): Promise<ReviewDesk> {
-  const { ReviewDesk } = await import("../../review/review-commands.ts");
-  return ReviewDesk.open(house.config.data, folder);
+export async function openReviews(house: House, folder: string): Promise<ReviewCommands> {
+  const { ReviewCommands } = await import("../../review/review-commands.ts");
+  return ReviewCommands.open(house.config.data, folder);
 }
 
 /** Leaves a comment in the repository of a folder. Gives the id of its thread. */

@@ -15,10 +15,10 @@ export function identifyFor(
   env: NodeJS.ProcessEnv = process.env,
 ): (url: string) => Promise<{ credentials: Credentials; author: Author }> {
   return async (url) => {
-    await using desk = await identitiesAtHand(house, house.config.data, env);
-    const identity = bestFor(desk.identities.list, url);
+    await using commands = await identitiesAtHand(house, house.config.data, env);
+    const identity = bestFor(commands.identities.list, url);
     if (identity === undefined) return { credentials: { scope: "" }, author: NOBODY };
-    const found = await desk.tokens.find(identity);
+    const found = await commands.tokens.find(identity);
     const settings = gitSettings(identity);
     const [ssh] = settings.find(({ key }) => key === "core.sshCommand")?.values ?? [];
     return {

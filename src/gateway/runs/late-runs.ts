@@ -5,7 +5,7 @@ import type { House } from "../house.ts";
 import type { OpenedRuns } from "./open-runs.ts";
 
 /** Remote runs, loaded and opened with the first that is asked for. */
-export class LateRuns implements AsyncDisposable {
+export class LazyRuns implements AsyncDisposable {
   readonly #house: House;
   #opening: Promise<OpenedRuns> | undefined;
 

@@ -12,16 +12,16 @@ export function agentIdentity(
   env: NodeJS.ProcessEnv = process.env,
 ): ActsAs {
   return async (cwd) => {
-    await using desk = await identitiesAtHand(house, cwd, env);
+    await using commands = await identitiesAtHand(house, cwd, env);
     const actAs = (name: string): AgentIdentity => {
       // What is wrong with it is told before an agent is started as somebody else.
-      desk.environment(name, {});
-      return { name, environment: (base) => desk.environment(name, base) };
+      commands.environment(name, {});
+      return { name, environment: (base) => commands.environment(name, base) };
     };
     if (chosen !== undefined) return actAs(chosen);
-    if (desk.identities.list.length === 0) return undefined;
+    if (commands.identities.list.length === 0) return undefined;
     try {
-      const name = await desk.identities.right(cwd);
+      const name = await commands.identities.right(cwd);
       return name === undefined ? undefined : actAs(name);
     } catch (error) {
       house.log.warn("agent.no-identity", { cwd, error });

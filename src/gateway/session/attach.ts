@@ -15,7 +15,7 @@ import type { Channel } from "../../wire/channel.ts";
 import { memoryPair } from "../../wire/channel/memory.ts";
 import { webSocketChannel, webSocketSettings } from "../../wire/channel/websocket.ts";
 import type { House } from "../house.ts";
-import { LateSessions } from "./lazy-sessions.ts";
+import { LazySessions } from "./lazy-sessions.ts";
 
 export interface AttachOptions {
   /** A gateway that runs, `ws://…/acp`; where none is given the session is opened here. */
@@ -84,11 +84,11 @@ function inWords(error: unknown): never {
 
 /** The door of this house, without a wire. */
 function here(house: House, opening: AsyncDisposableStack): Channel<string> {
-  const sessions = opening.use(new LateSessions(house));
+  const sessions = opening.use(new LazySessions(house));
   const door = new AcpDoor({ sessions: sessions.open, limits: house.config.limits.messages });
   const [ours, theirs] = memoryPair();
   const conversation = new AcpConversation(door, theirs, {
-    peer: house.furnish(door.peerOptions),
+    peer: house.withLimits(door.peerOptions),
   });
   opening.defer(() => conversation.close(0));
   return ours;

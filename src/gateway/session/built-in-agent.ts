@@ -23,7 +23,7 @@ export function openBuiltInAgent(house: House, options: OpenBuiltInOptions): Bui
     models: houseModels(house, env),
     data,
     offer,
-    openServers: lateServers(house, options.audit),
+    openServers: lazyServers(house, options.audit),
     reviews: reviewComments(data),
     actsAs: agentIdentity(house, undefined, env),
     limits: { maxSteps: models.maxSteps, toolTimeout: models.toolTimeout },
@@ -31,7 +31,7 @@ export function openBuiltInAgent(house: House, options: OpenBuiltInOptions): Bui
 }
 
 /** Most sessions bring no servers along: what starts them is loaded for those that do. */
-function lateServers({ config, report }: House, audit: Audit): OpenServers {
+function lazyServers({ config, report }: House, audit: Audit): OpenServers {
   return async (servers, session) => {
     const { sessionServers } = await import("./session-servers.ts");
     const open = sessionServers({

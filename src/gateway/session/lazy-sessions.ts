@@ -3,7 +3,7 @@ import type { House } from "../house.ts";
 import type { OpenedSessions, OpenSessionsOptions } from "./sessions.ts";
 
 /** The sessions of a house, loaded and opened with the first that is asked for. */
-export class LateSessions implements AsyncDisposable {
+export class LazySessions implements AsyncDisposable {
   readonly #house: House;
   readonly #options: OpenSessionsOptions;
   #opening: Promise<OpenedSessions> | undefined;

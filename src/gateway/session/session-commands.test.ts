@@ -5,19 +5,19 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import type { House } from "../house.ts";
-import { SessionDesk } from "./session-commands.ts";
+import { SessionCommands } from "./session-commands.ts";
 
-describe("SessionDesk", () => {
+describe("SessionCommands", () => {
   it("revokes what was permitted once and for all, and puts that on record", async () => {
-    await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-desk-"));
+    await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-commands-"));
     const config = { data: folder.path } as House["config"];
-    await using desk = await SessionDesk.open({ config });
+    await using commands = await SessionCommands.open({ config });
     const rule = { workspace: "/w", subject: "execute npm install", decision: "allow" } as const;
-    await desk.rules.add({ ...rule, session: "s", by: "editor", principal: "" });
-    const [kept] = await desk.rules.list();
-    assert.equal(await desk.revoke(kept?.id ?? 0), true);
-    assert.deepEqual(await desk.rules.list(), []);
-    assert.equal(await desk.revoke(kept?.id ?? 0), false);
+    await commands.rules.add({ ...rule, session: "s", by: "editor", principal: "" });
+    const [kept] = await commands.rules.list();
+    assert.equal(await commands.revoke(kept?.id ?? 0), true);
+    assert.deepEqual(await commands.rules.list(), []);
+    assert.equal(await commands.revoke(kept?.id ?? 0), false);
     const lines = (await readFile(join(folder.path, "audit.ndjson"), "utf8")).trim().split("\n");
     assert.equal(lines.length, 1);
     const { time: _, ...entry } = JSON.parse(lines[0] ?? "") as Record<string, unknown>;

@@ -17,7 +17,7 @@ export interface SessionEntry {
 }
 
 /** What a person does with conversations, whether anything is running or not. */
-export class SessionDesk implements AsyncDisposable {
+export class SessionCommands implements AsyncDisposable {
   readonly rules: SessionRules;
   readonly #log: SessionLog;
   readonly #data: string;
@@ -28,8 +28,8 @@ export class SessionDesk implements AsyncDisposable {
     this.rules = new SessionRules(log.database);
   }
 
-  static async open({ config: { data } }: Pick<House, "config">): Promise<SessionDesk> {
-    return new SessionDesk(await SessionLog.open(data), data);
+  static async open({ config: { data } }: Pick<House, "config">): Promise<SessionCommands> {
+    return new SessionCommands(await SessionLog.open(data), data);
   }
 
   list(cwd?: string): Promise<SessionRecord[]> {

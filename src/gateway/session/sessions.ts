@@ -11,15 +11,15 @@ import type { OpenBuiltInOptions } from "./built-in-agent.ts";
 import { BUILT_IN } from "../config/defaults.ts";
 import { forgetUndo } from "./forget-undo.ts";
 import type { House } from "../house.ts";
-import { LateTools } from "../tool/lazy-tools.ts";
+import { LazyTools } from "../tool/lazy-tools.ts";
 import { openAudit } from "../tool/open-audit.ts";
-import type { LateRuns } from "../runs/late-runs.ts";
+import type { LazyRuns } from "../runs/late-runs.ts";
 
 export interface OpenSessionsOptions {
   /** The toolbox for the built-in agent, where somebody else has it open; else one is opened. */
   readonly offer?: (() => Promise<Offer>) | undefined;
   /** Remote runs, where sessions may be such. */
-  readonly runs?: LateRuns | undefined;
+  readonly runs?: LazyRuns | undefined;
 }
 
 /** Sessions, with all that they stand on. */
@@ -36,7 +36,7 @@ export async function openSessions(
   await using opening = new AsyncDisposableStack();
   const log = opening.use(await SessionLog.open(data));
   const audit = opening.use(openAudit(house));
-  const tools = opening.use(new LateTools(house));
+  const tools = opening.use(new LazyTools(house));
   const { offer = tools.offer } = options;
   const agents = opening.use(new Agents(house, { offer, audit }));
   const sessions = opening.use(
@@ -106,7 +106,7 @@ class Agents implements AsyncDisposable {
   }
 }
 
-function needRuns({ runs }: OpenSessionsOptions): LateRuns {
+function needRuns({ runs }: OpenSessionsOptions): LazyRuns {
   if (runs !== undefined) return runs;
   const next = "Open it through `trunkline serve`";
   throw new TrunklineError("usage", `This session is a remote run. ${next}.`);

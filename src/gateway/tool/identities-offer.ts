@@ -1,5 +1,5 @@
 import { JUGGLER_TOOLS, type JugglerToolName } from "../../identity/tools/definitions.ts";
-import type { ToolDesk } from "../../identity/tools/tool-desk.ts";
+import type { ToolCommands } from "../../identity/tools/tool-commands.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
 import type { ProjectNeed, ProjectUse } from "../../tool/project.ts";
 import type { Arguments, ToolContext, ToolResult } from "../../tool/tool.ts";
@@ -65,10 +65,10 @@ async function call(
   const { folder: own = process.cwd(), env = process.env } = options;
   const folder = project?.folder ?? context.folder ?? own;
   await using desks = new AsyncDisposableStack();
-  const open = async (): Promise<ToolDesk> => {
-    const desk = desks.use(await identitiesAtHand(house, folder, env));
-    await desk.identities.recover();
-    return Object.assign(desk, { reload: open });
+  const open = async (): Promise<ToolCommands> => {
+    const commands = desks.use(await identitiesAtHand(house, folder, env));
+    await commands.identities.recover();
+    return Object.assign(commands, { reload: open });
   };
   return await callJugglerTool(name, args, project?.folder, open);
 }

@@ -3,7 +3,7 @@ import type { Approver } from "../../tool/approver.ts";
 import type { ToolDefinition } from "../../tool/tool.ts";
 
 /** Judges other servers' tools once there are such servers; until `open`, there is nothing to judge. */
-export class LateApprover implements Approver, AsyncDisposable {
+export class LazyApprover implements Approver, AsyncDisposable {
   readonly #load: () => Promise<Approvals>;
   readonly #listeners = new Set<() => void>();
   #approvals: Approvals | undefined;

@@ -2,7 +2,7 @@ import type { ResourceProvider } from "../../tool/resource.ts";
 import type { Resources } from "../../tool/offer/resources.ts";
 
 /** The resources of servers that are opened when somebody asks for one. */
-export class LateResources implements ResourceProvider {
+export class LazyResources implements ResourceProvider {
   readonly #open: () => Promise<void>;
   readonly #remove: () => void;
   readonly #watched = new Set<string>();

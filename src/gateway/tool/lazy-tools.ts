@@ -4,7 +4,7 @@ import type { House } from "../house.ts";
 import type { OpenedTools } from "./open-tools.ts";
 
 /** Every tool there is, opened when the first is wanted. */
-export class LateTools implements AsyncDisposable {
+export class LazyTools implements AsyncDisposable {
   readonly #tools: Lazy<OpenedTools>;
 
   constructor(house: House) {

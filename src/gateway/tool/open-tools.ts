@@ -3,8 +3,8 @@ import { Offer } from "../../tool/offer/offer.ts";
 import { Policy } from "../../tool/policy.ts";
 import type { House } from "../house.ts";
 import { offerIdentities } from "./identities-offer.ts";
-import { lateBus } from "../bus/lazy-bus.ts";
-import { LateApprover } from "./lazy-approver.ts";
+import { lazyBus } from "../bus/lazy-bus.ts";
+import { LazyApprover } from "./lazy-approver.ts";
 import { openAudit } from "./open-audit.ts";
 import { repositoryAddresses } from "../session/repository-addresses.ts";
 import { repositoryOf } from "../repository-of.ts";
@@ -46,7 +46,7 @@ export async function openTools(
   // Every `trunkline mcp` that an editor starts waits for this: what may not be needed comes later.
   const audit = opening.use(openAudit(house));
   const approver = opening.use(
-    new LateApprover(async () => {
+    new LazyApprover(async () => {
       const { Approvals } = await import("../../store/approval/approvals.ts");
       return Approvals.open(data, { mode: policy.tools.approve, report });
     }),
@@ -72,7 +72,7 @@ export async function openTools(
       ...(reloading === undefined ? {} : { reloading }),
     }),
   );
-  if (!hasOwnBus) opening.use(lateBus(house, opened.offer, reloading));
+  if (!hasOwnBus) opening.use(lazyBus(house, opened.offer, reloading));
   const open = opening.move();
   return {
     offer: opened.offer,

@@ -5,7 +5,7 @@ import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { homeOf } from "../../base/process/home-of.ts";
 import type { DropFiles } from "../../review/inbox/drop-files.ts";
-import type { ReviewDesk } from "../../review/review-commands.ts";
+import type { ReviewCommands } from "../../review/review-commands.ts";
 import type { ReviewTools } from "../../review/review-tools.ts";
 import { MESSAGES, PROJECT_USES, REVIEW_TOOLS } from "../../review/tool-definitions.ts";
 import { watchReviews } from "../../review/inbox/watch-reviews.ts";
@@ -34,7 +34,7 @@ export class ReviewsOffer implements AsyncDisposable {
   readonly #options: ReviewsOfferOptions;
   readonly #started = Date.now();
   readonly #ends: (() => void)[] = [];
-  #desk: Promise<ReviewDesk> | undefined;
+  #commands: Promise<ReviewCommands> | undefined;
   #tools: Promise<ReviewTools> | undefined;
   #dropFiles: DropFiles | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -72,10 +72,10 @@ export class ReviewsOffer implements AsyncDisposable {
     for (const end of this.#ends) end();
     await this.#dropFiles?.[Symbol.asyncDispose]();
     await this.#telling;
-    // It closes the desk too.
+    // It closes the commands too.
     if (this.#tools !== undefined) {
       await (await this.#tools.catch(() => undefined))?.[Symbol.asyncDispose]();
-    } else (await this.#desk?.catch(() => undefined))?.[Symbol.dispose]();
+    } else (await this.#commands?.catch(() => undefined))?.[Symbol.dispose]();
   }
 
   #provider(): ResourceProvider {
@@ -109,29 +109,31 @@ export class ReviewsOffer implements AsyncDisposable {
   }
 
   async #load(): Promise<ReviewTools> {
-    const desk = await this.#openDesk();
+    const commands = await this.#openCommands();
     const { ReviewTools } = await import("../../review/review-tools.ts");
     const { log, config } = this.#house;
-    return new ReviewTools(desk, config.review, (error) => log.warn("review.failed", { error }));
+    return new ReviewTools(commands, config.review, (error) =>
+      log.warn("review.failed", { error }),
+    );
   }
 
   /** The repository of a thread that is named by its id. */
   async #repositoryOf({ id }: Arguments): Promise<string | undefined> {
     if (typeof id !== "string") return undefined;
-    const { repository } = await (await this.#openDesk()).reviews.get(id);
+    const { repository } = await (await this.#openCommands()).reviews.get(id);
     return repository.root;
   }
 
-  #openDesk(): Promise<ReviewDesk> {
-    this.#desk ??= this.#loadDesk();
-    this.#desk.catch(() => (this.#desk = undefined));
-    return this.#desk;
+  #openCommands(): Promise<ReviewCommands> {
+    this.#commands ??= this.#loadCommands();
+    this.#commands.catch(() => (this.#commands = undefined));
+    return this.#commands;
   }
 
-  async #loadDesk(): Promise<ReviewDesk> {
-    const { ReviewDesk } = await import("../../review/review-commands.ts");
-    // The file system's root is in no repository: such a desk is for all of them.
-    return ReviewDesk.open(this.#house.config.data, this.#options.folder ?? "/");
+  async #loadCommands(): Promise<ReviewCommands> {
+    const { ReviewCommands } = await import("../../review/review-commands.ts");
+    // The file system's root is in no repository: such an object is for all of them.
+    return ReviewCommands.open(this.#house.config.data, this.#options.folder ?? "/");
   }
 
   #beginSoon(): void {
@@ -168,7 +170,7 @@ export class ReviewsOffer implements AsyncDisposable {
       ],
       inbox: join(data, "review-inbox"),
       folder,
-      open: async () => (await this.#openDesk()).reviews,
+      open: async () => (await this.#openCommands()).reviews,
       report: this.#house.report,
     });
     this.#dropFiles.begin();
@@ -182,7 +184,7 @@ export class ReviewsOffer implements AsyncDisposable {
   }
 
   async #tellNow(): Promise<void> {
-    const { reviews, repository } = await this.#openDesk();
+    const { reviews, repository } = await this.#openCommands();
     this.#told ??= await reviews.lastSeq(this.#started);
     const messages = await reviews.messagesAfter(this.#told, repository?.gitDir);
     const last = messages.at(-1);

@@ -3,7 +3,7 @@ import type { Offer } from "../../tool/offer/offer.ts";
 import type { Prompt } from "../../tool/prompt.ts";
 import type { Tool } from "../../tool/tool.ts";
 import type { UpstreamOffer } from "../../upstream/upstreams.ts";
-import { LateResources } from "./lazy-resources.ts";
+import { LazyResources } from "./lazy-resources.ts";
 import type { Remembered, RememberedTool } from "./remembered-offer.ts";
 
 /** What is offered before it is there. */
@@ -23,7 +23,7 @@ export class StandIns implements UpstreamOffer {
   readonly #theirs = new Set<Tool | Prompt>();
   readonly #tools = new Map<string, StandIn<Tool>>();
   readonly #prompts = new Map<string, StandIn<Prompt>>();
-  #resources: LateResources | undefined;
+  #resources: LazyResources | undefined;
 
   /** `open` has the servers put here what they offer. */
   constructor(offer: Offer, open: () => Promise<void>) {
@@ -101,7 +101,7 @@ export class StandIns implements UpstreamOffer {
       });
       this.#prompts.set(name, { text: () => JSON.stringify(definition), remove, real: undefined });
     }
-    this.#resources = new LateResources(this.#open, this.#offer.resources);
+    this.#resources = new LazyResources(this.#open, this.#offer.resources);
     return true;
   }
 

@@ -19,7 +19,7 @@ const SETTINGS: Readonly<Record<string, IdentitySettings>> = {
   home: { provider: "github", user: "countess", email: "ada@home.test" },
 };
 
-class Desk implements AsyncDisposable {
+class Commands implements AsyncDisposable {
   readonly #folder: SampleFolder;
   readonly tokens: Tokens;
   readonly repository: string;
@@ -57,12 +57,12 @@ class Desk implements AsyncDisposable {
   }
 }
 
-async function openDesk(): Promise<Desk> {
-  const desk = new Desk(await SampleFolder.create());
-  const [work] = desk.identities;
+async function openCommands(): Promise<Commands> {
+  const commands = new Commands(await SampleFolder.create());
+  const [work] = commands.identities;
   assert.ok(work);
-  await desk.tokens.save(work, TOKEN);
-  return desk;
+  await commands.tokens.save(work, TOKEN);
+  return commands;
 }
 
 const asked = (path = "acme/app.git", more = ""): string =>
@@ -70,15 +70,15 @@ const asked = (path = "acme/app.git", more = ""): string =>
 
 describe("answerCredential()", () => {
   it("answers with the token for a repository of the identity in force", async () => {
-    await using desk = await openDesk();
-    const { text, identity, refused } = await desk.ask(asked());
+    await using commands = await openCommands();
+    const { text, identity, refused } = await commands.ask(asked());
     assert.equal(text, `username=ada\npassword=${TOKEN}\n`);
     assert.deepEqual([identity, refused], ["work", undefined]);
   });
 
   it("tells git to quit for a repository that is another identity's", async () => {
-    await using desk = await openDesk();
-    const { text, refused } = await desk.ask(asked("acme/app.git"), "home");
+    await using commands = await openCommands();
+    const { text, refused } = await commands.ask(asked("acme/app.git"), "home");
     assert.equal(text, "quit=1\n");
     assert.match(refused ?? "", /is for 'work', and 'home' is in force/);
     assert.match(refused ?? "", /identity switch work/);
@@ -99,28 +99,33 @@ describe("answerCredential()", () => {
   ];
   for (const [what, text, why] of CASES) {
     it(`tells git to quit when asked for ${what}`, async () => {
-      await using desk = await openDesk();
-      const verdict = await desk.ask(text);
+      await using commands = await openCommands();
+      const verdict = await commands.ask(text);
       assert.equal(verdict.text, "quit=1\n");
       assert.match(verdict.refused ?? "", why);
     });
   }
 
   it("tells git to quit when no identity is in force", async () => {
-    await using desk = await openDesk();
-    const verdict = await desk.ask(asked(), "");
+    await using commands = await openCommands();
+    const verdict = await commands.ask(asked(), "");
     assert.equal(verdict.text, "quit=1\n");
     assert.match(verdict.refused ?? "", /no identity is in force here\. .*switch work/);
-    desk.git("config", "trunkline.identity", "work");
-    assert.equal((await desk.ask(asked(), "")).refused, undefined);
+    commands.git("config", "trunkline.identity", "work");
+    assert.equal((await commands.ask(asked(), "")).refused, undefined);
   });
 
   it("does not follow a folder's rule to a host that the token is not for", async () => {
-    await using desk = await openDesk();
-    const match = [{ path: desk.repository }];
-    desk.identities = resolveIdentities({ work: { ...SETTINGS.work, provider: "github", match } });
+    await using commands = await openCommands();
+    const match = [{ path: commands.repository }];
+    commands.identities = resolveIdentities({
+      work: { ...SETTINGS.work, provider: "github", match },
+    });
     const text = "protocol=https\nhost=evil.test\npath=x/y.git\n\n";
-    assert.match((await desk.ask(text)).refused ?? "", /is for github\.com, not for evil\.test/);
+    assert.match(
+      (await commands.ask(text)).refused ?? "",
+      /is for github\.com, not for evil\.test/,
+    );
   });
 
   for (const [key, value] of [
@@ -129,39 +134,39 @@ describe("answerCredential()", () => {
     ["http.sslCAInfo", "evil.pem"],
   ] as const) {
     it(`keeps the token from a repository that sets ${key}`, async () => {
-      await using desk = await openDesk();
-      desk.git("config", key, value);
-      const verdict = await desk.ask(asked());
+      await using commands = await openCommands();
+      commands.git("config", key, value);
+      const verdict = await commands.ask(asked());
       assert.equal(verdict.text, "quit=1\n");
       assert.match(verdict.refused ?? "", /own configuration sets http\./);
-      desk.git("config", "--unset-all", key);
-      desk.git("config", "--global", key, value);
-      assert.equal((await desk.ask(asked())).refused, undefined);
+      commands.git("config", "--unset-all", key);
+      commands.git("config", "--global", key, value);
+      assert.equal((await commands.ask(asked())).refused, undefined);
     });
   }
 
   it("does not hand out a token that has expired", async () => {
-    await using desk = await openDesk();
-    const [work] = desk.identities;
+    await using commands = await openCommands();
+    const [work] = commands.identities;
     assert.ok(work);
-    await desk.tokens.note(work, { expires: "2020-01-01T00:00:00Z" });
-    const verdict = await desk.ask(asked());
+    await commands.tokens.note(work, { expires: "2020-01-01T00:00:00Z" });
+    const verdict = await commands.ask(asked());
     assert.match(verdict.refused ?? "", /expired on 2020/);
     assert.equal(verdict.text, "quit=1\n");
-    await desk.tokens.note(work, { expires: "2999-01-01T00:00:00Z" });
-    assert.match((await desk.ask(asked())).text, /^password_expiry_utc=32472144000$/m);
+    await commands.tokens.note(work, { expires: "2999-01-01T00:00:00Z" });
+    assert.match((await commands.ask(asked())).text, /^password_expiry_utc=32472144000$/m);
   });
 
   it("remembers that a server refused a token, and does not forget the token", async () => {
-    await using desk = await openDesk();
-    const [work] = desk.identities;
+    await using commands = await openCommands();
+    const [work] = commands.identities;
     assert.ok(work);
-    const around = await lookAround(new Git(desk.repository, { env: desk.env }));
-    const options = { around, identities: desk.identities, tokens: desk.tokens, env: {} };
+    const around = await lookAround(new Git(commands.repository, { env: commands.env }));
+    const options = { around, identities: commands.identities, tokens: commands.tokens, env: {} };
     const erased = parseCredential(asked("acme/app.git", `username=ada\npassword=${TOKEN}\n`));
     assert.equal(await hearCredential("erase", erased, options), "work");
-    assert.ok((await desk.tokens.record(work)).rejectedAt);
-    assert.equal((await desk.tokens.find(work))?.token, TOKEN);
+    assert.ok((await commands.tokens.record(work)).rejectedAt);
+    assert.equal((await commands.tokens.find(work))?.token, TOKEN);
     const other = parseCredential(asked("acme/app.git", "password=somebody-elses\n"));
     assert.equal(await hearCredential("erase", other, options), undefined);
   });

@@ -13,10 +13,14 @@ import {
   validateTool,
   verifyToken,
 } from "./token-tools.ts";
-import type { ToolDesk } from "./tool-desk.ts";
+import type { ToolCommands } from "./tool-commands.ts";
 
 /** `folder` is that of the project that the call is about. */
-type Handler = (args: Arguments, desk: ToolDesk, folder: string | undefined) => Promise<ToolResult>;
+type Handler = (
+  args: Arguments,
+  commands: ToolCommands,
+  folder: string | undefined,
+) => Promise<ToolResult>;
 
 const HANDLERS: Readonly<Record<JugglerToolName, Handler>> = {
   juggler_list_identities: listIdentities,
@@ -41,12 +45,12 @@ export async function callJugglerTool(
   name: JugglerToolName,
   args: Arguments,
   folder: string | undefined,
-  open: () => Promise<ToolDesk>,
+  open: () => Promise<ToolCommands>,
 ): Promise<ToolResult> {
   try {
-    const desk = await open();
-    if (typeof args.identity === "string") checkKnown(args.identity, desk);
-    return await HANDLERS[name](args, desk, folder);
+    const commands = await open();
+    if (typeof args.identity === "string") checkKnown(args.identity, commands);
+    return await HANDLERS[name](args, commands, folder);
   } catch (error) {
     if (error instanceof JugglerFault) return faultResult(error);
     if (!(error instanceof TrunklineError)) throw error;
@@ -57,15 +61,15 @@ export async function callJugglerTool(
 
 /** The toolbox lets no call through that needs a project and has none. */
 function inProject(
-  handle: (args: Arguments, desk: ToolDesk, folder: string) => Promise<ToolResult>,
+  handle: (args: Arguments, commands: ToolCommands, folder: string) => Promise<ToolResult>,
 ): Handler {
-  return async (args, desk, folder) => {
+  return async (args, commands, folder) => {
     if (folder === undefined) throw new Error("A tool that works on a project was given none");
-    return handle(args, desk, folder);
+    return handle(args, commands, folder);
   };
 }
 
-function checkKnown(name: string, { identities }: ToolDesk): void {
+function checkKnown(name: string, { identities }: ToolCommands): void {
   const configured = identities.list.map((identity) => identity.name);
   if (configured.includes(name)) return;
   try {

@@ -11,7 +11,7 @@ import { asker } from "../signing/signing-readiness.ts";
 import { sshOptions, type SshOptions } from "../detect/ssh-options.ts";
 import { logInBySsh } from "../validate/ssh-login.ts";
 import { sshHosts } from "./ssh-hosts.ts";
-import type { ToolDesk } from "./tool-desk.ts";
+import type { ToolCommands } from "./tool-commands.ts";
 
 const LOGIN_TIMEOUT = 5_000;
 
@@ -24,8 +24,8 @@ const FORGES: Readonly<Record<string, IdentitySettings["provider"]>> = {
 };
 
 /** `juggler_debug_ssh` */
-export async function debugSsh(_: Arguments, desk: ToolDesk): Promise<ToolResult> {
-  const { env } = desk;
+export async function debugSsh(_: Arguments, commands: ToolCommands): Promise<ToolResult> {
+  const { env } = commands;
   const hosts = sshHosts(env);
   const blocks = await Promise.all(hosts.map((host) => describeHost(host, env)));
   const none = hosts.length === 0 ? ["No hosts in the SSH configuration."] : [];
@@ -63,11 +63,11 @@ async function keyWords(file: string): Promise<string> {
 }
 
 /** `juggler_setup` */
-export async function setup(args: Arguments, desk: ToolDesk): Promise<ToolResult> {
+export async function setup(args: Arguments, commands: ToolCommands): Promise<ToolResult> {
   const { mode = "auto", force = false } = args;
-  if (mode === "status") return textResult(await setupStatus(desk));
+  if (mode === "status") return textResult(await setupStatus(commands));
   const lines = [`Setup (${String(mode)})`];
-  let now = desk;
+  let now = commands;
   if (mode === "auto") lines.push(...(await importTheirs(now, force === true)));
   now = await now.reload();
   if (mode === "auto" || mode === "import_ssh")
@@ -76,12 +76,12 @@ export async function setup(args: Arguments, desk: ToolDesk): Promise<ToolResult
   if (mode === "auto" || mode === "import_gpg")
     lines.push(...(await importGpg(now, force === true)));
   if (lines.length === 1) lines.push("[INFO] Nothing was found that is not known already.");
-  lines.push(`Config: ${desk.identities.file}`);
+  lines.push(`Config: ${commands.identities.file}`);
   return textResult(lines.join("\n"));
 }
 
-async function setupStatus(desk: ToolDesk): Promise<string> {
-  const { identities, tokens, env } = desk;
+async function setupStatus(commands: ToolCommands): Promise<string> {
+  const { identities, tokens, env } = commands;
   const keys = await secretKeys(env);
   return [
     "Setup status",
@@ -99,10 +99,10 @@ function theirFile(env: NodeJS.ProcessEnv): string | undefined {
   return existsSync(file) ? file : undefined;
 }
 
-async function importTheirs(desk: ToolDesk, force: boolean): Promise<string[]> {
-  const file = theirFile(desk.env);
+async function importTheirs(commands: ToolCommands, force: boolean): Promise<string[]> {
+  const file = theirFile(commands.env);
   if (file === undefined) return [];
-  const { identities } = desk;
+  const { identities } = commands;
   const read = identities.readJuggler(await readFile(file, "utf8"), file);
   const known = new Set(identities.list.map(({ name }) => name));
   const fresh = Object.entries(read.identities).filter(([name]) => force || !known.has(name));
@@ -115,8 +115,8 @@ async function importTheirs(desk: ToolDesk, force: boolean): Promise<string[]> {
 }
 
 /** An identity for each name of a known forge that ssh has a key for. */
-async function importSsh(desk: ToolDesk, force: boolean): Promise<string[]> {
-  const { env, identities } = desk;
+async function importSsh(commands: ToolCommands, force: boolean): Promise<string[]> {
+  const { env, identities } = commands;
   const found = await Promise.all(sshHosts(env).map((host) => identityOf(host, env)));
   const lines: string[] = [];
   for (const each of found) {
@@ -167,14 +167,14 @@ function isPrivateKey(file: string): boolean {
 }
 
 /** Has identities sign that gpg has a key for. */
-async function importGpg(desk: ToolDesk, force: boolean): Promise<string[]> {
+async function importGpg(commands: ToolCommands, force: boolean): Promise<string[]> {
   const lines: string[] = [];
-  for (const identity of desk.identities.list) {
+  for (const identity of commands.identities.list) {
     const { name, email, signing, settings } = identity;
     if (email === undefined || (signing !== undefined && !force)) continue;
-    const key = await keyFor(identity, desk.env);
+    const key = await keyFor(identity, commands.env);
     if (key === undefined) continue;
-    await desk.identities.save(
+    await commands.identities.save(
       name,
       { ...settings, signing: { format: "openpgp", ...key } },
       false,

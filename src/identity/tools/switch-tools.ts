@@ -5,12 +5,12 @@ import type { Applied } from "../switch/apply.ts";
 import type { Identity } from "../identity.ts";
 import { showToken } from "../tokens/show-token.ts";
 import { isExpired } from "../tokens/tokens.ts";
-import type { ToolDesk } from "./tool-desk.ts";
+import type { ToolCommands } from "./tool-commands.ts";
 
 /** `juggler_list_identities` */
-export async function listIdentities(args: Arguments, desk: ToolDesk): Promise<ToolResult> {
+export async function listIdentities(args: Arguments, commands: ToolCommands): Promise<ToolResult> {
   const { provider = "all", includeCredentialStatus = false } = args;
-  const { list } = desk.identities;
+  const { list } = commands.identities;
   const shown = list.filter((each) => provider === "all" || each.provider === provider);
   if (shown.length === 0) {
     const which = provider === "all" ? "" : ` for ${String(provider)}`;
@@ -26,7 +26,7 @@ export async function listIdentities(args: Arguments, desk: ToolDesk): Promise<T
         `  Email: ${email ?? "(not set)"}`,
         `  SSH Host: ${sshHost ?? host ?? "(not set)"}`,
         ...(includeCredentialStatus === true
-          ? [`  Credentials: ${await credentialWords(identity, desk)}`]
+          ? [`  Credentials: ${await credentialWords(identity, commands)}`]
           : []),
       ].join("\n");
     }),
@@ -34,7 +34,7 @@ export async function listIdentities(args: Arguments, desk: ToolDesk): Promise<T
   return textResult(["Configured Git Identities:", ...blocks].join("\n\n"));
 }
 
-async function credentialWords(identity: Identity, { tokens }: ToolDesk): Promise<string> {
+async function credentialWords(identity: Identity, { tokens }: ToolCommands): Promise<string> {
   try {
     const found = await tokens.find(identity);
     if (found === undefined) return "none";
@@ -49,15 +49,15 @@ async function credentialWords(identity: Identity, { tokens }: ToolDesk): Promis
 /** `juggler_detect_identity` */
 export async function detectIdentityTool(
   _: Arguments,
-  desk: ToolDesk,
+  commands: ToolCommands,
   folder: string,
 ): Promise<ToolResult> {
-  const { worktree, author, detected } = await desk.identities.status(folder);
+  const { worktree, author, detected } = await commands.identities.status(folder);
   if (worktree === undefined && detected.remote === undefined) {
     throw new TrunklineError("not-found", `Not a git repository: ${folder}`);
   }
   const { identity, confidence, explanation, remote, notes } = detected;
-  const provider = desk.identities.list.find(({ name }) => name === identity)?.provider;
+  const provider = commands.identities.list.find(({ name }) => name === identity)?.provider;
   return textResult(
     [
       `Repository: ${worktree ?? folder}`,
@@ -76,25 +76,25 @@ export async function detectIdentityTool(
 /** `juggler_switch` */
 export async function switchIdentity(
   args: Arguments,
-  desk: ToolDesk,
+  commands: ToolCommands,
   folder: string,
 ): Promise<ToolResult> {
   const { identity: name, setRemote, configureGPG = true } = args;
-  const identity = desk.identities.find(String(name));
+  const identity = commands.identities.find(String(name));
   // The key is pinned, which leaves addresses as they are: those change only for who asks, or where
   // there is no key to pin.
   const { sshHost, sshKey } = identity;
   const isAsked = setRemote === true || (setRemote === undefined && sshKey === undefined);
   const rewriteRemotes = isAsked && sshHost !== undefined;
   const keepSigning = configureGPG === false;
-  const applied = await desk.switch(identity.name, folder, { rewriteRemotes, keepSigning });
+  const applied = await commands.switch(identity.name, folder, { rewriteRemotes, keepSigning });
   const { worktree, repository = folder } = applied.plan.subject;
   const lines = [
     `Switched to identity: ${identity.name}`,
     `Repository: ${worktree ?? repository}`,
     ...changeLines(applied),
   ];
-  if (!keepSigning) lines.push(...(await signingLines(identity, desk, folder)));
+  if (!keepSigning) lines.push(...(await signingLines(identity, commands, folder)));
   if (applied.id !== undefined) {
     lines.push(`[INFO] Undo it with: trunkline identity undo --id ${applied.id}`);
   }
@@ -116,9 +116,13 @@ export function changeLines({ plan, recovered }: Applied): string[] {
 }
 
 /** What an agent has to know before its first commit. */
-async function signingLines(identity: Identity, desk: ToolDesk, folder: string): Promise<string[]> {
+async function signingLines(
+  identity: Identity,
+  commands: ToolCommands,
+  folder: string,
+): Promise<string[]> {
   if (identity.signing === undefined) return [];
-  const ready = await desk.signing(identity.name, folder);
+  const ready = await commands.signing(identity.name, folder);
   if (ready.canSign) return [`[OK] Signing: ${ready.says}`];
   const label = ready.hardware ? "[HARDWARE KEY WARNING]" : "[WARN]";
   return [`${label} ${ready.says} ${ready.guidance}`];
@@ -127,10 +131,10 @@ async function signingLines(identity: Identity, desk: ToolDesk, folder: string):
 /** `juggler_status` */
 export async function statusTool(
   { verbose = false }: Arguments,
-  desk: ToolDesk,
+  commands: ToolCommands,
   folder: string,
 ): Promise<ToolResult> {
-  const { identities } = desk;
+  const { identities } = commands;
   const status = await identities.status(folder);
   const { author, signing, switched, current, detected, isRight, worktree } = status;
   const name = switched?.identity ?? current;
@@ -143,7 +147,7 @@ export async function statusTool(
     `Remote: ${detected.remote?.url ?? "(none)"}`,
     `Detected identity: ${detected.identity ?? "none"} (confidence: ${detected.confidence})`,
     `Signing: ${signing.commits ? `${signing.format}, key ${signing.key ?? "by default"}` : "off"}`,
-    `Credentials: ${identity === undefined ? "none" : await credentialWords(identity, desk)}`,
+    `Credentials: ${identity === undefined ? "none" : await credentialWords(identity, commands)}`,
     `Config: ${identities.file}`,
   ];
   if (isRight === false) {
@@ -151,16 +155,19 @@ export async function statusTool(
     lines.push(`[WARN] This repository is for '${detected.identity}'. ${next} changes that.`);
   }
   lines.push(...detected.notes.map((note) => `[INFO] ${note}`));
-  if (verbose === true) lines.push(...(await moreStatus(desk, status.sshCommand)));
+  if (verbose === true) lines.push(...(await moreStatus(commands, status.sshCommand)));
   return textResult(lines.join("\n"));
 }
 
-async function moreStatus(desk: ToolDesk, sshCommand: string | undefined): Promise<string[]> {
-  const recent = (await desk.identities.history()).slice(-5);
+async function moreStatus(
+  commands: ToolCommands,
+  sshCommand: string | undefined,
+): Promise<string[]> {
+  const recent = (await commands.identities.history()).slice(-5);
   return [
     `ssh: ${sshCommand ?? "ssh"}`,
-    `Token store: ${await desk.tokens.describeStore()}`,
-    `Security mode: ${await desk.modes.get()}`,
+    `Token store: ${await commands.tokens.describeStore()}`,
+    `Security mode: ${await commands.modes.get()}`,
     "Recent changes:",
     ...(recent.length === 0 ? ["  none"] : []),
     ...recent.map(({ at, kind, identity, outcome, isUndone }) => {

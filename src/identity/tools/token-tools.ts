@@ -1,11 +1,11 @@
 import { type Arguments, textResult, type ToolResult } from "../../tool/tool.ts";
 import { JugglerFault, withKeychain } from "./fault.ts";
-import type { ToolDesk } from "./tool-desk.ts";
+import type { ToolCommands } from "./tool-commands.ts";
 
 /** `juggler_store_token` */
-export async function storeToken(args: Arguments, desk: ToolDesk): Promise<ToolResult> {
-  const identity = desk.identities.find(String(args.identity));
-  const kept = await withKeychain(() => desk.tokenDesk.save(identity, String(args.token)));
+export async function storeToken(args: Arguments, commands: ToolCommands): Promise<ToolResult> {
+  const identity = commands.identities.find(String(args.identity));
+  const kept = await withKeychain(() => commands.tokenCommands.save(identity, String(args.token)));
   return textResult(
     [
       `Token stored for identity: ${identity.name}`,
@@ -17,9 +17,9 @@ export async function storeToken(args: Arguments, desk: ToolDesk): Promise<ToolR
 }
 
 /** `juggler_token_get`: a mask, whoever asks. */
-export async function getToken(args: Arguments, desk: ToolDesk): Promise<ToolResult> {
-  const identity = desk.identities.find(String(args.identity));
-  const { token, where, expires } = await withKeychain(() => desk.tokenDesk.show(identity));
+export async function getToken(args: Arguments, commands: ToolCommands): Promise<ToolResult> {
+  const identity = commands.identities.find(String(args.identity));
+  const { token, where, expires } = await withKeychain(() => commands.tokenCommands.show(identity));
   if (token === undefined) return textResult(`No token stored for identity: ${identity.name}`);
   const lines = [`Token for identity: ${identity.name}`, `Token: ${token}`, `Source: ${where}`];
   return textResult(
@@ -28,9 +28,9 @@ export async function getToken(args: Arguments, desk: ToolDesk): Promise<ToolRes
 }
 
 /** `juggler_token_clear` */
-export async function clearToken(args: Arguments, desk: ToolDesk): Promise<ToolResult> {
-  const identity = desk.identities.find(String(args.identity));
-  const wasThere = await withKeychain(() => desk.tokenDesk.clear(identity));
+export async function clearToken(args: Arguments, commands: ToolCommands): Promise<ToolResult> {
+  const identity = commands.identities.find(String(args.identity));
+  const wasThere = await withKeychain(() => commands.tokenCommands.clear(identity));
   return textResult(
     wasThere
       ? `Token cleared for identity: ${identity.name}`
@@ -41,12 +41,12 @@ export async function clearToken(args: Arguments, desk: ToolDesk): Promise<ToolR
 /** `juggler_token_verify` */
 export async function verifyToken(
   args: Arguments,
-  desk: ToolDesk,
+  commands: ToolCommands,
   folder: string | undefined,
 ): Promise<ToolResult> {
   const isNamed = typeof args.identity === "string";
-  const name = isNamed ? String(args.identity) : await desk.nameHere(folder ?? "");
-  const verdict = await desk.tokenDesk.verify(desk.identities.find(name));
+  const name = isNamed ? String(args.identity) : await commands.nameHere(folder ?? "");
+  const verdict = await commands.tokenCommands.verify(commands.identities.find(name));
   const { isOk, says, user, scopes = [], expires } = verdict;
   const text = [
     `Token verification for: ${name}`,
@@ -61,9 +61,9 @@ export async function verifyToken(
 const LABELS = { pass: "[PASS]", fail: "[FAIL]", warn: "[WARN]", skip: "[SKIP]" } as const;
 
 /** `juggler_validate` */
-export async function validateTool(args: Arguments, desk: ToolDesk): Promise<ToolResult> {
-  const identity = desk.identities.find(String(args.identity));
-  const [found] = await desk.validate([identity.name], {
+export async function validateTool(args: Arguments, commands: ToolCommands): Promise<ToolResult> {
+  const identity = commands.identities.find(String(args.identity));
+  const [found] = await commands.validate([identity.name], {
     testAuth: args.testAuth !== false,
     checkGPG: args.checkGPG === true,
   });
@@ -83,11 +83,11 @@ function failing(isOk: boolean, text: string, details: object): ToolResult {
 /** `juggler_gpg_status` */
 export async function gpgStatus(
   args: Arguments,
-  desk: ToolDesk,
+  commands: ToolCommands,
   folder: string | undefined,
 ): Promise<ToolResult> {
   const name = typeof args.identity === "string" ? args.identity : undefined;
-  const ready = await desk.signing(name, folder);
+  const ready = await commands.signing(name, folder);
   return textResult(
     [
       `GPG/SSH Signing Status: ${ready.identity}`,
@@ -98,7 +98,7 @@ export async function gpgStatus(
       `Hardware Key: ${yesNo(ready.hardware)}`,
       `Touch Required: ${yesNo(ready.needsTouch)}`,
       `Can Sign Automatically: ${yesNo(ready.canSign)}`,
-      `Security Mode: ${await desk.modes.get()}`,
+      `Security Mode: ${await commands.modes.get()}`,
       `Details: ${ready.says}`,
       `Agent Guidance: ${ready.guidance}`,
     ].join("\n"),

@@ -3,7 +3,7 @@ import { Backoff } from "../../base/limit/backoff.ts";
 import type { OwnedChild } from "../../base/process/child-process.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
-import { Sayings } from "../../base/throttled-log.ts";
+import { StderrLog } from "../../base/process/stderr-log.ts";
 import type { Connection } from "../../wire/quic/connection.ts";
 import { HealthCheck } from "./health-check.ts";
 import type { PluginOffer } from "../bounded-offer.ts";
@@ -77,7 +77,7 @@ export class Plugin {
   readonly #options: PluginOptions;
   readonly #limits: PluginLimits;
   readonly #log: Log;
-  readonly #sayings: Sayings;
+  readonly #stderrLog: StderrLog;
   readonly #backoff: Backoff;
   readonly #stopping = new AbortController();
   #state: PluginState = "idle";
@@ -96,7 +96,7 @@ export class Plugin {
     this.#options = options;
     this.#limits = { ...DEFAULT_PLUGIN_LIMITS, ...options.limits };
     this.#log = options.log.with({ plugin: settings.id });
-    this.#sayings = new Sayings(this.#log, "plugin");
+    this.#stderrLog = new StderrLog(this.#log, "plugin");
     this.#backoff = new Backoff(this.#limits);
     this.#offer = options.offer;
   }
@@ -121,7 +121,7 @@ export class Plugin {
 
   /** What it last said on stderr. */
   get said(): readonly string[] {
-    return this.#sayings.tail;
+    return this.#stderrLog.tail;
   }
 
   /** How to ask it something; a promise while it is being started. Throws why that cannot be. */
@@ -240,7 +240,7 @@ export class Plugin {
         certsDir: folder.path,
         timeout: this.#limits.ready,
         signal: this.#stopping.signal,
-        said: (line) => this.#sayings.add(line),
+        said: (line) => this.#stderrLog.add(line),
       });
     const first = start();
     await first.catch(() => {});
@@ -273,7 +273,7 @@ export class Plugin {
         health.stop();
         await Promise.all([link[Symbol.asyncDispose](), folder[Symbol.asyncDispose]()]);
         const how = typeof exit === "number" ? `exited with code ${exit}` : `was ended by ${exit}`;
-        const last = this.#sayings.last?.slice(0, LONGEST_WORDS);
+        const last = this.#stderrLog.last?.slice(0, LONGEST_WORDS);
         this.#failed(`It ${how}${last === undefined ? "" : `, after saying: ${last}`}`);
       }),
       "Noting the end of a plugin",

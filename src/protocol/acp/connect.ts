@@ -40,7 +40,7 @@ export interface AgentListener {
 export interface ConnectOptions {
   readonly listener: AgentListener;
   readonly limits?: LimitTable | undefined;
-  readonly furnish?: (options: PeerOptions<undefined>) => PeerOptions<undefined>;
+  readonly withLimits?: (options: PeerOptions<undefined>) => PeerOptions<undefined>;
 }
 
 const PROTOCOL_VERSION = 1;
@@ -66,9 +66,9 @@ export class AgentConnection implements AsyncDisposable {
 
   /** Says hello. Throws "unavailable" where the agent speaks another version. */
   static async open(channel: Channel<string>, options: ConnectOptions): Promise<AgentConnection> {
-    const { listener, limits, furnish = (same) => same } = options;
+    const { listener, limits, withLimits = (same) => same } = options;
     const held = new HeldChannel(channel);
-    const peer = new Peer(held, undefined, furnish(listening(listener, held, limits)));
+    const peer = new Peer(held, undefined, withLimits(listening(listener, held, limits)));
     try {
       const agent = await peer.request(
         METHODS.initialize,

@@ -7,7 +7,7 @@ import type { AcpDoor } from "./door.ts";
 import { SessionTrace } from "./session-trace.ts";
 
 export interface ConversationOptions {
-  /** The door's, furnished. */
+  /** The door's, with its trace. */
   readonly peer: PeerOptions<AcpConnection>;
   /** Who is there; the owner where the transport does not tell. */
   readonly principal?: Principal | undefined;

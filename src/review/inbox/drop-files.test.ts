@@ -179,8 +179,8 @@ describe("DropFiles", { timeout: 20_000 }, () => {
     dropping.drop(`[${dropping.record("odd", long)},${dropping.record("NUL", { file: "\0" })}]`);
     dropping.begin();
     await dropping.threads(2);
-    using desk = await dropping.sample.desk();
-    const shown = await desk.list();
+    using commands = await dropping.sample.commands();
+    const shown = await commands.list();
     assert.deepEqual(
       shown.map(({ comment, confidence }) => [comment, confidence]),
       [

@@ -12,23 +12,23 @@ describe("exportThreads() and readTransfer()", () => {
   it("carry threads to another machine with all that was said and seen, once", async () => {
     using sample = new SampleRepository();
     sample.write("a.txt", sampleLines(5));
-    using desk = await sample.desk();
+    using commands = await sample.commands();
     const comment = { file: "a.txt", line: 3, suggestion: "x", by: "ada", source: "cli" };
-    const { id } = await desk.add({ ...comment, comment: 'Über "quotes"\n', severity: "must" });
-    await desk.reply(id, { ...AGENT, text: "done" });
-    await desk.resolve(id, { ...PERSON, text: "good" });
-    const { gitDir, root } = desk.here;
-    const text = await exportThreads(desk.reviews, { gitDir });
+    const { id } = await commands.add({ ...comment, comment: 'Über "quotes"\n', severity: "must" });
+    await commands.reply(id, { ...AGENT, text: "done" });
+    await commands.resolve(id, { ...PERSON, text: "good" });
+    const { gitDir, root } = commands.here;
+    const text = await exportThreads(commands.reviews, { gitDir });
 
     using other = new SampleRepository();
     other.write("a.txt", `new\n${sampleLines(5)}`);
-    using there = await other.desk();
+    using there = await other.commands();
     const value = JSON.parse(text) as object;
     assert.ok(isTransfer(value));
     const threads = readTransfer(value, there.here);
     assert.deepEqual(await there.reviews.addAll(threads), [{ id, isNew: true }]);
     assert.deepEqual(await there.reviews.addAll(threads), [{ id, isNew: false }]);
-    const [ours, theirs] = [await desk.show(id), await there.show(id)];
+    const [ours, theirs] = [await commands.show(id), await there.show(id)];
     assert.equal(theirs.line, 4);
     assert.equal(theirs.confidence, "exact");
     const { repository, line: _line, end: _end, original: _original, ...same } = theirs;
@@ -89,10 +89,10 @@ describe("SARIF", () => {
   it("goes out with places, severities and suggestions, and comes back the same", async () => {
     using sample = new SampleRepository();
     sample.write("ä b.txt", sampleLines(5));
-    using desk = await sample.desk();
+    using commands = await sample.commands();
     const comment = { file: "ä b.txt", line: 2, end: 3, by: "ada", source: "cli" };
-    await desk.add({ ...comment, comment: "Is it?", severity: "question", suggestion: "x\n" });
-    const text = toSarif(await desk.list(), sample.root, "1.0.0");
+    await commands.add({ ...comment, comment: "Is it?", severity: "question", suggestion: "x\n" });
+    const text = toSarif(await commands.list(), sample.root, "1.0.0");
     const value = JSON.parse(text) as { runs: { results: Record<string, unknown>[] }[] };
     assert.ok(isSarif(value));
     const [result] = value.runs[0]?.results ?? [];
@@ -115,17 +115,17 @@ describe("SARIF", () => {
   it("is known when it comes back, here and where it came in before", async () => {
     using sample = new SampleRepository();
     sample.write("a.txt", sampleLines(5));
-    using desk = await sample.desk();
+    using commands = await sample.commands();
     const comment = { file: "a.txt", comment: "Is it?", by: "ada", source: "cli" };
-    const { id } = await desk.add({ ...comment, line: 2 });
-    const value = JSON.parse(toSarif(await desk.list(), sample.root, "1.0.0")) as object;
+    const { id } = await commands.add({ ...comment, line: 2 });
+    const value = JSON.parse(toSarif(await commands.list(), sample.root, "1.0.0")) as object;
     const [finding] = readSarif(value);
     assert.ok(finding);
-    assert.deepEqual(await desk.add({ ...finding, source: "sarif" }), { id, isNew: false });
+    assert.deepEqual(await commands.add({ ...finding, source: "sarif" }), { id, isNew: false });
 
     using other = new SampleRepository();
     other.write("a.txt", sampleLines(5));
-    using there = await other.desk();
+    using there = await other.commands();
     assert.deepEqual(await there.add({ ...finding, source: "sarif" }), { id, isNew: true });
     assert.deepEqual(await there.add({ ...finding, source: "sarif" }), { id, isNew: false });
 

@@ -18,7 +18,7 @@ const text = (said: string) => [{ type: "content", content: { type: "text", text
 
 const allow = () => ({ result: { outcome: { outcome: "selected", optionId: "yes" } } });
 
-describe("PermissionDesk", { timeout: 30_000 }, () => {
+describe("PermissionRequests", { timeout: 30_000 }, () => {
   it("asks about the whole of it, up to the limit of the message", async () => {
     const command = `${"echo hello; ".repeat(80_000)}last`;
     await using house = await AcpHouse.open({

@@ -25,7 +25,7 @@ const ALLOW: readonly PermissionKind[] = ["allow_once", "allow_always"];
 const REJECT: readonly PermissionKind[] = ["reject_once", "reject_always"];
 
 /** Where agents ask whether they may: people answer, or what they said once and for all. */
-export class PermissionDesk {
+export class PermissionRequests {
   readonly #options: PermissionDeskOptions;
 
   constructor(options: PermissionDeskOptions) {

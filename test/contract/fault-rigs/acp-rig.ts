@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 
 import { HttpServer } from "../../../src/gateway/http/http-server.ts";
-import { LateTools } from "../../../src/gateway/tool/lazy-tools.ts";
-import { LateSessions } from "../../../src/gateway/session/lazy-sessions.ts";
+import { LazyTools } from "../../../src/gateway/tool/lazy-tools.ts";
+import { LazySessions } from "../../../src/gateway/session/lazy-sessions.ts";
 import { AcpDoor } from "../../../src/protocol/acp/door.ts";
 import { AcpConversation } from "../../../src/protocol/acp/serve.ts";
 import type { SessionEvent } from "../../../src/session/event.ts";
@@ -216,11 +216,13 @@ export function acpWithBuiltIn(): Promise<FaultRig> {
 async function onStdio(agent: string, prompts: Prompts): Promise<FaultRig> {
   const { home, house } = await open(agent);
   const opened = new AsyncDisposableStack();
-  const tools = opened.use(new LateTools(house));
-  const sessions = opened.use(new LateSessions(house, tools));
+  const tools = opened.use(new LazyTools(house));
+  const sessions = opened.use(new LazySessions(house, tools));
   const door = new AcpDoor({ sessions: sessions.open, limits: house.config.limits.messages });
   const [near, far] = memoryPair();
-  const conversation = new AcpConversation(door, near, { peer: house.furnish(door.peerOptions) });
+  const conversation = new AcpConversation(door, near, {
+    peer: house.withLimits(door.peerOptions),
+  });
   opened.defer(() => conversation.close(0));
   const editor = new Editor((text) => void far.send(text));
   far.receive({ message: (text) => editor.received(text), fault: () => {}, end: () => {} });

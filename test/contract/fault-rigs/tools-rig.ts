@@ -160,7 +160,7 @@ function converse<S>(
   opened: AsyncDisposableStack,
 ): Ask {
   const [near, far] = memoryPair();
-  const peer = new Peer(near, state, house.furnish(door));
+  const peer = new Peer(near, state, house.withLimits(door));
   opened.defer(() => peer.close());
   const pending = new Map<unknown, (answer: Answer) => void>();
   far.receive({

@@ -19,7 +19,7 @@ import { HttpConnection } from "./http-connection.ts";
 
 export interface AcpHttpOptions {
   readonly door: AcpDoor;
-  /** The door's, furnished. */
+  /** The door's, with its trace. */
   readonly peerOptions: PeerOptions<AcpConnection>;
   readonly channelLimits?: Partial<ChannelLimits>;
   readonly maxConnections?: number;

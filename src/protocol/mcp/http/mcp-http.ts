@@ -45,8 +45,8 @@ export class McpHttp {
 
   constructor(options: McpHttpOptions) {
     this.#options = resolveMcpHttpOptions(options);
-    const { door, furnish, limits, resourceMetadata } = this.#options;
-    this.#peerLimits = resolvePeerOptions(furnish(door.optionsFor(new Connection()))).limits;
+    const { door, withLimits, limits, resourceMetadata } = this.#options;
+    this.#peerLimits = resolvePeerOptions(withLimits(door.optionsFor(new Connection()))).limits;
     this.#modern = new ModernRequests(this.#options);
     this.#legacy = new LegacyRequests(this.#options);
     this.#sse = new SseSessions(this.#options);

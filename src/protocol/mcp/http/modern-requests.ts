@@ -26,7 +26,7 @@ export class ModernRequests {
 
   constructor(options: ResolvedMcpHttpOptions) {
     this.#options = options;
-    this.#peerOptions = options.furnish(options.door.optionsFor(this.#connection));
+    this.#peerOptions = options.withLimits(options.door.optionsFor(this.#connection));
   }
 
   /** Requests that wait for their answers. */

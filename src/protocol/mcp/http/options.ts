@@ -57,7 +57,7 @@ export interface McpHttpOptions {
   readonly limits?: Partial<McpHttpLimits>;
   readonly channelLimits?: Partial<ChannelLimits>;
   /** Puts the house's limits and its log around a peer. */
-  readonly furnish?: <S>(options: PeerOptions<S>) => PeerOptions<S>;
+  readonly withLimits?: <S>(options: PeerOptions<S>) => PeerOptions<S>;
   /** A session began, or is over. */
   readonly onSession?: (change: "opened" | "closed") => void;
 }
@@ -65,7 +65,7 @@ export interface McpHttpOptions {
 export interface ResolvedMcpHttpOptions extends McpHttpOptions {
   readonly limits: McpHttpLimits;
   readonly channelLimits: ChannelLimits;
-  readonly furnish: <S>(options: PeerOptions<S>) => PeerOptions<S>;
+  readonly withLimits: <S>(options: PeerOptions<S>) => PeerOptions<S>;
   readonly onSession: (change: "opened" | "closed") => void;
 }
 
@@ -74,7 +74,7 @@ export function resolveMcpHttpOptions(options: McpHttpOptions): ResolvedMcpHttpO
     ...options,
     limits: { ...DEFAULT_MCP_HTTP_LIMITS, ...options.limits },
     channelLimits: resolveChannelLimits(options.channelLimits),
-    furnish: (door) => quiet(options.furnish?.(door) ?? door),
+    withLimits: (door) => quiet(options.withLimits?.(door) ?? door),
     onSession: options.onSession ?? (() => {}),
   };
 }

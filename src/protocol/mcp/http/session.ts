@@ -45,7 +45,7 @@ export class Session implements Channel<string>, ExchangeHost {
     this.#streams.set(0, this.#own);
     this.connection = new Connection(principal);
     const door = options.door.optionsFor(this.connection);
-    this.peer = new Peer<Connection>(this, this.connection, options.furnish(door));
+    this.peer = new Peer<Connection>(this, this.connection, options.withLimits(door));
   }
 
   /** The principal who began it. */

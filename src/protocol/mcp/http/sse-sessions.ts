@@ -91,7 +91,7 @@ class SseSession implements Channel<string> {
     this.connection = new Connection(principal);
     this.#events = new EventResponse(response, options.channelLimits);
     const door = options.door.optionsFor(this.connection);
-    this.peer = new Peer<Connection>(this, this.connection, options.furnish(door));
+    this.peer = new Peer<Connection>(this, this.connection, options.withLimits(door));
     response.on("close", () => this.abort(new Error("The client closed the connection")));
   }
 

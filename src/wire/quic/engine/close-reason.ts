@@ -6,7 +6,7 @@ const NO_BLOCK = 4n;
 const SIZE = 16;
 
 /** The code and the reason with which a connection is closed, as OpenSSL wants them. */
-export class Farewell {
+export class CloseReason {
   readonly #words: Buffer;
 
   constructor(code: number, reason: string) {

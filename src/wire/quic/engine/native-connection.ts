@@ -4,7 +4,7 @@ import type { Endpoint } from "./endpoint.ts";
 import type { Engine } from "./engine.ts";
 import { DiscardedStream } from "./discarded-stream.ts";
 import { endingOf } from "./ending.ts";
-import { Farewell } from "./close-reason.ts";
+import { CloseReason } from "./close-reason.ts";
 import { CHECKS, Liveness } from "./liveness.ts";
 import { internals, native, NULL, type Pointer } from "./native.ts";
 import { NativeStream } from "./native-stream.ts";
@@ -64,7 +64,7 @@ export class NativeConnection implements Waiting {
   #broken = 0;
   #state: "handshake" | "open" | "closing" | "over" = "handshake";
   #cutAt: number;
-  #farewell: Farewell | undefined;
+  #closeReason: CloseReason | undefined;
   readonly #liveness: Liveness;
 
   constructor(engine: Engine, endpoint: Endpoint, options: NativeConnectionOptions) {
@@ -175,7 +175,7 @@ export class NativeConnection implements Waiting {
   /** Closes once what was written has arrived, within a bounded time. */
   close(code: number, reason: string): void {
     if (this.#state === "over" || this.#state === "closing") return;
-    this.#farewell = new Farewell(code, reason);
+    this.#closeReason = new CloseReason(code, reason);
     this.#state = "closing";
     this.endpoint.unsettle(this);
     this.#cutAt = this.engine.now + FLUSH_TIME;
@@ -301,13 +301,13 @@ export class NativeConnection implements Waiting {
     this.spent.release();
     // Who answered has our request; what we answered may still be on its way.
     const mayBeUnderWay = this.#options.listener !== undefined && !this.spent.isEmpty;
-    this.#farewell?.say(this.ssl, mayBeUnderWay);
+    this.#closeReason?.say(this.ssl, mayBeUnderWay);
     if (this.#isSaid()) this.engine.needsTurn = true;
   }
 
   #cut(ending: Ending): void {
-    this.#farewell ??= new Farewell(0, ending.detail);
-    this.#farewell.say(this.ssl, false);
+    this.#closeReason ??= new CloseReason(0, ending.detail);
+    this.#closeReason.say(this.ssl, false);
     native.SSL_handle_events(this.ssl);
     // That may have taken in what is for others on the same socket.
     this.engine.touch(this.endpoint);

@@ -1,6 +1,6 @@
-import { LastWords } from "./process/last-words.ts";
-import type { Log } from "./log.ts";
-import { maskText } from "./text/mask.ts";
+import { LastWords } from "./last-words.ts";
+import type { Log } from "../log.ts";
+import { maskText } from "../text/mask.ts";
 
 const KEPT = 40;
 const LONGEST = 1_000;
@@ -9,7 +9,7 @@ const MOST = 100;
 const WINDOW = 10_000;
 
 /** What a child says on stderr: the last of it for whoever asks, a bounded part for the log. */
-export class Sayings {
+export class StderrLog {
   readonly #log: Log;
   readonly #kind: string;
   readonly #tail: string[] = [];

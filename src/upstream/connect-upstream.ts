@@ -4,39 +4,39 @@ import { McpClient, type McpClientOptions } from "../protocol/mcp/connect/connec
 import { LostRequest } from "../rpc/lost-request.ts";
 import type { ChannelLimits } from "../wire/channel.ts";
 import type { Link, OpenLink } from "./link.ts";
-import type { Sayings } from "../base/throttled-log.ts";
+import type { StderrLog } from "../base/process/stderr-log.ts";
 import type { UpstreamSettings } from "./settings.ts";
 
-export interface MeetOptions {
+export interface ConnectOptions {
   readonly settings: UpstreamSettings;
   readonly open: OpenLink;
   readonly era: Era;
-  readonly sayings: Sayings;
+  readonly stderrLog: StderrLog;
   readonly channelLimits: Partial<ChannelLimits>;
   readonly client: McpClientOptions;
   readonly signal: AbortSignal;
 }
 
 /** A server that is up, and the way to it. */
-export interface Met {
+export interface ConnectedUpstream {
   readonly client: McpClient;
   readonly link: Link;
 }
 
 /** Starts an upstream and shakes hands with it. Whatever was started is ended when that fails. */
-export async function meet(options: MeetOptions): Promise<Met> {
+export async function connectUpstream(options: ConnectOptions): Promise<ConnectedUpstream> {
   try {
-    return await meetAs(options.era, options);
+    return await connectAs(options.era, options);
   } catch (error) {
     // Some programs do not survive a first message that they do not know.
     if (options.era !== "auto" || !isLost(error) || options.signal.aborted) throw error;
-    return meetAs("legacy", options);
+    return connectAs("legacy", options);
   }
 }
 
-async function meetAs(era: Era, options: MeetOptions): Promise<Met> {
-  const { settings, open, sayings, channelLimits, signal } = options;
-  const said = (line: string): void => sayings.add(line);
+async function connectAs(era: Era, options: ConnectOptions): Promise<ConnectedUpstream> {
+  const { settings, open, stderrLog, channelLimits, signal } = options;
+  const said = (line: string): void => stderrLog.add(line);
   const link = await open(settings, { said }, channelLimits);
   try {
     const { originOf, canCall } = link;
@@ -52,15 +52,15 @@ async function meetAs(era: Era, options: MeetOptions): Promise<Met> {
     await link.end();
     if (!isLost(error)) throw error;
     const why =
-      error instanceof LostRequest ? `It ${error.message}` : await whyEnded(link, sayings);
+      error instanceof LostRequest ? `It ${error.message}` : await whyEnded(link, stderrLog);
     throw new TrunklineError("closed", why, { cause: error });
   }
 }
 
 /** How the way to an upstream came to its end, and the last that was heard of it. */
-export async function whyEnded(link: Link, sayings: Sayings): Promise<string> {
+export async function whyEnded(link: Link, stderrLog: StderrLog): Promise<string> {
   const why = (await link.ended) ?? "closed the connection";
-  const { last } = sayings;
+  const { last } = stderrLog;
   return `It ${why}${last === undefined ? "" : `, after saying: ${last}`}`;
 }
 

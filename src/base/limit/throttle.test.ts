@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { Trickle } from "./limited-reports.ts";
+import { Throttle } from "./throttle.ts";
 
-describe("Trickle", () => {
+describe("Throttle", () => {
   it("lets so many pass in a window, and says later how many did not", () => {
     let now = 0;
     const left: number[] = [];
-    const trickle = new Trickle(
+    const trickle = new Throttle(
       { limit: 2, windowMs: 10 },
       (count) => left.push(count),
       () => now,

@@ -8,16 +8,16 @@ import type { Plan } from "../switch/plan.ts";
 import type { SigningReadiness } from "../signing/signing-readiness.ts";
 import type { IdentityStatus } from "../detect/status.ts";
 import type { SwitchOptions } from "../switch/switch-plan.ts";
-import type { TokenDesk } from "../tokens/token-desk.ts";
+import type { TokenCommands } from "../tokens/token-commands.ts";
 import type { Tokens } from "../tokens/tokens.ts";
 import type { ValidateOptions, Validation } from "../validate/validate.ts";
 import type { SecurityModes } from "./security-mode.ts";
 
 /** What the tools work on: identities as a configuration has them, and all that is done with them. */
-export interface ToolDesk {
+export interface ToolCommands {
   readonly env: NodeJS.ProcessEnv;
   readonly tokens: Tokens;
-  readonly tokenDesk: TokenDesk;
+  readonly tokenCommands: TokenCommands;
   readonly modes: SecurityModes;
   readonly identities: {
     readonly list: readonly Identity[];
@@ -45,7 +45,7 @@ export interface ToolDesk {
   /** Whether an identity can sign; without a name, the one in force in the folder. */
   signing(name: string | undefined, folder: string | undefined): Promise<SigningReadiness>;
   /** The same, with what has been written to the configuration meanwhile. */
-  reload(): Promise<ToolDesk>;
+  reload(): Promise<ToolCommands>;
   /** Throws "not-found" where no identity is in force and none fits. */
   nameHere(folder: string): Promise<string>;
 }

@@ -31,7 +31,7 @@ export interface TokenVerdict {
 }
 
 /** What people and models may do with tokens: all but see them. */
-export class TokenDesk {
+export class TokenCommands {
   readonly #tokens: Tokens;
   readonly #env: NodeJS.ProcessEnv;
 

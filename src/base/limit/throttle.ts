@@ -1,5 +1,5 @@
 /** Lets so many pass in each stretch of time, and counts the others. */
-export class Trickle {
+export class Throttle {
   readonly #limit: number;
   readonly #window: number;
   readonly #leftOut: (count: number) => void;
