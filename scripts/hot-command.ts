@@ -13,18 +13,20 @@ export function hotCommand(root: string, command: string): Plugin {
   // The launcher has seen which command it is: the others are not looked for.
   const alone = (source: string): string =>
     replaced(source, /\n {2}commands: \[[^\]]*\]/, `\n  commands: [${first}]`);
-  const eager = (source: string, to: string): string => {
-    const code = replaced(source, `import("${to}/${file}.ts")`, "Promise.resolve(hotCommand)");
-    return `import * as hotCommand from "${to}/${file}.ts";\n${code}`;
+  const eager = (source: string): string => {
+    const path = new RegExp(`import\\("([^"]*/${file}\\.ts)"\\)`).exec(source)?.[1];
+    if (path === undefined) throw new Error(`Cannot find the import of ${file}.ts in the sources`);
+    const code = source.replace(`import("${path}")`, "Promise.resolve(hotCommand)");
+    return `import * as hotCommand from "${path}";\n${code}`;
   };
   const edits: Readonly<Record<string, (source: string) => string>> = {
     [join(folder, "commands.ts")]: (source) =>
-      second === undefined ? eager(alone(source), ".") : alone(source),
-    [join(folder, `commands/${first}.ts`)]: (source) => eager(source, ".."),
+      second === undefined ? eager(alone(source)) : alone(source),
+    [join(folder, first, `${first}-command.ts`)]: eager,
     // Needed with every configuration, and cheap as long as nothing calls it.
     [join(root, "src/gateway/config/check-layers.ts")]: (source) => {
-      const eager = replaced(source, 'await import("./schema.gen.ts")', "schema");
-      return `import * as schema from "./schema.gen.ts";\n${eager}`;
+      const eager = replaced(source, 'await import("./schema/schema.gen.ts")', "schema");
+      return `import * as schema from "./schema/schema.gen.ts";\n${eager}`;
     },
     // A script cannot wait at its top.
     [join(folder, "main.ts")]: (source) =>
@@ -34,7 +36,7 @@ export function hotCommand(root: string, command: string): Plugin {
     name: "hot-command",
     setup(build) {
       // Those of the other commands, which nothing needs any more.
-      build.onResolve({ filter: /^\.\/commands\// }, ({ path, resolveDir }) => ({
+      build.onResolve({ filter: /-command\.ts$/ }, ({ path, resolveDir }) => ({
         path: join(resolveDir, path),
         sideEffects: false,
       }));

@@ -2,7 +2,7 @@ import { build, type BuildOptions } from "esbuild";
 import { execFile } from "node:child_process";
 import { mkdtempDisposable, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { basename, join, posix } from "node:path";
 import { promisify } from "node:util";
 import { builtinRequires } from "./builtin-requires.ts";
 import { cheapBuiltins } from "./cheap-builtins.ts";
@@ -73,22 +73,21 @@ async function declarations(root: string): Promise<[name: string, text: string][
   const compiler = join(root, "node_modules/typescript/bin/tsc");
   await promisify(execFile)(process.execPath, [compiler, "--project", settings]);
   const names = new Map(Object.entries(ENTRIES).map(([name, source]) => [source, name]));
+  const nameOf = (source: string): string =>
+    names.get(source) ?? `plugin-${posix.basename(source)}`;
   const wanted = [...names.keys()];
   const found: [string, string][] = [];
   for (const source of wanted) {
     const text = await readFile(join(folder.path, FOLDER, `${source}.d.ts`), "utf8");
-    const nameOf = (imported: string): string => {
+    const rewritten = text.replaceAll(/ from "([^"]+)"/g, (_, path: string) => {
+      const imported = posix.join(posix.dirname(source), path).replace(/\.ts$/, "");
+      if (!path.startsWith(".") || imported.startsWith("..")) {
+        throw new Error(`Cannot publish the types of ${source}.ts: they refer to ${path}`);
+      }
       if (!wanted.includes(imported)) wanted.push(imported);
-      return names.get(imported) ?? `plugin-${imported}`;
-    };
-    const rewritten = text.replaceAll(
-      / from "(?:\.\/([\w-]+)\.ts|([^"]+))"/g,
-      (_, own: string | undefined, other: string) => {
-        if (own !== undefined) return ` from "./${nameOf(own)}.js"`;
-        throw new Error(`Cannot publish the types of ${source}.ts: they refer to ${other}`);
-      },
-    );
-    found.push([`${names.get(source) ?? `plugin-${source}`}.d.ts`, rewritten]);
+      return ` from "./${nameOf(imported)}.js"`;
+    });
+    found.push([`${nameOf(source)}.d.ts`, rewritten]);
   }
   return found;
 }
