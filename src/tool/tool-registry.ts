@@ -48,6 +48,8 @@ export class ToolRegistry {
   readonly #judged = new Map<Tool, Judged>();
   /** Tools whose names look the same, in the order they came. */
   readonly #alike = new Map<string, Set<Tool>>();
+  /** Tools that are not in `#alike` yet: while all tools are ours, no names are compared. */
+  readonly #unsorted = new Set<Tool>();
 
   constructor(approver: Approver | undefined) {
     this.#approver = approver;
@@ -57,16 +59,16 @@ export class ToolRegistry {
   /** Returns how to take the tool out again. */
   add(tool: Tool): () => void {
     if (this.#approver === undefined) return this.offered.add(tool.definition.name, tool);
-    const looks = skeleton(tool.definition.name);
-    const alike = this.#alike.get(looks) ?? new Set();
-    this.#alike.set(looks, alike.add(tool));
+    this.#unsorted.add(tool);
     const remove = this.#put(tool);
-    this.#judgeAgain(alike, tool);
+    if (this.#judged.size > 0) this.#judgeAgain(this.#alikeTo(tool), tool);
     return () => {
       (this.#judged.get(tool)?.remove ?? remove)();
       this.#judged.delete(tool);
+      if (this.#unsorted.delete(tool)) return;
+      const alike = this.#alikeTo(tool);
       alike.delete(tool);
-      if (alike.size === 0) this.#alike.delete(looks);
+      if (alike.size === 0) this.#alike.delete(skeleton(tool.definition.name));
       this.#judgeAgain(alike);
     };
   }
@@ -115,7 +117,7 @@ export class ToolRegistry {
   #likeOf(tool: Tool, server: string): string | undefined {
     const { name } = tool.definition;
     let isBefore = true;
-    for (const other of this.#alike.get(skeleton(name)) ?? []) {
+    for (const other of this.#alikeTo(tool)) {
       if (other === tool) isBefore = false;
       else if (other.definition.name === name || other.source?.server === server) continue;
       // One that is held for its own looks is nobody to be taken for.
@@ -123,5 +125,14 @@ export class ToolRegistry {
       else if (isBefore || other.source === undefined) return other.definition.name;
     }
     return undefined;
+  }
+
+  #alikeTo({ definition }: Tool): Set<Tool> {
+    for (const tool of this.#unsorted) {
+      const looks = skeleton(tool.definition.name);
+      this.#alike.set(looks, (this.#alike.get(looks) ?? new Set()).add(tool));
+    }
+    this.#unsorted.clear();
+    return this.#alike.get(skeleton(definition.name)) ?? new Set();
   }
 }
