@@ -20,7 +20,12 @@ await loadConfig({ cwd: process.cwd(), env: process.env, flags: { data: "data" }
 console.log(JSON.stringify([...loaded, ...process.moduleLoadList]));
 `;
 
-const HEAVY = [/jsonc-parser/, /schema\.gen\.ts$/, /config\/schema\.ts$/, /^NativeModule crypto$/];
+const HEAVY = [
+  /jsonc-parser/,
+  /schema\.gen\.ts$/,
+  /config\/schema\/schema\.ts$/,
+  /^NativeModule crypto$/,
+];
 
 async function loadedIn(home: SampleHome, env: NodeJS.ProcessEnv): Promise<string[]> {
   const args = ["--input-type=module", "--eval", PROGRAM];

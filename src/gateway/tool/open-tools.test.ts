@@ -121,9 +121,9 @@ describe("openTools() that may remember", { timeout: 30_000 }, () => {
       const loaded = [];
       registerHooks({ load: (url, context, next) => (loaded.push(url), next(url, context)) });
       const { openTools } = await import(${module("open-tools.ts")});
-      const { House } = await import(${module("house.ts")});
+      const { House } = await import(${module("../house.ts")});
       const opened = await openTools(new House(${config}), { mayRemember: true });
-      const heavy = /upstream\\/upstream|store\\/approvals\\.ts|child-process|mcp\\/connect|promises/;
+      const heavy = /upstream\\/upstream|store\\/approval\\/approvals\\.ts|child-process|mcp\\/connect\\/|promises/;
       const ofServers = opened.offer.tools.list().filter(({ source }) => source !== undefined);
       console.log(ofServers.length, loaded.filter((url) => heavy.test(url)));
       console.log(process.moduleLoadList.includes("NativeModule crypto"));`;
