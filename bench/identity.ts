@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { Identities } from "../src/gateway/identity/identities.ts";
+import { Identities } from "../src/identity/identities.ts";
 import { Git } from "../src/git/git.ts";
 import type { Bench, Sample } from "./harness/bench.ts";
 

@@ -4,7 +4,7 @@ import { Log } from "../base/log.ts";
 import type { PeerOptions } from "../rpc/peer-options.ts";
 import type { Config } from "./config/config.ts";
 import { traceTo } from "./door/trace.ts";
-import type { Reloading } from "./follow-config.ts";
+import type { Reloading } from "./config/follow-config.ts";
 
 /** The running program as the doors see it: its configuration and its log. */
 export class House {

@@ -86,7 +86,7 @@ const SHOWN_ELSEWHERE = [
   /\breview (?:add|watch)$|\br7k2mq\b/,
   // test/e2e/access-login.test.ts
   /^trunkline open\b/,
-  // src/gateway/model/model-commands.test.ts
+  // src/agent/models/model-commands.test.ts
   /\bmodels key\b/,
 ];
 

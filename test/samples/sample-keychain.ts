@@ -1,4 +1,4 @@
-import type { SecretName, SecretStore } from "../../src/identity/tokens/secret-store.ts";
+import type { SecretName, SecretStore } from "../../src/store/secret/secret-store.ts";
 
 /** A keychain in memory, for tests. */
 export class SampleKeychain implements SecretStore {

@@ -1,6 +1,6 @@
 import type { LoadedConfig } from "../../gateway/config/config.ts";
 import { House } from "../../gateway/house.ts";
-import { ModelCommands } from "../../gateway/model/model-commands.ts";
+import { ModelCommands } from "../../agent/models/model-commands.ts";
 import type { Finding } from "./finding.ts";
 
 const what = "Models";

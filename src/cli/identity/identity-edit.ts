@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { homeOf } from "../../base/process/home-of.ts";
-import type { Identities } from "../../gateway/identity/identities.ts";
+import type { Identities } from "../../identity/identities.ts";
 import type { Invocation, Values } from "../shell/command.ts";
 import { askMissing } from "./ask-facts.ts";
 import { openIdentities } from "./identity-options-of.ts";

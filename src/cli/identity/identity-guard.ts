@@ -1,6 +1,6 @@
 import { text as readAll } from "node:stream/consumers";
 
-import type { IdentityCommands } from "../../gateway/identity/identity-commands.ts";
+import type { IdentityCommands } from "../../identity/identity-commands.ts";
 import type { Invocation } from "../shell/command.ts";
 import { openCommands } from "./open-identities.ts";
 import { toJson } from "./identity.ts";

@@ -1,4 +1,4 @@
-import { Identities, type IdentitiesOptions } from "../../gateway/identity/identities.ts";
+import { Identities, type IdentitiesOptions } from "../../identity/identities.ts";
 import type { Invocation } from "../shell/command.ts";
 import { openHouse } from "../shell/open-house.ts";
 

@@ -1,4 +1,4 @@
-import type { Identities } from "../../gateway/identity/identities.ts";
+import type { Identities } from "../../identity/identities.ts";
 import type { Invocation, Values } from "../shell/command.ts";
 import { openCommands } from "./open-identities.ts";
 import { openIdentities } from "./identity-options-of.ts";

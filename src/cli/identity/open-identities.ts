@@ -1,4 +1,4 @@
-import { IdentityCommands } from "../../gateway/identity/identity-commands.ts";
+import { IdentityCommands } from "../../identity/identity-commands.ts";
 import { askSecret } from "../shell/ask-secret.ts";
 import type { Invocation } from "../shell/command.ts";
 import { identityOptions, repair } from "./identity-options-of.ts";

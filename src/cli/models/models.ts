@@ -1,6 +1,6 @@
 import { text as readAll } from "node:stream/consumers";
 
-import { ModelCommands } from "../../gateway/model/model-commands.ts";
+import { ModelCommands } from "../../agent/models/model-commands.ts";
 import { askSecret } from "../shell/ask-secret.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";

@@ -1,4 +1,4 @@
-import { linesToReview } from "../../gateway/review/reviews-transfer.ts";
+import { linesToReview } from "../../review/transfer/import-export.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { type Commands, openCommands, type RepoValues } from "./open-reviews.ts";

@@ -8,7 +8,7 @@ import {
   exportReviews,
   followReviews,
   importReviews,
-} from "../../gateway/review/reviews-transfer.ts";
+} from "../../review/transfer/import-export.ts";
 import { untilSignal } from "../../gateway/signals.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";

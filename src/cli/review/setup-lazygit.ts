@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { setUpLazygit } from "../../gateway/review/reviews-setup.ts";
+import { setUpLazygit } from "../../review/transfer/lazygit-setup.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 

@@ -1,5 +1,5 @@
 import { serveAcpOnStdio } from "../../gateway/door/acp-on-stdio.ts";
-import { repairIdentities } from "../../gateway/identity/identities-repair.ts";
+import { repairIdentities } from "../../identity/switch/repair.ts";
 import type { Invocation } from "../shell/command.ts";
 import { openLastingHouse } from "../shell/open-house.ts";
 

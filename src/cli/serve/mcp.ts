@@ -1,5 +1,5 @@
 import { TrunklineError } from "../../base/errors.ts";
-import { repairIdentities } from "../../gateway/identity/identities-repair.ts";
+import { repairIdentities } from "../../identity/switch/repair.ts";
 import { serveMcpOnStdio } from "../../gateway/door/mcp-on-stdio.ts";
 import type { Invocation } from "../shell/command.ts";
 import { openLastingHouse } from "../shell/open-house.ts";

@@ -1,7 +1,7 @@
 import { announceGateway } from "../../gateway/http/announce-gateway.ts";
 import { BusBeside } from "../../gateway/bus/bus-beside.ts";
 import { HttpServer } from "../../gateway/http/http-server.ts";
-import { repairIdentities } from "../../gateway/identity/identities-repair.ts";
+import { repairIdentities } from "../../identity/switch/repair.ts";
 import { openData } from "../../gateway/open-data.ts";
 import { openTools } from "../../gateway/tool/open-tools.ts";
 import { untilSignal } from "../../gateway/signals.ts";

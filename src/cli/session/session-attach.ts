@@ -3,7 +3,7 @@ import { createInterface } from "node:readline";
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { ownerTokenFor } from "../../gateway/http/local-gateway.ts";
-import { type Attached, attachTo } from "../../gateway/session/attach.ts";
+import { type Attached, attachTo } from "../../protocol/acp/attach.ts";
 import { SessionCommands } from "../../gateway/session/session-commands.ts";
 import type { Invocation } from "../shell/command.ts";
 import { quietHouse } from "../shell/quiet-house.ts";

@@ -10,7 +10,7 @@ import {
   reconfigure,
 } from "./bus.ts";
 import type { Config } from "../config/config.ts";
-import { followConfig, type LiveConfig, type Reloading } from "../follow-config.ts";
+import { followConfig, type LiveConfig, type Reloading } from "../config/follow-config.ts";
 
 export interface BusBesideOptions {
   readonly config: Pick<Config, "bus" | "data">;

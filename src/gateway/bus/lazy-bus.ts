@@ -1,7 +1,7 @@
 import { background } from "../../base/background.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
 import { BusBeside } from "./bus-beside.ts";
-import type { Reloading } from "../follow-config.ts";
+import type { Reloading } from "../config/follow-config.ts";
 import type { House } from "../house.ts";
 
 /** Milliseconds after which plugins are started, though nobody has asked for a list. */

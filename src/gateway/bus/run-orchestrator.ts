@@ -4,7 +4,7 @@ import { Policy } from "../../tool/policy.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import { type BusPlan, busPlan, openBus, reconfigure } from "./bus.ts";
 import type { Config } from "../config/config.ts";
-import { followConfig, type Reloading } from "../follow-config.ts";
+import { followConfig, type Reloading } from "../config/follow-config.ts";
 import type { House } from "../house.ts";
 import { openAudit } from "../tool/open-audit.ts";
 import { openData } from "../open-data.ts";

@@ -5,7 +5,7 @@ import { createServer as createTlsServer } from "node:https";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import type { Serving } from "../access/serving.ts";
-import { watchFiles } from "../watch-files.ts";
+import { watchFiles } from "../config/watch-files.ts";
 
 /** An HTTP server that is not listening yet; with TLS where that is configured. */
 export function createListener(

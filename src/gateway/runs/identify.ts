@@ -4,7 +4,7 @@ import { authorOf, type Identity } from "../../identity/identity.ts";
 import { matchIdentity } from "../../identity/detect/match.ts";
 import type { Author } from "../../run/deliver.ts";
 import type { House } from "../house.ts";
-import { identitiesAtHand } from "../identity/current-identities.ts";
+import { identitiesAtHand } from "../open-identities.ts";
 
 /** Whom commits are by where no identity fits the repository. */
 const NOBODY: Author = { name: "Trunkline", email: "trunkline@localhost" };

@@ -1,6 +1,6 @@
 import type { ActsAs, AgentIdentity } from "../../agent/agent-identity.ts";
 import type { House } from "../house.ts";
-import { identitiesAtHand } from "../identity/current-identities.ts";
+import { identitiesAtHand } from "../open-identities.ts";
 
 /**
  * Whom an agent acts as to git in a folder: who its configuration names, else who the folder is for.

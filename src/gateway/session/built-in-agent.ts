@@ -5,8 +5,8 @@ import type { Offer } from "../../tool/offer/offer.ts";
 import { Policy } from "../../tool/policy.ts";
 import { agentIdentity } from "./agent-identity.ts";
 import type { House } from "../house.ts";
-import { houseModels } from "../model/model-commands.ts";
-import { reviewComments } from "../review/review-comments.ts";
+import { houseModels } from "../../agent/models/model-commands.ts";
+import { reviewComments } from "./review-comments.ts";
 
 export interface OpenBuiltInOptions {
   /** The toolbox of the house, opened when a model is to be offered its tools. */

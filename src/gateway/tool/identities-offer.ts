@@ -4,7 +4,7 @@ import type { Offer } from "../../tool/offer/offer.ts";
 import type { ProjectNeed, ProjectUse } from "../../tool/project.ts";
 import type { Arguments, ToolContext, ToolResult } from "../../tool/tool.ts";
 import type { House } from "../house.ts";
-import { identitiesAtHand } from "../identity/current-identities.ts";
+import { identitiesAtHand } from "../open-identities.ts";
 
 export interface IdentitiesOfferOptions {
   /** Whose configuration counts for a call that is about no project. */

@@ -6,11 +6,11 @@ import type { ToolboxOptions } from "../../tool/toolbox.ts";
 import type { UpstreamStatus } from "../../upstream/upstream.ts";
 import type { Upstreams } from "../../upstream/upstreams.ts";
 import type { Config } from "../config/config.ts";
-import { followConfig, type Reloading } from "../follow-config.ts";
+import { followConfig, type Reloading } from "../config/follow-config.ts";
 import type { House } from "../house.ts";
 import { type Remembered, RememberedOffer } from "./remembered-offer.ts";
 import { StandIns } from "./stand-ins.ts";
-import { watchFiles } from "../watch-files.ts";
+import { watchFiles } from "../config/watch-files.ts";
 
 export interface OpenOfferOptions {
   /** What is offered already; an empty offer when left out. */

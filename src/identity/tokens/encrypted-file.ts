@@ -7,7 +7,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { replaceFile } from "../../store/replace-file.ts";
 import { withLock } from "../../store/with-lock.ts";
 import { fileKey, type FileKeyOptions, type KeyKind, readPrivate } from "./file-key.ts";
-import type { SecretName, SecretStore } from "./secret-store.ts";
+import type { SecretName, SecretStore } from "../../store/secret/secret-store.ts";
 
 /** RFC 7914. So much takes a tenth of a second, and 32 MiB. */
 const SCRYPT = { N: 2 ** 15, r: 8, p: 1, maxmem: 64 * 1024 * 1024 } as const;

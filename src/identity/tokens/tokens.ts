@@ -4,8 +4,8 @@ import { TrunklineError } from "../../base/errors.ts";
 import type { Identity } from "../identity.ts";
 import { EncryptedFile } from "./encrypted-file.ts";
 import { forgeProgram, tokenOfProgram } from "./forge-program.ts";
-import { Keychain } from "./keychain.ts";
-import type { SecretName, SecretStore } from "./secret-store.ts";
+import { Keychain } from "../../store/secret/keychain.ts";
+import type { SecretName, SecretStore } from "../../store/secret/secret-store.ts";
 import { type TokenRecord, TokenRecords } from "./token-records.ts";
 
 export interface TokensOptions {

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 
-import type { House } from "../house.ts";
-import type { IdentityCommands } from "./identity-commands.ts";
+import type { House } from "./house.ts";
+import type { IdentityCommands } from "../identity/identity-commands.ts";
 
 /** The identities as they are configured now: some may have been added since the start. */
 export async function identitiesAtHand(
@@ -9,8 +9,8 @@ export async function identitiesAtHand(
   folder: string,
   env: NodeJS.ProcessEnv,
 ): Promise<IdentityCommands> {
-  const { IdentityCommands } = await import("./identity-commands.ts");
-  const { loadConfig } = await import("../config/load.ts");
+  const { IdentityCommands } = await import("../identity/identity-commands.ts");
+  const { loadConfig } = await import("./config/load.ts");
   // The user's own comes first; as long as it is not there, nobody can have named it.
   const [file] = reloading?.files ?? [];
   const configFile = file !== undefined && existsSync(file) ? file : undefined;

@@ -13,8 +13,8 @@ import { TrunklineError } from "../../base/errors.ts";
 import { homeOf } from "../../base/process/home-of.ts";
 import { makeFolder } from "../../base/process/make-folder.ts";
 import { readRegularFile } from "../../base/file/read-regular-file.ts";
-import { lazygitCommands, withCommands } from "../../review/transfer/lazygit-config.ts";
-import { findRepository } from "../../review/repository.ts";
+import { lazygitCommands, withCommands } from "./lazygit-config.ts";
+import { findRepository } from "../repository.ts";
 import { replaceFile } from "../../store/replace-file.ts";
 
 /** No configuration is this large. */

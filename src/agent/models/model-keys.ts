@@ -1,5 +1,5 @@
 import type { Log } from "../../base/log.ts";
-import type { SecretName, SecretStore } from "../../identity/tokens/secret-store.ts";
+import type { SecretName, SecretStore } from "../../store/secret/secret-store.ts";
 
 export interface KeychainOptions {
   readonly env: NodeJS.ProcessEnv;
@@ -34,6 +34,6 @@ export async function keysInKeychain(
 
 /** The system's keychain. Throws "unavailable" where there is none. */
 export async function openKeychain(): Promise<SecretStore> {
-  const { Keychain } = await import("../../identity/tokens/keychain.ts");
+  const { Keychain } = await import("../../store/secret/keychain.ts");
   return Keychain.open();
 }

@@ -1,13 +1,13 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 
-import { prepare, readNow, replace } from "../../identity/switch/file-change.ts";
-import { withLock } from "../../store/with-lock.ts";
-import { checkedValues } from "../config/check-layers.ts";
-import { userLayer } from "../config/file/files.ts";
-import type { KeyPath } from "../config/layer.ts";
-import { parseFile } from "../config/file/parse-file.ts";
-import { setInJsonc } from "./identities-jsonc.ts";
+import { prepare, readNow, replace } from "../../../identity/switch/file-change.ts";
+import { withLock } from "../../../store/with-lock.ts";
+import { checkedValues } from "../check-layers.ts";
+import { userLayer } from "./files.ts";
+import type { KeyPath } from "../layer.ts";
+import { parseFile } from "./parse-file.ts";
+import { setInJsonc } from "./set-in-jsonc.ts";
 
 /** What a key of the configuration file is to be; nothing removes it. */
 export interface ConfigFileEdit {

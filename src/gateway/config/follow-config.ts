@@ -1,5 +1,5 @@
-import type { Log } from "../base/log.ts";
-import type { Config } from "./config/config.ts";
+import type { Log } from "../../base/log.ts";
+import type { Config } from "./config.ts";
 import { watchFiles } from "./watch-files.ts";
 
 /** The parts of a configuration that are applied while the program runs. */

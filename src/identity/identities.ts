@@ -1,30 +1,30 @@
 import { dirname, join, resolve } from "node:path";
 
-import { describeProblem } from "../../base/check.ts";
-import { TrunklineError } from "../../base/errors.ts";
-import { Git } from "../../git/git.ts";
-import { type Applied, applyPlan } from "../../identity/switch/apply.ts";
-import { type Detection, detectIdentity } from "../../identity/detect/detect.ts";
-import { findIdentity, type Identity, type IdentitySettings } from "../../identity/identity.ts";
-import { resolveIdentities } from "../../identity/identity.ts";
+import { describeProblem } from "../base/check.ts";
+import { TrunklineError } from "../base/errors.ts";
+import { Git } from "../git/git.ts";
+import { type Applied, applyPlan } from "./switch/apply.ts";
+import { type Detection, detectIdentity } from "./detect/detect.ts";
+import { findIdentity, type Identity, type IdentitySettings } from "./identity.ts";
+import { resolveIdentities } from "./identity.ts";
 import {
   exportJuggler,
   importJuggler,
   type JugglerImport,
-} from "../../identity/juggler/import-juggler.ts";
-import type { JugglerValues } from "../../identity/juggler/juggler-fields.ts";
-import { Journal, type JournalState } from "../../identity/switch/journal.ts";
-import type { Plan } from "../../identity/switch/plan.ts";
-import { type Recovery, recoverIfNeeded } from "../../identity/switch/recover.ts";
-import { rightIdentity } from "../../identity/detect/right-identity.ts";
-import { type IdentityStatus, identityStatus } from "../../identity/detect/status.ts";
-import { lookAround, lookAroundRepository } from "../../identity/detect/surroundings.ts";
-import { planSwitch, type SwitchOptions } from "../../identity/switch/switch-plan.ts";
-import { planSync } from "../../identity/switch/sync-plan.ts";
-import { planUndo, type UndoOptions } from "../../identity/switch/undo.ts";
-import type { Config } from "../config/config.ts";
-import { userFile } from "../config/locations.ts";
-import type { ConfigFileEdit } from "./identities-file.ts";
+} from "./juggler/import-juggler.ts";
+import type { JugglerValues } from "./juggler/juggler-fields.ts";
+import { Journal, type JournalState } from "./switch/journal.ts";
+import type { Plan } from "./switch/plan.ts";
+import { type Recovery, recoverIfNeeded } from "./switch/recover.ts";
+import { rightIdentity } from "./detect/right-identity.ts";
+import { type IdentityStatus, identityStatus } from "./detect/status.ts";
+import { lookAround, lookAroundRepository } from "./detect/surroundings.ts";
+import { planSwitch, type SwitchOptions } from "./switch/switch-plan.ts";
+import { planSync } from "./switch/sync-plan.ts";
+import { planUndo, type UndoOptions } from "./switch/undo.ts";
+import type { Config } from "../gateway/config/config.ts";
+import { userFile } from "../gateway/config/locations.ts";
+import type { ConfigFileEdit } from "../gateway/config/file/edit-file.ts";
 
 export interface IdentitiesOptions {
   readonly config: Pick<Config, "identities" | "data" | "x-juggler">;
@@ -164,7 +164,7 @@ export class Identities {
   }
 
   async #edit(edits: readonly ConfigFileEdit[]): Promise<void> {
-    const { editConfigFile } = await import("./identities-file.ts");
+    const { editConfigFile } = await import("../gateway/config/file/edit-file.ts");
     const { env, config } = this.#options;
     await editConfigFile(this.file, edits, { env, data: config.data });
   }
@@ -177,7 +177,7 @@ export class Identities {
 
 /** Whoever typed it hears of what was typed, not of a file in which it is not yet. */
 async function checkSettings(name: string, settings: IdentitySettings): Promise<void> {
-  const { checkIdentitySettings } = await import("../config/schema/schema.gen.ts");
+  const { checkIdentitySettings } = await import("../gateway/config/schema/schema.gen.ts");
   const problem = checkIdentitySettings(settings);
   if (problem === undefined) return;
   const says = describeProblem("", problem);

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 
-import { journalPath } from "../../identity/switch/journal-path.ts";
-import type { House } from "../house.ts";
+import { journalPath } from "./journal-path.ts";
+import type { House } from "../../gateway/house.ts";
 
 /**
  * Repairs a switch that a crash broke off: beside the start, which does not wait for it. Whoever
@@ -18,8 +18,8 @@ async function repair({ config: { data }, log }: House): Promise<void> {
   // What the start itself has to do comes first.
   await new Promise(setImmediate);
   if (!existsSync(journalPath(data))) return;
-  const { Journal } = await import("../../identity/switch/journal.ts");
-  const { recoverIfNeeded } = await import("../../identity/switch/recover.ts");
+  const { Journal } = await import("./journal.ts");
+  const { recoverIfNeeded } = await import("./recover.ts");
   const recovery = await recoverIfNeeded(new Journal(data));
   if (recovery !== undefined) log.warn("identity.repaired", { says: recovery.says });
 }

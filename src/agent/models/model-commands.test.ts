@@ -3,9 +3,9 @@ import { describe, it } from "node:test";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { Log } from "../../base/log.ts";
-import type { SecretName, SecretStore } from "../../identity/tokens/secret-store.ts";
-import { defaultConfig } from "../config/defaults.ts";
-import { House } from "../house.ts";
+import type { SecretName, SecretStore } from "../../store/secret/secret-store.ts";
+import { defaultConfig } from "../../gateway/config/defaults.ts";
+import { House } from "../../gateway/house.ts";
 import { ModelCommands } from "./model-commands.ts";
 import { keysInKeychain } from "./model-keys.ts";
 

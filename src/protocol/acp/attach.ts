@@ -2,11 +2,11 @@ import { once } from "node:events";
 import { WebSocket } from "ws";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { AcpDoor } from "../../protocol/acp/door.ts";
-import { acpDialect } from "../../protocol/acp/dialect.ts";
-import { CLIENT_METHODS, METHODS } from "../../protocol/acp/methods.ts";
-import type { PermissionParams, UpdateParams } from "../../protocol/acp/schema.gen.ts";
-import { AcpConversation } from "../../protocol/acp/serve.ts";
+import { AcpDoor } from "./door.ts";
+import { acpDialect } from "./dialect.ts";
+import { CLIENT_METHODS, METHODS } from "./methods.ts";
+import type { PermissionParams, UpdateParams } from "./schema.gen.ts";
+import { AcpConversation } from "./serve.ts";
 import { Peer } from "../../rpc/peer.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import { route, routes } from "../../rpc/route.ts";
@@ -14,8 +14,8 @@ import { VERSION } from "../../base/version.ts";
 import type { Channel } from "../../wire/channel.ts";
 import { memoryPair } from "../../wire/channel/memory.ts";
 import { webSocketChannel, webSocketSettings } from "../../wire/channel/websocket.ts";
-import type { House } from "../house.ts";
-import { LazySessions } from "./lazy-sessions.ts";
+import type { House } from "../../gateway/house.ts";
+import { LazySessions } from "../../gateway/session/lazy-sessions.ts";
 
 export interface AttachOptions {
   /** A gateway that runs, `ws://…/acp`; where none is given the session is opened here. */

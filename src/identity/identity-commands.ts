@@ -1,25 +1,25 @@
 import { dirname, resolve } from "node:path";
 
-import { TrunklineError } from "../../base/errors.ts";
-import { mask, maskText } from "../../base/text/mask.ts";
-import { Git } from "../../git/git.ts";
-import type { CredentialVerdict } from "../../identity/credential/credential-helper.ts";
-import type { OwnProgram } from "../../identity/credential/helper-command.ts";
-import { helperCommand } from "../../identity/credential/helper-command.ts";
-import { type GuardPass, GuardPasses } from "../../identity/guard/guard-pass.ts";
-import type { GuardStatus } from "../../identity/guard/install-guard.ts";
-import type { GuardQuestion, GuardVerdict } from "../../identity/guard/verdict.ts";
-import type { Applied } from "../../identity/switch/apply.ts";
-import { type EnvironmentPlan, environmentPlan, withIdentity } from "../../identity/environment.ts";
-import type { Identity } from "../../identity/identity.ts";
-import { SecurityModes } from "../../identity/tools/security-mode.ts";
-import { lookAround, lookAroundRepository } from "../../identity/detect/surroundings.ts";
-import type { SigningReadiness } from "../../identity/signing/signing-readiness.ts";
-import { TokenCommands } from "../../identity/tokens/token-commands.ts";
-import { Tokens } from "../../identity/tokens/tokens.ts";
-import type { ValidateOptions, Validation } from "../../identity/validate/validate.ts";
-import { AuditLog } from "../../store/audit/audit-log.ts";
-import { timestamp } from "../../tool/timestamp.ts";
+import { TrunklineError } from "../base/errors.ts";
+import { mask, maskText } from "../base/text/mask.ts";
+import { Git } from "../git/git.ts";
+import type { CredentialVerdict } from "./credential/credential-helper.ts";
+import type { OwnProgram } from "./credential/helper-command.ts";
+import { helperCommand } from "./credential/helper-command.ts";
+import { type GuardPass, GuardPasses } from "./guard/guard-pass.ts";
+import type { GuardStatus } from "./guard/install-guard.ts";
+import type { GuardQuestion, GuardVerdict } from "./guard/verdict.ts";
+import type { Applied } from "./switch/apply.ts";
+import { type EnvironmentPlan, environmentPlan, withIdentity } from "./environment.ts";
+import type { Identity } from "./identity.ts";
+import { SecurityModes } from "./tools/security-mode.ts";
+import { lookAround, lookAroundRepository } from "./detect/surroundings.ts";
+import type { SigningReadiness } from "./signing/signing-readiness.ts";
+import { TokenCommands } from "./tokens/token-commands.ts";
+import { Tokens } from "./tokens/tokens.ts";
+import type { ValidateOptions, Validation } from "./validate/validate.ts";
+import { AuditLog } from "../store/audit/audit-log.ts";
+import { timestamp } from "../tool/timestamp.ts";
 import { Identities, type IdentitiesOptions, type SwitchRequest } from "./identities.ts";
 
 export interface IdentityDeskOptions extends IdentitiesOptions {
@@ -120,8 +120,8 @@ export class IdentityCommands implements AsyncDisposable {
   /** Answers git's question for a credential. What goes wrong is a refusal. */
   async credential(operation: string, text: string): Promise<CredentialVerdict> {
     const { answerCredential, hearCredential } =
-      await import("../../identity/credential/credential-helper.ts");
-    const { parseCredential, QUIT } = await import("../../identity/credential/credential-text.ts");
+      await import("./credential/credential-helper.ts");
+    const { parseCredential, QUIT } = await import("./credential/credential-text.ts");
     const started = performance.now();
     const question = parseCredential(text);
     const { host, path, protocol } = question;
@@ -146,7 +146,7 @@ export class IdentityCommands implements AsyncDisposable {
 
   /** Judges a commit or a push. Unless it is right, one that is let through is on record as such. */
   async judge(question: GuardQuestion): Promise<GuardOutcome> {
-    const { judge } = await import("../../identity/guard/guard.ts");
+    const { judge } = await import("./guard/guard.ts");
     const started = performance.now();
     const { env } = this;
     const around = await lookAroundRepository(this.git("."));
@@ -159,7 +159,7 @@ export class IdentityCommands implements AsyncDisposable {
     const why = problems.map(({ says }) => says).join(" ");
     const asked = { hook, worktree, identity, acting, remote, override };
     if (hook !== "pre-push" && (await this.modes.get()) === "maximum_security") {
-      const { forgetPassphrases } = await import("../../identity/signing/forget-passphrases.ts");
+      const { forgetPassphrases } = await import("./signing/forget-passphrases.ts");
       await forgetPassphrases(env);
     }
     const refusal = isRight || override !== undefined ? undefined : why;
@@ -174,17 +174,17 @@ export class IdentityCommands implements AsyncDisposable {
   }
 
   async installGuard(folder: string): Promise<GuardStatus> {
-    const { installGuard } = await import("../../identity/guard/install-guard.ts");
+    const { installGuard } = await import("./guard/install-guard.ts");
     return await installGuard(await lookAroundRepository(this.git(folder)), this.program);
   }
 
   async removeGuard(folder: string): Promise<boolean> {
-    const { removeGuard } = await import("../../identity/guard/install-guard.ts");
+    const { removeGuard } = await import("./guard/install-guard.ts");
     return await removeGuard(await lookAroundRepository(this.git(folder)));
   }
 
   async guardStatus(folder: string): Promise<GuardStatus> {
-    const { guardStatus } = await import("../../identity/guard/install-guard.ts");
+    const { guardStatus } = await import("./guard/install-guard.ts");
     return await guardStatus(await lookAroundRepository(this.git(folder)));
   }
 
@@ -202,7 +202,7 @@ export class IdentityCommands implements AsyncDisposable {
     names: readonly string[],
     options: Omit<ValidateOptions, "tokens" | "env">,
   ): Promise<Validation[]> {
-    const { validateIdentity } = await import("../../identity/validate/validate.ts");
+    const { validateIdentity } = await import("./validate/validate.ts");
     const { tokens, env } = this;
     const all = names.map((name) => this.identities.find(name));
     return await Promise.all(
@@ -212,7 +212,7 @@ export class IdentityCommands implements AsyncDisposable {
 
   /** Whether an identity, or the one here, can sign. */
   async signing(name: string | undefined, folder = "."): Promise<SigningReadiness> {
-    const { signingReadiness } = await import("../../identity/signing/signing-readiness.ts");
+    const { signingReadiness } = await import("./signing/signing-readiness.ts");
     const identity = this.identities.find(name ?? (await this.nameHere(folder)));
     return await signingReadiness(identity, { env: this.env });
   }

@@ -1,8 +1,8 @@
-import { Models, type ModelEntry } from "../../agent/models/models.ts";
-import { keyVariables } from "../../agent/models/provider.ts";
+import { Models, type ModelEntry } from "./models.ts";
+import { keyVariables } from "./provider.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import type { SecretStore } from "../../identity/tokens/secret-store.ts";
-import type { House } from "../house.ts";
+import type { SecretStore } from "../../store/secret/secret-store.ts";
+import type { House } from "../../gateway/house.ts";
 import { keyName, keysInKeychain, openKeychain } from "./model-keys.ts";
 
 /** A model as people see it. */

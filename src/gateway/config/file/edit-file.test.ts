@@ -3,10 +3,10 @@ import { lstat, readdir, readFile, stat, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
 
-import { parseFile } from "../config/file/parse-file.ts";
-import { SampleHome } from "../../../test/samples/sample-home.ts";
-import { editConfigFile } from "./identities-file.ts";
-import { setInJsonc } from "./identities-jsonc.ts";
+import { parseFile } from "./parse-file.ts";
+import { SampleHome } from "../../../../test/samples/sample-home.ts";
+import { editConfigFile } from "./edit-file.ts";
+import { setInJsonc } from "./set-in-jsonc.ts";
 
 const ADA = { provider: "github", user: "ada", email: "ada@example.com" };
 

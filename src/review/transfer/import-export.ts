@@ -1,11 +1,11 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { VERSION } from "../../base/version.ts";
-import { changedLines, type ChangedLine } from "../../review/anchor/changed-lines.ts";
-import type { ReviewCommands } from "../../review/review-commands.ts";
-import { pathIn } from "../../review/repository.ts";
-import { isSarif, readSarif, toSarif } from "../../review/transfer/sarif.ts";
-import { exportThreads, isTransfer, readTransfer } from "../../review/transfer/transfer.ts";
-import { watchReviews } from "../../review/inbox/watch-reviews.ts";
+import { changedLines, type ChangedLine } from "../anchor/changed-lines.ts";
+import type { ReviewCommands } from "../review-commands.ts";
+import { pathIn } from "../repository.ts";
+import { isSarif, readSarif, toSarif } from "./sarif.ts";
+import { exportThreads, isTransfer, readTransfer } from "./transfer.ts";
+import { watchReviews } from "../inbox/watch-reviews.ts";
 
 /** The lines of a file that a person may want to comment on. */
 export function linesToReview(commands: ReviewCommands, file: string): Promise<ChangedLine[]> {

@@ -1,6 +1,6 @@
 import { applyEdits, findNodeAtLocation, modify, type Node, parseTree } from "jsonc-parser";
 
-import type { KeyPath } from "../config/layer.ts";
+import type { KeyPath } from "../layer.ts";
 
 /**
  * JSON with comments, with one value set or, where it is undefined, removed. All around it stays as
