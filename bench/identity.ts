@@ -24,7 +24,13 @@ export const identityBench: Bench = {
     run("init", "-q");
     run("remote", "add", "origin", "git@github.com:acme/app.git");
     run("remote", "add", "fork", "https://github.com/ada/app.git");
-    const identities = new Identities({ config: configIn(join(home, "data")), env, cwd: folder });
+    const file = {
+      path: join(home, "config.jsonc"),
+      isNamed: false,
+      edit: async () => undefined,
+      check: async () => undefined,
+    };
+    const identities = new Identities({ settings: SETTINGS, file, data: join(home, "data"), env, cwd: folder });
     const git = new Git(folder, { env });
     let switches = 0;
     const measures = {
@@ -65,19 +71,14 @@ async function repeat(measure: () => Promise<void>, times: number): Promise<Samp
   return { wall: (performance.now() - began) / times };
 }
 
-function configIn(data: string): ConstructorParameters<typeof Identities>[0]["config"] {
-  const common = { provider: "github", user: "ada" } as const;
-  return {
-    data,
-    identities: {
-      work: {
-        ...common,
-        email: "ada@acme.example",
-        sshKey: "~/.ssh/id_work",
-        organizations: ["acme"],
-        signing: { format: "ssh" },
-      },
-      home: { ...common, email: "ada@home.example", sshKey: "~/.ssh/id_home" },
-    },
-  };
-}
+const COMMON = { provider: "github", user: "ada" } as const;
+const SETTINGS = {
+  work: {
+    ...COMMON,
+    email: "ada@acme.example",
+    sshKey: "~/.ssh/id_work",
+    organizations: ["acme"],
+    signing: { format: "ssh" },
+  },
+  home: { ...COMMON, email: "ada@home.example", sshKey: "~/.ssh/id_home" },
+} as const;

@@ -1,19 +1,52 @@
 import { existsSync } from "node:fs";
 
-import type { House } from "./house.ts";
+import type { IdentitiesOptions } from "../identity/identities.ts";
 import type { IdentityCommands } from "../identity/identity-commands.ts";
+import type { Config, ConfigInput } from "./config/config.ts";
+import { userFile } from "./config/locations.ts";
+import type { House } from "./house.ts";
 
-/** The identities as they are configured now: some may have been added since the start. */
-export async function identitiesAtHand(
+/** What the identities of a configuration are opened with. */
+export function identitiesOptions(
+  config: Pick<Config, "identities" | "data" | "x-juggler">,
+  input: ConfigInput,
+): IdentitiesOptions {
+  const { data } = config;
+  const { cwd, env } = input;
+  const { path, namedBy } = userFile(input);
+  return {
+    settings: config.identities,
+    juggler: config["x-juggler"],
+    data,
+    env,
+    cwd,
+    file: {
+      path,
+      isNamed: namedBy !== undefined,
+      edit: async (edits) => {
+        const { editConfigFile } = await import("./config/file/edit-file.ts");
+        await editConfigFile(path, edits, { env, data });
+      },
+      check: async (settings) => {
+        const { checkIdentitySettings } = await import("./config/schema/schema.gen.ts");
+        return checkIdentitySettings(settings);
+      },
+    },
+  };
+}
+
+/** The identities as the files configure them now: some may have been added since the start. */
+export async function currentIdentities(
   { config: { data }, reloading }: House,
   folder: string,
   env: NodeJS.ProcessEnv,
 ): Promise<IdentityCommands> {
   const { IdentityCommands } = await import("../identity/identity-commands.ts");
   const { loadConfig } = await import("./config/load.ts");
-  // The user's own comes first; as long as it is not there, nobody can have named it.
+  // The user's own file comes first; as long as it does not exist, nobody can have named it.
   const [file] = reloading?.files ?? [];
   const configFile = file !== undefined && existsSync(file) ? file : undefined;
-  const { config } = await loadConfig({ cwd: folder, env, flags: { config: configFile, data } });
-  return new IdentityCommands({ config, env, cwd: folder, configFile });
+  const input = { cwd: folder, env, flags: { config: configFile, data } };
+  const { config } = await loadConfig(input);
+  return new IdentityCommands(identitiesOptions(config, input));
 }

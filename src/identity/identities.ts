@@ -1,6 +1,6 @@
 import { dirname, join, resolve } from "node:path";
 
-import { describeProblem } from "../base/check.ts";
+import { describeProblem, type Problem } from "../base/check.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { Git } from "../git/git.ts";
 import { type Applied, applyPlan } from "./switch/apply.ts";
@@ -22,16 +22,34 @@ import { lookAround, lookAroundRepository } from "./detect/surroundings.ts";
 import { planSwitch, type SwitchOptions } from "./switch/switch-plan.ts";
 import { planSync } from "./switch/sync-plan.ts";
 import { planUndo, type UndoOptions } from "./switch/undo.ts";
-import type { Config } from "../gateway/config/config.ts";
-import { userFile } from "../gateway/config/locations.ts";
-import type { ConfigFileEdit } from "../gateway/config/file/edit-file.ts";
+
+/** A value to set in the configuration file; undefined removes it. */
+export interface SettingsEdit {
+  readonly path: readonly string[];
+  readonly value: unknown;
+}
+
+/** The user's configuration file, in which identities are kept. */
+export interface IdentitiesFile {
+  readonly path: string;
+  /** Somebody named it with `--config` or `TRUNKLINE_CONFIG`, so programs that we start must too. */
+  readonly isNamed: boolean;
+  /** Writes all edits or none. Comments and layout stay. */
+  edit(edits: readonly SettingsEdit[]): Promise<void>;
+  /** The first thing wrong with settings that are not in the file yet. */
+  check(settings: IdentitySettings): Promise<Problem | undefined>;
+}
 
 export interface IdentitiesOptions {
-  readonly config: Pick<Config, "identities" | "data" | "x-juggler">;
+  /** The identities as they are configured, by name. */
+  readonly settings: Readonly<Record<string, IdentitySettings>>;
+  /** What RemoteJuggler's configuration had that is none of an identity: its export has it again. */
+  readonly juggler?: JugglerValues | undefined;
+  readonly file: IdentitiesFile;
+  /** The data folder, with the journal of switches. */
+  readonly data: string;
   readonly env: NodeJS.ProcessEnv;
   readonly cwd: string;
-  /** The configuration file that somebody named. */
-  readonly configFile?: string | undefined;
 }
 
 export type SwitchRequest = Omit<SwitchOptions, "env" | "identities">;
@@ -45,11 +63,11 @@ export class Identities {
   readonly #journal: Journal;
 
   constructor(options: IdentitiesOptions) {
-    const { config, env, cwd, configFile } = options;
+    const { settings, file, data, env } = options;
     this.#options = options;
-    this.list = resolveIdentities(config.identities, env);
-    this.file = userFile({ cwd, env, flags: { config: configFile } }).path;
-    this.#journal = new Journal(config.data);
+    this.list = resolveIdentities(settings, env);
+    this.file = file.path;
+    this.#journal = new Journal(data);
   }
 
   find(name: string): Identity {
@@ -131,13 +149,13 @@ export class Identities {
       throw new TrunklineError("usage", `There is already an identity '${name}'. ${next}`);
     }
     if (!isNew) this.find(name);
-    await checkSettings(name, settings);
-    await this.#edit([{ path: ["identities", name], value: settings }]);
+    await this.#check(name, settings);
+    await this.#options.file.edit([{ path: ["identities", name], value: settings }]);
   }
 
   async remove(name: string): Promise<void> {
     this.find(name);
-    await this.#edit([{ path: ["identities", name], value: undefined }]);
+    await this.#options.file.edit([{ path: ["identities", name], value: undefined }]);
   }
 
   /** Reads RemoteJuggler's configuration; `importAll` takes it over. */
@@ -147,41 +165,34 @@ export class Identities {
 
   async importAll({ identities, rest }: JugglerImport): Promise<void> {
     for (const name of Object.keys(identities)) checkName(name);
-    const edits: ConfigFileEdit[] = Object.entries(identities).map(([name, value]) => {
+    const edits: SettingsEdit[] = Object.entries(identities).map(([name, value]) => {
       return { path: ["identities", name], value };
     });
     if (Object.keys(rest).length > 0) edits.push({ path: ["x-juggler"], value: rest });
-    await this.#edit(edits);
+    await this.#options.file.edit(edits);
   }
 
   exportJuggler(): JugglerValues {
-    const { config } = this.#options;
-    return exportJuggler(config.identities, config["x-juggler"]);
+    const { settings, juggler } = this.#options;
+    return exportJuggler(settings, juggler);
   }
 
   async #apply(folder: string, makePlan: () => Promise<Plan>): Promise<Applied> {
     return await applyPlan(this.#journal, this.#git(folder), makePlan);
   }
 
-  async #edit(edits: readonly ConfigFileEdit[]): Promise<void> {
-    const { editConfigFile } = await import("../gateway/config/file/edit-file.ts");
-    const { env, config } = this.#options;
-    await editConfigFile(this.file, edits, { env, data: config.data });
+  /** An error is about what was typed, not about the file: the settings are not in it yet. */
+  async #check(name: string, settings: IdentitySettings): Promise<void> {
+    const problem = await this.#options.file.check(settings);
+    if (problem === undefined) return;
+    const says = describeProblem("", problem);
+    throw new TrunklineError("usage", `Cannot keep identity '${name}': ${says}`);
   }
 
   #git(folder: string): Git {
     const { cwd, env } = this.#options;
     return new Git(resolve(cwd, folder), { env });
   }
-}
-
-/** Whoever typed it hears of what was typed, not of a file in which it is not yet. */
-async function checkSettings(name: string, settings: IdentitySettings): Promise<void> {
-  const { checkIdentitySettings } = await import("../gateway/config/schema/schema.gen.ts");
-  const problem = checkIdentitySettings(settings);
-  if (problem === undefined) return;
-  const says = describeProblem("", problem);
-  throw new TrunklineError("usage", `Cannot keep identity '${name}': ${says}`);
 }
 
 /** Names go on command lines and into files. */

@@ -22,7 +22,7 @@ import { AuditLog } from "../store/audit/audit-log.ts";
 import { timestamp } from "../tool/timestamp.ts";
 import { Identities, type IdentitiesOptions, type SwitchRequest } from "./identities.ts";
 
-export interface IdentityDeskOptions extends IdentitiesOptions {
+export interface IdentityCommandsOptions extends IdentitiesOptions {
   /** Asks a person for the passphrase of the token file, where one is there. */
   readonly ask?: ((question: string) => Promise<string>) | undefined;
 }
@@ -41,18 +41,18 @@ export class IdentityCommands implements AsyncDisposable {
   readonly tokenCommands: TokenCommands;
   readonly passes: GuardPasses;
   readonly modes: SecurityModes;
-  readonly #options: IdentityDeskOptions;
+  readonly #options: IdentityCommandsOptions;
   #audit: AuditLog | undefined;
 
-  constructor(options: IdentityDeskOptions) {
-    const { config, env, ask } = options;
+  constructor(options: IdentityCommandsOptions) {
+    const { data, env, ask } = options;
     this.#options = options;
     this.identities = new Identities(options);
     const configFolder = dirname(this.identities.file);
-    this.tokens = new Tokens({ data: config.data, configFolder, env, ask });
+    this.tokens = new Tokens({ data, configFolder, env, ask });
     this.tokenCommands = new TokenCommands(this.tokens, env);
-    this.passes = new GuardPasses(config.data);
-    this.modes = new SecurityModes(config.data);
+    this.passes = new GuardPasses(data);
+    this.modes = new SecurityModes(data);
   }
 
   get folder(): string {
@@ -65,12 +65,11 @@ export class IdentityCommands implements AsyncDisposable {
 
   /** How git and hooks call us. What was named for this run is named for theirs. */
   get program(): OwnProgram {
-    const { config, configFile, env } = this.#options;
-    const isConfigNamed = configFile !== undefined || isSet(env.TRUNKLINE_CONFIG);
+    const { data, file } = this.#options;
     return {
       command: [process.execPath, resolve(process.argv[1] ?? "trunkline")],
-      ...(isConfigNamed ? { config: this.identities.file } : {}),
-      data: config.data,
+      ...(file.isNamed ? { config: file.path } : {}),
+      data,
     };
   }
 
@@ -240,7 +239,7 @@ export class IdentityCommands implements AsyncDisposable {
     caller: string | undefined,
     refused?: string,
   ): void {
-    this.#audit ??= new AuditLog(this.#options.config.data);
+    this.#audit ??= new AuditLog(this.#options.data);
     this.#audit.record({
       time: timestamp(),
       door: "git",
@@ -257,8 +256,4 @@ export class IdentityCommands implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#audit?.[Symbol.dispose]();
   }
-}
-
-function isSet(value: string | undefined): boolean {
-  return value !== undefined && value !== "";
 }

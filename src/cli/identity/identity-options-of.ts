@@ -1,3 +1,5 @@
+import type { ConfigFlags } from "../../gateway/config/config.ts";
+import { identitiesOptions } from "../../gateway/open-identities.ts";
 import { Identities, type IdentitiesOptions } from "../../identity/identities.ts";
 import type { Invocation } from "../shell/command.ts";
 import { openHouse } from "../shell/open-house.ts";
@@ -6,8 +8,7 @@ import { openHouse } from "../shell/open-house.ts";
 export async function identityOptions(invocation: Invocation): Promise<IdentitiesOptions> {
   const { config } = await openHouse(invocation);
   const { env, cwd, values } = invocation;
-  const configFile = typeof values.config === "string" ? values.config : undefined;
-  return { config, env, cwd, configFile };
+  return identitiesOptions(config, { env, cwd, flags: values as ConfigFlags });
 }
 
 /** Repairs what a crash left half done, and says so. */

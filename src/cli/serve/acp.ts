@@ -13,7 +13,7 @@ interface AcpValues {
 export async function run(invocation: Invocation<AcpValues>): Promise<number> {
   const { agent, dialect } = invocation.values;
   const house = await openLastingHouse(invocation);
-  await using _repair = repairIdentities(house);
+  await using _repair = repairIdentities(house.config.data, house.log);
   if (dialect === "juggler") {
     const { serveJugglerOnStdio } = await import("../../gateway/door/juggler-on-stdio.ts");
     await serveJugglerOnStdio(house);

@@ -7,7 +7,7 @@ import { openLastingHouse } from "../shell/open-house.ts";
 /** `trunkline mcp` */
 export async function run(invocation: Invocation): Promise<number> {
   const house = await openLastingHouse(invocation);
-  await using _repair = repairIdentities(house);
+  await using _repair = repairIdentities(house.config.data, house.log);
   const { "orchestrator-addr": address, "certs-dir": certsDir } = invocation.values;
   if (typeof address === "string") {
     const { serveBridge } = await import("../../gateway/door/mcp-bridge.ts");

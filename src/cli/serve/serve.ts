@@ -24,7 +24,7 @@ export async function run(invocation: Invocation<ServeValues>): Promise<number> 
   const signalled = untilSignal();
   const house = await openLastingHouse(invocation);
   openData(house.config.data);
-  await using _repair = repairIdentities(house);
+  await using _repair = repairIdentities(house.config.data, house.log);
   await using tools = await openTools(house, { isLasting: true, hasOwnBus: true, isShared: true });
   const { config, log, reloading } = house;
   await using bus = new BusBeside({ config, log, reloading, offer: tools.offer });

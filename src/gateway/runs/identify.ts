@@ -4,7 +4,7 @@ import { authorOf, type Identity } from "../../identity/identity.ts";
 import { matchIdentity } from "../../identity/detect/match.ts";
 import type { Author } from "../../run/deliver.ts";
 import type { House } from "../house.ts";
-import { identitiesAtHand } from "../open-identities.ts";
+import { currentIdentities } from "../open-identities.ts";
 
 /** Whom commits are by where no identity fits the repository. */
 const NOBODY: Author = { name: "Trunkline", email: "trunkline@localhost" };
@@ -15,7 +15,7 @@ export function identifyFor(
   env: NodeJS.ProcessEnv = process.env,
 ): (url: string) => Promise<{ credentials: Credentials; author: Author }> {
   return async (url) => {
-    await using commands = await identitiesAtHand(house, house.config.data, env);
+    await using commands = await currentIdentities(house, house.config.data, env);
     const identity = bestFor(commands.identities.list, url);
     if (identity === undefined) return { credentials: { scope: "" }, author: NOBODY };
     const found = await commands.tokens.find(identity);

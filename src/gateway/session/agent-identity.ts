@@ -1,6 +1,6 @@
 import type { ActsAs, AgentIdentity } from "../../agent/agent-identity.ts";
 import type { House } from "../house.ts";
-import { identitiesAtHand } from "../open-identities.ts";
+import { currentIdentities } from "../open-identities.ts";
 
 /**
  * Whom an agent acts as to git in a folder: who its configuration names, else who the folder is for.
@@ -12,7 +12,7 @@ export function agentIdentity(
   env: NodeJS.ProcessEnv = process.env,
 ): ActsAs {
   return async (cwd) => {
-    await using commands = await identitiesAtHand(house, cwd, env);
+    await using commands = await currentIdentities(house, cwd, env);
     const actAs = (name: string): AgentIdentity => {
       // What is wrong with it is told before an agent is started as somebody else.
       commands.environment(name, {});

@@ -4,7 +4,7 @@ import type { Offer } from "../../tool/offer/offer.ts";
 import type { ProjectNeed, ProjectUse } from "../../tool/project.ts";
 import type { Arguments, ToolContext, ToolResult } from "../../tool/tool.ts";
 import type { House } from "../house.ts";
-import { identitiesAtHand } from "../open-identities.ts";
+import { currentIdentities } from "../open-identities.ts";
 
 export interface IdentitiesOfferOptions {
   /** Whose configuration counts for a call that is about no project. */
@@ -66,7 +66,7 @@ async function call(
   const folder = project?.folder ?? context.folder ?? own;
   await using desks = new AsyncDisposableStack();
   const open = async (): Promise<ToolCommands> => {
-    const commands = desks.use(await identitiesAtHand(house, folder, env));
+    const commands = desks.use(await currentIdentities(house, folder, env));
     await commands.identities.recover();
     return Object.assign(commands, { reload: open });
   };

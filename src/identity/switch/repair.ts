@@ -1,20 +1,20 @@
 import { existsSync } from "node:fs";
 
+import type { Log } from "../../base/log.ts";
 import { journalPath } from "./journal-path.ts";
-import type { House } from "../../gateway/house.ts";
 
 /**
- * Repairs a switch that a crash broke off: beside the start, which does not wait for it. Whoever
- * switches meanwhile does so after it, for both take the same lock.
+ * Repairs a switch that a crash broke off. The start does not wait for it; whoever switches
+ * meanwhile does so afterwards, since both take the same lock.
  */
-export function repairIdentities(house: House): AsyncDisposable {
-  const repaired = repair(house).catch((error: unknown) => {
-    house.log.warn("identity.unrepaired", { error });
+export function repairIdentities(data: string, log: Log): AsyncDisposable {
+  const repaired = repair(data, log).catch((error: unknown) => {
+    log.warn("identity.unrepaired", { error });
   });
   return { [Symbol.asyncDispose]: () => repaired };
 }
 
-async function repair({ config: { data }, log }: House): Promise<void> {
+async function repair(data: string, log: Log): Promise<void> {
   // What the start itself has to do comes first.
   await new Promise(setImmediate);
   if (!existsSync(journalPath(data))) return;

@@ -9,7 +9,7 @@ import type { KeyPath } from "../layer.ts";
 import { parseFile } from "./parse-file.ts";
 import { setInJsonc } from "./set-in-jsonc.ts";
 
-/** What a key of the configuration file is to be; nothing removes it. */
+/** A value to set in the configuration file; undefined removes it. */
 export interface ConfigFileEdit {
   readonly path: KeyPath;
   readonly value: unknown;
