@@ -31,8 +31,8 @@ export const LAYERS: Readonly<Record<string, readonly string[]>> = {
     ...["base", "wire", "rpc", ...WAISTS, ...DIALECTS],
     ...["git", "store", "sandbox", ...CAPABILITIES],
   ],
-  cli: ["base", "gateway"],
-  web: ["base", "gateway"],
+  // A command calls the capability that does its work; the gateway is for what has to be composed.
+  cli: ["base", ...WAISTS, "git", "store", ...CAPABILITIES, "protocol/acp", "gateway"],
 };
 
 /** How many folders deep the files of a layer may lie; deeper ones may import nothing. */

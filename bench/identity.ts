@@ -30,7 +30,13 @@ export const identityBench: Bench = {
       edit: async () => undefined,
       check: async () => undefined,
     };
-    const identities = new Identities({ settings: SETTINGS, file, data: join(home, "data"), env, cwd: folder });
+    const identities = new Identities({
+      settings: SETTINGS,
+      file,
+      data: join(home, "data"),
+      env,
+      cwd: folder,
+    });
     const git = new Git(folder, { env });
     let switches = 0;
     const measures = {

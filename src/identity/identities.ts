@@ -7,11 +7,7 @@ import { type Applied, applyPlan } from "./switch/apply.ts";
 import { type Detection, detectIdentity } from "./detect/detect.ts";
 import { findIdentity, type Identity, type IdentitySettings } from "./identity.ts";
 import { resolveIdentities } from "./identity.ts";
-import {
-  exportJuggler,
-  importJuggler,
-  type JugglerImport,
-} from "./juggler/import-juggler.ts";
+import { exportJuggler, importJuggler, type JugglerImport } from "./juggler/import-juggler.ts";
 import type { JugglerValues } from "./juggler/juggler-fields.ts";
 import { Journal, type JournalState } from "./switch/journal.ts";
 import type { Plan } from "./switch/plan.ts";

@@ -118,8 +118,7 @@ export class IdentityCommands implements AsyncDisposable {
 
   /** Answers git's question for a credential. What goes wrong is a refusal. */
   async credential(operation: string, text: string): Promise<CredentialVerdict> {
-    const { answerCredential, hearCredential } =
-      await import("./credential/credential-helper.ts");
+    const { answerCredential, hearCredential } = await import("./credential/credential-helper.ts");
     const { parseCredential, QUIT } = await import("./credential/credential-text.ts");
     const started = performance.now();
     const question = parseCredential(text);

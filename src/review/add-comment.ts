@@ -1,8 +1,8 @@
 import { TrunklineError } from "../base/errors.ts";
 import type { Severity, Side } from "../store/review/review-thread.ts";
-import type { Reviews } from "../store/review/reviews.ts";
+import { Reviews } from "../store/review/reviews.ts";
 import { makeAnchor } from "./anchor/anchor.ts";
-import { type FoundRepository, pathIn } from "./repository.ts";
+import { type FoundRepository, openRepository, pathIn } from "./repository.ts";
 
 export interface NewComment {
   /** As it is named in the folder, or from the root. */
@@ -24,6 +24,17 @@ export interface NewComment {
 }
 
 const LONGEST_COMMENT = 100_000;
+
+/** Leaves a comment in the repository of a folder. */
+export async function addCommentIn(
+  data: string,
+  folder: string,
+  comment: NewComment,
+): Promise<{ readonly id: string; readonly isNew: boolean }> {
+  const repository = openRepository(folder);
+  using reviews = await Reviews.open(data);
+  return await addComment(reviews, repository, folder, comment);
+}
 
 /**
  * Leaves a comment. Gives the thread that it opens. By itself, and with as little as possible: a

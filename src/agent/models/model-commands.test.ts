@@ -4,9 +4,7 @@ import { describe, it } from "node:test";
 import { TrunklineError } from "../../base/errors.ts";
 import { Log } from "../../base/log.ts";
 import type { SecretName, SecretStore } from "../../store/secret/secret-store.ts";
-import { defaultConfig } from "../../gateway/config/defaults.ts";
-import { House } from "../../gateway/house.ts";
-import { ModelCommands } from "./model-commands.ts";
+import { type ConfiguredModelsOptions, ModelCommands } from "./model-commands.ts";
 import { keysInKeychain } from "./model-keys.ts";
 
 class MemoryKeychain implements SecretStore {
@@ -31,19 +29,17 @@ const noKeychain = async (): Promise<never> => {
   throw new TrunklineError("unavailable", "Cannot read the keychain: no bus");
 };
 
-function house(): House {
-  const config = defaultConfig("/nonexistent");
-  const models = { ...config.models, local: false };
-  return new House({ ...config, models, log: { level: "error", verbose: false } });
+const log = new Log("error", () => {});
+
+function options(env: NodeJS.ProcessEnv = {}): ConfiguredModelsOptions {
+  return { settings: { local: false }, env, log };
 }
 
 describe("the keys of models", () => {
-  const log = new Log("error", () => {});
-
   it("are kept in the keychain under the names of their variables, and found there", async () => {
     const keychain = new MemoryKeychain();
     const open = async () => keychain;
-    const commands = new ModelCommands(house(), {}, open);
+    const commands = new ModelCommands(options(), open);
     assert.equal(await commands.saveKey("OPENAI_API_KEY", " sk-1\n"), "a keychain");
     assert.deepEqual([...keychain.kept], [["trunkline/OPENAI_API_KEY", "sk-1"]]);
     const variables = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY"];
@@ -55,7 +51,7 @@ describe("the keys of models", () => {
 
   it("are refused where they can be none, or nobody has such a key", async () => {
     const keychain = new MemoryKeychain();
-    const commands = new ModelCommands(house(), {}, async () => keychain);
+    const commands = new ModelCommands(options(), async () => keychain);
     await assert.rejects(commands.saveKey("OPENAI_API_KEY", "two words"), /a key is one word/);
     await assert.rejects(commands.saveKey("OPENAI_API_KEY", "\n"), /a key is one word/);
     const says = /No provider's key is called 'OPENAI_KEY'. There are: .*OPENAI_API_KEY/;
@@ -66,7 +62,7 @@ describe("the keys of models", () => {
   it("are none where there is no keychain, and that is no failure", async () => {
     const found = await keysInKeychain(["OPENAI_API_KEY"], { env: {}, log, open: noKeychain });
     assert.equal(found.size, 0);
-    const commands = new ModelCommands(house(), {}, noKeychain);
+    const commands = new ModelCommands(options(), noKeychain);
     const says = /no bus. Set OPENAI_API_KEY in the environment instead/;
     await assert.rejects(commands.saveKey("OPENAI_API_KEY", "sk-1"), says);
     const { models } = await commands.list();
@@ -78,7 +74,7 @@ describe("the keys of models", () => {
 
   it("that lead nowhere are told of when models are listed", async () => {
     const env = { OPENAI_API_KEY: "sk-1", OPENAI_BASE_URL: "http://127.0.0.1:1/v1" };
-    const { unanswered } = await new ModelCommands(house(), env, noKeychain).list();
+    const { unanswered } = await new ModelCommands(options(env), noKeychain).list();
     assert.deepEqual(Object.keys(unanswered), ["openai"]);
   });
 });

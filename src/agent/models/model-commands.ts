@@ -1,8 +1,8 @@
 import { Models, type ModelEntry } from "./models.ts";
-import { keyVariables } from "./provider.ts";
+import { keyVariables, type ModelSettings } from "./provider.ts";
 import { TrunklineError } from "../../base/errors.ts";
+import type { Log } from "../../base/log.ts";
 import type { SecretStore } from "../../store/secret/secret-store.ts";
-import type { House } from "../../gateway/house.ts";
 import { keyName, keysInKeychain, openKeychain } from "./model-keys.ts";
 
 /** A model as people see it. */
@@ -13,25 +13,29 @@ export type ShownModel = Pick<ModelEntry, "id" | "name" | "contextWindow"> & {
   readonly isFound: boolean;
 };
 
-/** The models of this house, from the environment and the keychain. */
-export function houseModels({ config, log }: House, env: NodeJS.ProcessEnv): Models {
+export interface ConfiguredModelsOptions {
+  readonly settings: ModelSettings;
+  readonly env: NodeJS.ProcessEnv;
+  readonly log: Log;
+}
+
+/** The models of a configuration, with the keys of the environment and the keychain. */
+export function configuredModels({ settings, env, log }: ConfiguredModelsOptions): Models {
   return new Models({
     find: (variable) => env[variable] || undefined,
     findLater: (variables) => keysInKeychain(variables, { env, log }),
-    settings: config.models,
+    settings,
     log,
   });
 }
 
 /** What a person does with models. */
 export class ModelCommands {
-  readonly #house: House;
-  readonly #env: NodeJS.ProcessEnv;
+  readonly #options: ConfiguredModelsOptions;
   readonly #open: () => Promise<SecretStore>;
 
-  constructor(house: House, env: NodeJS.ProcessEnv, open = openKeychain) {
-    this.#house = house;
-    this.#env = env;
+  constructor(options: ConfiguredModelsOptions, open = openKeychain) {
+    this.#options = options;
     this.#open = open;
   }
 
@@ -40,7 +44,7 @@ export class ModelCommands {
     readonly models: readonly ShownModel[];
     readonly unanswered: Readonly<Record<string, string>>;
   }> {
-    const models = houseModels(this.#house, this.#env);
+    const models = configuredModels(this.#options);
     await models.refresh();
     const first = models.first();
     const shown = models.list().map(({ id, name, contextWindow, isFound = false }) => {
@@ -69,7 +73,7 @@ export class ModelCommands {
   }
 
   #check(variable: string): void {
-    const known = keyVariables(this.#house.config.models);
+    const known = keyVariables(this.#options.settings);
     if (known.includes(variable)) return;
     const says = `No provider's key is called '${variable}'. There are: ${known.join(", ")}.`;
     throw new TrunklineError("not-found", says);

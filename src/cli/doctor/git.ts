@@ -1,4 +1,4 @@
-import { gitVersion } from "../../gateway/git-version.ts";
+import { Git } from "../../git/git.ts";
 import type { Finding } from "./finding.ts";
 
 /** The first with `safe.bareRepository`. */
@@ -7,7 +7,8 @@ const LEAST = [2, 38] as const;
 /** Identities, reviews and much of the agent are nothing without it. */
 export async function checkGit(folder: string, env: NodeJS.ProcessEnv): Promise<Finding> {
   try {
-    const says = await gitVersion(folder, env);
+    const { stdout } = await new Git(folder, { env }).run(["version"]);
+    const says = String(stdout).trim().replace("git version ", "");
     if (!isOld(says)) return { state: "ok", what: "git", says };
     const next = `Update it to ${LEAST.join(".")} or later: older ones use bare repositories among files.`;
     return { state: "warn", what: "git", says, next };

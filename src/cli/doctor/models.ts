@@ -1,5 +1,5 @@
 import type { LoadedConfig } from "../../gateway/config/config.ts";
-import { House } from "../../gateway/house.ts";
+import { Log } from "../../base/log.ts";
 import { ModelCommands } from "../../agent/models/model-commands.ts";
 import type { Finding } from "./finding.ts";
 
@@ -11,8 +11,9 @@ export async function checkModels(
   env: NodeJS.ProcessEnv,
 ): Promise<Finding[]> {
   // What goes wrong is said here, and not in the log as well.
-  const house = new House({ ...config, log: { level: "error", verbose: false } });
-  const { models, unanswered } = await new ModelCommands(house, env).list();
+  const log = new Log("error");
+  const commands = new ModelCommands({ settings: config.models, env, log });
+  const { models, unanswered } = await commands.list();
   const first = models.find(({ isDefault }) => isDefault)?.id ?? "offline";
   const { default: wanted } = config.models;
   const findings = Object.entries(unanswered).map(([provider, why]): Finding => {

@@ -1,4 +1,3 @@
-import type { ConfigFlags } from "../../gateway/config/config.ts";
 import { identitiesOptions } from "../../gateway/open-identities.ts";
 import { Identities, type IdentitiesOptions } from "../../identity/identities.ts";
 import type { Invocation } from "../shell/command.ts";
@@ -8,7 +7,7 @@ import { openHouse } from "../shell/open-house.ts";
 export async function identityOptions(invocation: Invocation): Promise<IdentitiesOptions> {
   const { config } = await openHouse(invocation);
   const { env, cwd, values } = invocation;
-  return identitiesOptions(config, { env, cwd, flags: values as ConfigFlags });
+  return identitiesOptions(config, { env, cwd, flags: values });
 }
 
 /** Repairs what a crash left half done, and says so. */

@@ -57,5 +57,6 @@ export async function clearKey(invocation: Invocation<Printing>): Promise<number
 }
 
 async function open(invocation: Invocation): Promise<ModelCommands> {
-  return new ModelCommands(await quietHouse(invocation), invocation.env);
+  const { config, log } = await quietHouse(invocation);
+  return new ModelCommands({ settings: config.models, env: invocation.env, log });
 }

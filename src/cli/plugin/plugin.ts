@@ -20,9 +20,9 @@ export async function create(
 ): Promise<number> {
   const { positionals, values, cwd, out } = invocation;
   const [name = ""] = positionals;
-  const { beginPlugin } = await import("../../gateway/scaffold.ts");
+  const { scaffoldPlugin } = await import("../../plugin/scaffold/scaffold.ts");
   const folder = resolve(cwd, values.dir ?? name);
-  const begun = await beginPlugin(folder, name);
+  const begun = await scaffoldPlugin(folder, name);
   out(values.json === true ? `${JSON.stringify({ plugin: name, folder }, null, 2)}\n` : begun);
   return 0;
 }

@@ -1,11 +1,8 @@
 import { resolve } from "node:path";
 
-import { openReviews } from "../../gateway/review/reviews.ts";
+import type { ReviewCommands } from "../../review/review-commands.ts";
 import type { Invocation, Values } from "../shell/command.ts";
 import { quietHouse } from "../shell/quiet-house.ts";
-
-export type Commands = Awaited<ReturnType<typeof openReviews>>;
-export type ThreadView = Awaited<ReturnType<Commands["show"]>>;
 
 export interface RepoValues extends Values {
   readonly repo?: string;
@@ -13,8 +10,11 @@ export interface RepoValues extends Values {
 }
 
 /** The reviews as seen from the folder that the command line names. */
-export async function openCommands(invocation: Invocation<RepoValues>): Promise<Commands> {
-  return openReviews(await quietHouse(invocation), folderOf(invocation));
+export async function openCommands(invocation: Invocation<RepoValues>): Promise<ReviewCommands> {
+  // Loaded when it is needed: `trunkline review add` starts faster without it.
+  const { ReviewCommands } = await import("../../review/review-commands.ts");
+  const { config } = await quietHouse(invocation);
+  return ReviewCommands.open(config.data, folderOf(invocation));
 }
 
 export function folderOf({ values, cwd }: Invocation<RepoValues>): string {

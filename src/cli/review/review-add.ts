@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { addToReviews } from "../../gateway/review/reviews.ts";
+import { addCommentIn } from "../../review/add-comment.ts";
 import type { Invocation } from "../shell/command.ts";
 import { quietHouse } from "../shell/quiet-house.ts";
 import { folderOf, openCommands, personIn, type RepoValues } from "./open-reviews.ts";
@@ -36,8 +36,8 @@ export async function add(invocation: Invocation<AddValues>): Promise<number> {
   const where = line === undefined ? file : `${file}:${line}${end === undefined ? "" : `-${end}`}`;
   const said = await commentOf(invocation, where);
   const suggestion = suggest === undefined ? undefined : await readSuggestion(invocation, suggest);
-  const house = await quietHouse(invocation);
-  const id = await addToReviews(house, folderOf(invocation), {
+  const { config } = await quietHouse(invocation);
+  const { id } = await addCommentIn(config.data, folderOf(invocation), {
     file,
     line,
     end: end === undefined ? undefined : Math.abs(end),

@@ -1,10 +1,12 @@
-import { linesToReview } from "../../review/transfer/import-export.ts";
+import { changedLines } from "../../review/anchor/changed-lines.ts";
+import type { ReviewCommands } from "../../review/review-commands.ts";
+import { pathIn } from "../../review/repository.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { type Commands, openCommands, type RepoValues } from "./open-reviews.ts";
+import { openCommands, type RepoValues } from "./open-reviews.ts";
 import { threadMenu, threadTable, threadText } from "./review-print.ts";
 
-type Filter = NonNullable<Parameters<Commands["list"]>[0]>;
+type Filter = NonNullable<Parameters<ReviewCommands["list"]>[0]>;
 type State = NonNullable<Filter["states"]>[number];
 
 interface ListValues extends RepoValues {
@@ -57,7 +59,10 @@ const SIGNS = { added: "+", removed: "-", same: " " } as const;
 export async function lines(invocation: Invocation<RepoValues>): Promise<number> {
   const { values, positionals, out } = invocation;
   using commands = await openCommands(invocation);
-  const found = await linesToReview(commands, positionals[0] ?? "");
+  const found = await changedLines(
+    commands.here,
+    pathIn(commands.here, commands.folder, positionals[0] ?? ""),
+  );
   if (values.json === true) out(`${JSON.stringify({ lines: found }, null, 2)}\n`);
   else {
     const shown = found.map(({ line, side, change, text }) => {

@@ -1,6 +1,6 @@
 import { visibleLine } from "../../base/text/visible.ts";
 import { firstLine } from "../shell/first-line.ts";
-import type { ThreadView } from "./open-reviews.ts";
+import type { ThreadView } from "../../review/thread-view.ts";
 
 /** A line for each thread, in columns. */
 export function threadTable(threads: readonly ThreadView[], width: number): string {

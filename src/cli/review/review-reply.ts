@@ -1,11 +1,7 @@
+import type { ReviewCommands } from "../../review/review-commands.ts";
+import type { ThreadView } from "../../review/thread-view.ts";
 import type { Invocation } from "../shell/command.ts";
-import {
-  type Commands,
-  openCommands,
-  personIn,
-  type RepoValues,
-  type ThreadView,
-} from "./open-reviews.ts";
+import { openCommands, personIn, type RepoValues } from "./open-reviews.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { whereOf } from "./review-print.ts";
 import { wordsOf } from "./comment-text.ts";
@@ -51,7 +47,7 @@ export async function apply(invocation: Invocation<RepoValues>): Promise<number>
   return 0;
 }
 
-function speaker({ env, values }: Invocation<SayValues>): Parameters<Commands["resolve"]>[1] {
+function speaker({ env, values }: Invocation<SayValues>): Parameters<ReviewCommands["resolve"]>[1] {
   return { by: personIn(env), role: "person", text: values.comment };
 }
 

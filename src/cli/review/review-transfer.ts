@@ -4,11 +4,8 @@ import { text as readAll } from "node:stream/consumers";
 
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import {
-  exportReviews,
-  followReviews,
-  importReviews,
-} from "../../review/transfer/import-export.ts";
+import { followReviews } from "../../review/inbox/follow-reviews.ts";
+import { exportReviews, importReviews } from "../../review/transfer/import-export.ts";
 import { untilSignal } from "../../gateway/signals.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";

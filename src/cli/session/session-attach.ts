@@ -3,6 +3,8 @@ import { createInterface } from "node:readline";
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { ownerTokenFor } from "../../gateway/http/local-gateway.ts";
+import { ownAcpChannel, remoteAcpChannel } from "../../gateway/door/acp-channel.ts";
+import type { House } from "../../gateway/house.ts";
 import { type Attached, attachTo } from "../../protocol/acp/attach.ts";
 import { SessionCommands } from "../../gateway/session/session-commands.ts";
 import type { Invocation } from "../shell/command.ts";
@@ -26,9 +28,13 @@ export async function attach(invocation: Invocation<AttachValues>): Promise<numb
   const input = createInterface({ input: process.stdin });
   const lines = input[Symbol.asyncIterator]();
   const questions = new Questions(out);
-  await using session = await attachTo(house, {
+  await using opened = new AsyncDisposableStack();
+  const channel =
+    way.url === undefined
+      ? ownAcpChannel(house, opened)
+      : await remoteAcpChannel(way.url, way.token);
+  await using session = await attachTo(channel, {
     ...place,
-    ...way,
     update: (update) => out(text.update(update)),
     permit: async ({ toolCall, options }, signal) => {
       const names = options.map(({ name }) => name);
@@ -87,7 +93,7 @@ async function say(
 
 /** A session of a gateway elsewhere is not on our disk. */
 async function placeOf(
-  house: Awaited<ReturnType<typeof quietHouse>>,
+  house: House,
   id: string,
   isElsewhere: boolean,
   cwd: string,

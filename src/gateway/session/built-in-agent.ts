@@ -5,7 +5,7 @@ import type { Offer } from "../../tool/offer/offer.ts";
 import { Policy } from "../../tool/policy.ts";
 import { agentIdentity } from "./agent-identity.ts";
 import type { House } from "../house.ts";
-import { houseModels } from "../../agent/models/model-commands.ts";
+import { configuredModels } from "../../agent/models/model-commands.ts";
 import { reviewComments } from "./review-comments.ts";
 
 export interface OpenBuiltInOptions {
@@ -20,7 +20,7 @@ export function openBuiltInAgent(house: House, options: OpenBuiltInOptions): Bui
   const { data, models } = house.config;
   const { offer, env = process.env } = options;
   return new BuiltInAgent({
-    models: houseModels(house, env),
+    models: configuredModels({ settings: models, env, log: house.log }),
     data,
     offer,
     openServers: lazyServers(house, options.audit),

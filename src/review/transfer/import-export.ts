@@ -1,16 +1,8 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { VERSION } from "../../base/version.ts";
-import { changedLines, type ChangedLine } from "../anchor/changed-lines.ts";
 import type { ReviewCommands } from "../review-commands.ts";
-import { pathIn } from "../repository.ts";
 import { isSarif, readSarif, toSarif } from "./sarif.ts";
 import { exportThreads, isTransfer, readTransfer } from "./transfer.ts";
-import { watchReviews } from "../inbox/watch-reviews.ts";
-
-/** The lines of a file that a person may want to comment on. */
-export function linesToReview(commands: ReviewCommands, file: string): Promise<ChangedLine[]> {
-  return changedLines(commands.here, pathIn(commands.here, commands.folder, file));
-}
 
 export async function exportReviews(
   commands: ReviewCommands,
@@ -68,59 +60,4 @@ function parsed(text: string): object {
     throw new TrunklineError("config", `Cannot import the file: ${message}`, { cause: error });
   }
   throw new TrunklineError("config", "Cannot import the file: it is not a JSON object.");
-}
-
-/** One thing that a person or an agent did, as it is told while watching. */
-export interface Happening {
-  readonly thread: string;
-  readonly file: string;
-  readonly kind: string;
-  readonly by: string;
-  readonly at: string;
-  readonly text?: string;
-}
-
-/** Tells what happens to threads from now on, until the signal comes. */
-export async function followReviews(
-  commands: ReviewCommands,
-  tell: (happening: Happening) => void,
-  signal: AbortSignal,
-): Promise<void> {
-  const gitDir = commands.repository?.gitDir;
-  let seen = await commands.reviews.lastSeq();
-  let isLooking = false;
-  let isStale = false;
-  const over = Promise.withResolvers<void>();
-  const look = async (): Promise<void> => {
-    isStale = true;
-    if (isLooking) return;
-    isLooking = true;
-    while (isStale) {
-      isStale = false;
-      for (const { seq, thread, path, ...event } of await commands.reviews.eventsAfter(
-        seen,
-        gitDir,
-      )) {
-        seen = seq;
-        const { kind, by, at, text } = event;
-        const said = text === undefined ? {} : { text };
-        tell({ thread, file: path, kind, by, at: new Date(at).toISOString(), ...said });
-      }
-    }
-    isLooking = false;
-  };
-  const stop = watchReviews(commands.data, () => {
-    look().catch(over.reject);
-  });
-  // Nothing else would keep the process waiting.
-  const alive = setInterval(() => {}, 60_000);
-  // Something may have happened before the watch began.
-  look().catch(over.reject);
-  signal.addEventListener("abort", () => over.resolve(), { once: true });
-  try {
-    await over.promise;
-  } finally {
-    stop();
-    clearInterval(alive);
-  }
 }
