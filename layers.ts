@@ -1,38 +1,42 @@
 import type { OxlintOverride } from "oxlint";
 
-const WAISTS = ["tool", "session"];
-const CAPABILITY = ["base", ...WAISTS, "git", "store"];
-const DIALECT = ["base", "wire", "rpc", ...WAISTS];
-const DIALECTS = ["protocol/acp", "protocol/bus", "protocol/juggler", "protocol/mcp"];
-const CAPABILITIES = ["identity", "review", "agent", "run", "upstream", "plugin"];
-
-/**
- * The layer map: each folder of src/, and what it may import beside itself. The linter enforces it.
- * A folder stands for all that is in it; a name that ends in `.ts` is one file.
- */
-export const LAYERS: Readonly<Record<string, readonly string[]>> = {
+const PARTS = {
   base: [],
   wire: ["base"],
   rpc: ["base", "wire/channel.ts"],
+  // The two waists: dialects and capabilities meet here, and nowhere else.
   tool: ["base"],
   session: ["base"],
-  ...Object.fromEntries(DIALECTS.map((dialect) => [dialect, DIALECT])),
-  git: ["base"],
+  // No dialect imports another.
+  "protocol/mcp": ["base", "wire", "rpc", "tool"],
+  "protocol/acp": ["base", "wire", "rpc", "session"],
+  "protocol/juggler": ["base", "wire", "rpc", "tool"],
+  "protocol/bus": ["base", "wire", "tool"],
   store: ["base"],
+  git: ["base"],
   sandbox: ["base"],
-  identity: CAPABILITY,
-  review: CAPABILITY,
-  // These are also clients: of other people's agents, MCP servers and plugins.
-  agent: [...CAPABILITY, "wire", "rpc", "protocol/acp"],
-  upstream: [...CAPABILITY, "wire", "rpc", "protocol/mcp"],
-  plugin: [...CAPABILITY, "wire", "rpc", "protocol/bus"],
-  run: CAPABILITY,
-  gateway: [
-    ...["base", "wire", "rpc", ...WAISTS, ...DIALECTS],
-    ...["git", "store", "sandbox", ...CAPABILITIES],
+  // Capabilities do not import each other. Some are clients of a protocol, too.
+  identity: ["base", "tool", "git", "store"],
+  review: ["base", "tool", "git", "store"],
+  agent: ["base", "wire", "rpc", "tool", "session", "protocol/acp", "git", "store"],
+  upstream: ["base", "wire", "rpc", "tool", "protocol/mcp"],
+  plugin: ["base", "wire", "rpc", "tool", "protocol/bus", "store"],
+  run: ["base", "session", "git", "store"],
+} as const satisfies Readonly<Record<string, readonly string[]>>;
+
+/**
+ * The layer map: each folder of src/, and what it may import beside itself. The linter enforces it,
+ * and a test holds the table in docs/ARCHITECTURE.md against it. A folder stands for all that is in
+ * it; a name that ends in `.ts` is one file.
+ */
+export const LAYERS: Readonly<Record<string, readonly string[]>> = {
+  ...PARTS,
+  gateway: Object.keys(PARTS),
+  // A command calls the capability that does its work, or the gateway where parts are composed.
+  cli: [
+    ...["base", "tool", "session", "protocol/acp", "git", "store"],
+    ...["identity", "review", "agent", "upstream", "plugin", "run", "gateway"],
   ],
-  // A command calls the capability that does its work; the gateway is for what has to be composed.
-  cli: ["base", ...WAISTS, "git", "store", ...CAPABILITIES, "protocol/acp", "gateway"],
 };
 
 /** How many folders deep the files of a layer may lie; deeper ones may import nothing. */

@@ -1,6 +1,15 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { copyFile, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
+import {
+  copyFile,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
@@ -92,6 +101,22 @@ test("layers() names every folder of src/", async () => {
     folders.filter((name) => !known.has(name)),
     [],
   );
+});
+
+test("docs/ARCHITECTURE.md says the same as the map, and names every folder of gateway/", async () => {
+  const page = await readFile(join(ROOT, "docs/ARCHITECTURE.md"), "utf8");
+  const rows = [...page.matchAll(/^\| `([\w/]+)\/` \| .* \| ([^|]*) \|$/gm)];
+  const said: Record<string, string[]> = {};
+  for (const [, folder = "", imports = ""] of rows) {
+    if (imports === "everything above") said[folder] = Object.keys(said);
+    else said[folder] = imports === "–" ? [] : imports.split(", ");
+  }
+  assert.deepEqual(said, LAYERS);
+  const folders = (await readdir(join(ROOT, "src/gateway"), { withFileTypes: true }))
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name);
+  const named = [...page.matchAll(/^\| `(\w+)\/` \| [^|]* \|$/gm)].map(([, name]) => name ?? "");
+  assert.deepEqual(named.toSorted(), folders.toSorted());
 });
 
 /** The import of a file in one layer, or of the one file, from a folder of src/. */
