@@ -14,9 +14,9 @@ import {
   headerProblem,
   paramHeaderProblem,
   versionMismatch,
-} from "../../src/protocol/mcp/http/check-headers.ts";
+} from "../../src/protocol/mcp/serve/http/check-headers.ts";
 import { META } from "../../src/protocol/mcp/names.ts";
-import { MODERN } from "../../src/protocol/mcp/revision.ts";
+import { MODERN } from "../../src/protocol/mcp/revision/revisions.ts";
 import { errorText, type RpcError } from "../../src/rpc/rpc-error.ts";
 import { Toolbox } from "../../src/tool/toolbox.ts";
 import type { ToolDefinition } from "../../src/tool/tool.ts";

@@ -16,7 +16,7 @@ import { type Around, ClientRequests } from "./requests.ts";
 import { clientRoutes } from "./routes.ts";
 import { mcpDialect } from "../dialect.ts";
 import type { ServerInfo } from "../serve/result.ts";
-import { MODERN, type Revision } from "../revision.ts";
+import { MODERN, type Revision } from "../revision/revisions.ts";
 
 export interface McpClientOptions {
   readonly era?: Era;

@@ -1,7 +1,7 @@
 import type { Question, ToolContext, ToolResult } from "../../../tool/tool.ts";
 import { isObject, type JsonObject } from "../serve/client.ts";
 import { META, TASKS_EXTENSION } from "../names.ts";
-import { MODERN } from "../revision.ts";
+import { MODERN } from "../revision/revisions.ts";
 import type { ServerInfo } from "../serve/result.ts";
 
 /** What we can be asked in the name of any client: a handshake is made once for all of them. */

@@ -6,7 +6,7 @@ import { RpcError } from "../../../rpc/rpc-error.ts";
 import { isObject, type JsonObject } from "../serve/client.ts";
 import { LEGACY_CAPABILITIES, modernEnvelope } from "./envelope.ts";
 import type { ServerInfo } from "../serve/result.ts";
-import { LEGACY, MODERN, REVISIONS, type Revision } from "../revision.ts";
+import { LEGACY, MODERN, REVISIONS, type Revision } from "../revision/revisions.ts";
 
 /** Which handshake a server is met with: its own, or first the new and then the old one. */
 export type Era = "auto" | "legacy" | "modern";

@@ -1,7 +1,7 @@
 import { MCP, STANDARD } from "../../../rpc/codes.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import { LOG_LEVELS, type McpLogLevel, META, TASKS_EXTENSION } from "../names.ts";
-import { MODERN, REVISIONS, type Revision } from "../revision.ts";
+import { MODERN, REVISIONS, type Revision } from "../revision/revisions.ts";
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 

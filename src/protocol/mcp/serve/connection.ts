@@ -1,8 +1,8 @@
 import { type Client, type JsonObject, nameOf } from "./client.ts";
 import type { McpLogLevel } from "../names.ts";
 import { OWNER, type Principal } from "../../../base/principal.ts";
-import { SessionRoots } from "../roots.ts";
-import { agreeOn, type Revision } from "../revision.ts";
+import { SessionRoots } from "./roots.ts";
+import { agreeOn, type Revision } from "../revision/revisions.ts";
 
 /** Connections of other processes are in the same records. Every start waits for this: no crypto. */
 const RUN = process.pid.toString(36) + Math.trunc(Date.now() / 1000).toString(36);

@@ -13,7 +13,7 @@ import { EVENTS } from "../methods.ts";
 import { relayNotices } from "./relay-notices.ts";
 import { type McpRequest, McpRoutes } from "./request.ts";
 import type { ServerInfo } from "./result.ts";
-import type { Revision } from "../revision.ts";
+import type { Revision } from "../revision/revisions.ts";
 import { serveLists } from "./serve-lists.ts";
 import { serveSession } from "./serve-session.ts";
 import { serveTasks, tellOfTasks } from "./serve-tasks.ts";

@@ -7,7 +7,7 @@ import { METHODS } from "../methods.ts";
 import { TASKS_EXTENSION } from "../names.ts";
 import { relayNotices } from "./relay-notices.ts";
 import { UNCACHED } from "./result.ts";
-import { REVISIONS, type Revision } from "../revision.ts";
+import { REVISIONS, type Revision } from "../revision/revisions.ts";
 
 /** Getting to know each other, and what little there is to say about the connection itself. */
 export function serveSession(door: McpDoor): Route<Connection>[] {

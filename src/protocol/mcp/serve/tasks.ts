@@ -3,7 +3,7 @@ import { RpcError } from "../../../rpc/rpc-error.ts";
 import type { JsonObject } from "./client.ts";
 import type { Rounds } from "./rounds.ts";
 import { type KnownTask, Task } from "./task.ts";
-import type { TaskRecord, TaskStore } from "../task-store.ts";
+import type { TaskRecord, TaskStore } from "./task-store.ts";
 
 /** How long what a task came to is kept here, where it cannot be stored. */
 const KEPT = 5 * 60_000;
@@ -104,7 +104,7 @@ export class Tasks {
     const find = async () => this.#options.store?.find(id);
     const record = await find();
     if (record === undefined) return theirs(id, owner, undefined);
-    const { StoredTask } = await import("../stored-task.ts");
+    const { StoredTask } = await import("./stored-task.ts");
     return theirs(id, owner, new StoredTask(record, find));
   }
 

@@ -11,7 +11,7 @@ import type { Connection } from "./connection.ts";
 import { isWanted, MCP_LEVELS } from "../log-levels.ts";
 import { EVENTS } from "../methods.ts";
 import { canBeAsked, shapeQuestion } from "./question.ts";
-import { foldersOf, ROOTS_QUESTION } from "../roots.ts";
+import { foldersOf, ROOTS_QUESTION } from "./roots.ts";
 
 /** How questions reach the client, where it takes no requests. */
 export type Ask = (question: Question) => Promise<unknown>;

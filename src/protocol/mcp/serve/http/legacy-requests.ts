@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-import { background } from "../../../base/background.ts";
-import { STANDARD } from "../../../rpc/codes.ts";
-import { readElements } from "../../../rpc/message/envelope.ts";
-import { classify, type Message } from "../../../rpc/message/message.ts";
-import { RpcError } from "../../../rpc/rpc-error.ts";
-import { mcpDialect } from "../dialect.ts";
-import type { Principal } from "../../../base/principal.ts";
-import { LEGACY } from "../revision.ts";
+import { background } from "../../../../base/background.ts";
+import { STANDARD } from "../../../../rpc/codes.ts";
+import { readElements } from "../../../../rpc/message/envelope.ts";
+import { classify, type Message } from "../../../../rpc/message/message.ts";
+import { RpcError } from "../../../../rpc/rpc-error.ts";
+import { mcpDialect } from "../../dialect.ts";
+import type { Principal } from "../../../../base/principal.ts";
+import { LEGACY } from "../../revision/revisions.ts";
 import { accepts } from "./accepts.ts";
 import type { ResolvedMcpHttpOptions } from "./options.ts";
 import { accepted, refuse, transportError } from "./reply.ts";

@@ -1,16 +1,16 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 
-import { background } from "../../../base/background.ts";
-import { STANDARD } from "../../../rpc/codes.ts";
-import { classify } from "../../../rpc/message/message.ts";
-import { Peer } from "../../../rpc/peer.ts";
-import type { PeerOptions } from "../../../rpc/peer-options.ts";
-import { RpcError } from "../../../rpc/rpc-error.ts";
-import { claimOf, claimsModern, unsupportedVersion } from "../serve/client.ts";
-import { Connection } from "../serve/connection.ts";
-import { mcpDialect } from "../dialect.ts";
-import { OWNER, type Principal } from "../../../base/principal.ts";
-import { MODERN } from "../revision.ts";
+import { background } from "../../../../base/background.ts";
+import { STANDARD } from "../../../../rpc/codes.ts";
+import { classify } from "../../../../rpc/message/message.ts";
+import { Peer } from "../../../../rpc/peer.ts";
+import type { PeerOptions } from "../../../../rpc/peer-options.ts";
+import { RpcError } from "../../../../rpc/rpc-error.ts";
+import { claimOf, claimsModern, unsupportedVersion } from "../client.ts";
+import { Connection } from "../connection.ts";
+import { mcpDialect } from "../../dialect.ts";
+import { OWNER, type Principal } from "../../../../base/principal.ts";
+import { MODERN } from "../../revision/revisions.ts";
 import { headerProblem, paramHeaderProblem, versionMismatch } from "./check-headers.ts";
 import { ModernExchange } from "./modern-exchange.ts";
 import type { ResolvedMcpHttpOptions } from "./options.ts";

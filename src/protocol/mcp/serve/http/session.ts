@@ -1,13 +1,13 @@
 import { randomBytes } from "node:crypto";
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 
-import { background } from "../../../base/background.ts";
-import { Peer } from "../../../rpc/peer.ts";
-import { type Channel, ROOM, type Topic } from "../../../wire/channel.ts";
-import { EventResponse } from "../../../wire/channel/event-response.ts";
-import { isObject } from "../serve/client.ts";
-import { Connection } from "../serve/connection.ts";
-import type { Principal } from "../../../base/principal.ts";
+import { background } from "../../../../base/background.ts";
+import { Peer } from "../../../../rpc/peer.ts";
+import { type Channel, ROOM, type Topic } from "../../../../wire/channel.ts";
+import { EventResponse } from "../../../../wire/channel/event-response.ts";
+import { isObject } from "../client.ts";
+import { Connection } from "../connection.ts";
+import type { Principal } from "../../../../base/principal.ts";
 import { EventLog, parseEventId } from "./event-log.ts";
 import { EventStream } from "./event-stream.ts";
 import { type ExchangeHost, LegacyExchange } from "./legacy-exchange.ts";

@@ -1,14 +1,14 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-import { STANDARD } from "../../../rpc/codes.ts";
-import { parseMessage } from "../../../rpc/message/parse-message.ts";
-import { type PeerLimits, resolvePeerOptions } from "../../../rpc/peer-options.ts";
-import { RpcError } from "../../../rpc/rpc-error.ts";
-import { readHttpBody } from "../../../wire/channel/http-body.ts";
-import { claimsModern, isObject } from "../serve/client.ts";
-import { Connection } from "../serve/connection.ts";
-import { OWNER, type Principal } from "../../../base/principal.ts";
-import { MODERN } from "../revision.ts";
+import { STANDARD } from "../../../../rpc/codes.ts";
+import { parseMessage } from "../../../../rpc/message/parse-message.ts";
+import { type PeerLimits, resolvePeerOptions } from "../../../../rpc/peer-options.ts";
+import { RpcError } from "../../../../rpc/rpc-error.ts";
+import { readHttpBody } from "../../../../wire/channel/http-body.ts";
+import { claimsModern, isObject } from "../client.ts";
+import { Connection } from "../connection.ts";
+import { OWNER, type Principal } from "../../../../base/principal.ts";
+import { MODERN } from "../../revision/revisions.ts";
 import { LegacyRequests } from "./legacy-requests.ts";
 import { ModernRequests } from "./modern-requests.ts";
 import {
