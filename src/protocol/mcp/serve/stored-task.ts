@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { STANDARD } from "../../../rpc/codes.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import type { Question } from "../../../tool/tool.ts";
-import type { JsonObject } from "./client.ts";
+import type { JsonObject } from "../json-object.ts";
 import type { KnownTask } from "./task.ts";
 import { isOver, type TaskError, type TaskRecord, type TaskStatus } from "./task-store.ts";
 

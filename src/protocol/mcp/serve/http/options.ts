@@ -3,7 +3,7 @@ import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:
 import type { Principal } from "../../../../base/principal.ts";
 import type { PeerOptions } from "../../../../rpc/peer-options.ts";
 import { type ChannelLimits, resolveChannelLimits } from "../../../../wire/channel.ts";
-import type { JsonObject } from "../client.ts";
+import type { JsonObject } from "../../json-object.ts";
 import type { McpDoor } from "../door.ts";
 
 /** Bounds of MCP on HTTP; times are milliseconds. */
