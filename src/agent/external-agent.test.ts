@@ -11,7 +11,7 @@ import {
   type Message,
   type TestClient,
 } from "../../test/support/acp-house.ts";
-import { covers } from "../../test/requirements/acp.ts";
+import { covers } from "../../test/support/requirement.ts";
 import { limitsFor } from "../base/limit/limits.ts";
 import { Log } from "../base/log.ts";
 import { ExternalAgent } from "./external-agent.ts";
@@ -198,7 +198,7 @@ describe("another agent, driven", { timeout: 30_000 }, () => {
   });
 
   it("is given up when it does not say hello in time, and not asked twice", async () => {
-    covers("timeout.initialize");
+    covers("acp.timeout.initialize");
     assert.deepEqual(limitsFor("initialize").timeout, 30_000);
     const heard: string[] = [];
     await using agent = new ExternalAgent({

@@ -184,7 +184,7 @@ export class Lifecycle {
   #isUp({ client, link }: ConnectedUpstream): void {
     this.#link = link;
     this.client = client;
-    this.era = client.isModern ? "modern" : "legacy";
+    this.era = client.codec.era;
     this.#become("up");
     this.#log.info("upstream.up", { revision: client.revision, server: client.info });
     this.#options.up(client);

@@ -9,14 +9,14 @@ import { text } from "node:stream/consumers";
 import { refuseForeign } from "../../src/gateway/access/refuse-foreign.ts";
 import { resolveServing } from "../../src/gateway/access/serving.ts";
 import { defaultConfig } from "../../src/gateway/config/defaults.ts";
-import { claimOf, type JsonObject, metaOf } from "../../src/protocol/mcp/serve/client.ts";
+import type { JsonObject } from "../../src/protocol/mcp/json-object.ts";
+import { META, metaOf } from "../../src/protocol/mcp/meta.ts";
+import { describedClient } from "../../src/protocol/mcp/serve/client.ts";
 import {
   headerProblem,
   paramHeaderProblem,
   versionMismatch,
-} from "../../src/protocol/mcp/http/check-headers.ts";
-import { META } from "../../src/protocol/mcp/names.ts";
-import { MODERN } from "../../src/protocol/mcp/revision.ts";
+} from "../../src/protocol/mcp/serve/http/check-headers.ts";
 import { errorText, type RpcError } from "../../src/rpc/rpc-error.ts";
 import { Toolbox } from "../../src/tool/toolbox.ts";
 import type { ToolDefinition } from "../../src/tool/tool.ts";
@@ -84,7 +84,7 @@ export class StdioShim implements AsyncDisposable {
   }
 
   async #learnTools(): Promise<void> {
-    const _meta = { [META.protocolVersion]: MODERN, [META.clientCapabilities]: {} };
+    const _meta = { [META.protocolVersion]: "2026-07-28", [META.clientCapabilities]: {} };
     this.#send({ id: 0, method: "tools/list", params: { _meta } });
     const ended = once(this.#lines, "close").then(() => {
       throw new Error("The server on standard streams did not start");
@@ -207,7 +207,7 @@ function mismatch(
 ): RpcError | undefined {
   if (!isComplete(message)) return undefined;
   const { method = "", params } = message;
-  const { version } = claimOf(params);
+  const { version } = describedClient(params);
   const header = headers["mcp-protocol-version"];
   if (header !== version) return versionMismatch(String(header), version);
   const problem = headerProblem(headers, method, params);
@@ -217,7 +217,7 @@ function mismatch(
 
 function isComplete({ params }: Message): boolean {
   try {
-    claimOf(params);
+    describedClient(params);
     return true;
   } catch {
     return false;

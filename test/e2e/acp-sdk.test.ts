@@ -14,7 +14,7 @@ import {
   type Stream,
   webSocketStream,
 } from "../acp/oracle.ts";
-import { covers } from "../requirements/acp.ts";
+import { covers } from "../support/requirement.ts";
 import { readyOf } from "../support/owner-access.ts";
 import { Program } from "../support/program.ts";
 
@@ -209,8 +209,13 @@ for (const [version, drive] of [
 ] as const) {
   describe(`the official SDK's client of ${version}`, { timeout: 60_000 }, () => {
     it("holds whole conversations on stdio, and all we send is as the schemas say", async () => {
-      covers("transport.ndjson", "read-file.request", "read-file.answer", "permission.request");
-      covers("permission.answer", "load.session");
+      covers(
+        "acp.transport.ndjson",
+        "acp.read-file.request",
+        "acp.read-file.answer",
+        "acp.permission.request",
+      );
+      covers("acp.permission.answer", "acp.load.session");
       using workspace = new Workspace();
       await using program = new Program(["acp", "--config", workspace.config]);
       await driveOnStdio(program, drive, workspace.path);

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { covers } from "../requirements/acp.ts";
+import { covers } from "../support/requirement.ts";
 import type { Message } from "../support/acp-house.ts";
 import { Program } from "../support/program.ts";
 
@@ -72,7 +72,7 @@ class Editor implements AsyncDisposable {
 
 describe("trunkline acp", { timeout: 60_000 }, () => {
   it("answers what is malformed and reads on; answers come in any order", async () => {
-    covers("error.parse", "parse.malformed", "content.utf8", "order.out-of-order");
+    covers("acp.error.parse", "acp.parse.malformed", "acp.content.utf8", "acp.order.out-of-order");
     await using editor = new Editor();
     const first = await editor.begin();
     const second = (await editor.answerTo(editor.post("session/new", { cwd: "/" }))).result;
@@ -92,7 +92,7 @@ describe("trunkline acp", { timeout: 60_000 }, () => {
   });
 
   it("reads past a message that is too large to keep", async () => {
-    covers("parse.large");
+    covers("acp.parse.large");
     await using editor = new Editor();
     const sessionId = await editor.begin();
     const { stdin } = editor.program.child;
@@ -104,7 +104,13 @@ describe("trunkline acp", { timeout: 60_000 }, () => {
   });
 
   it("logs every message with its session when asked to, and masks secrets", async () => {
-    covers("log.requests", "log.answers", "log.session", "log.masked", "parse.logged");
+    covers(
+      "acp.log.requests",
+      "acp.log.answers",
+      "acp.log.session",
+      "acp.log.masked",
+      "acp.parse.logged",
+    );
     const token = "ghp_0123456789abcdefghijABCDEFGHIJ";
     await using editor = new Editor([], { TRUNKLINE_VERBOSE: "1" });
     const sessionId = await editor.begin();
@@ -136,7 +142,7 @@ describe("trunkline acp", { timeout: 60_000 }, () => {
   });
 
   it("keeps another agent's file access within the workspace", async () => {
-    covers("path.traversal", "path.absolute");
+    covers("acp.path.traversal", "acp.path.absolute");
     await using editor = new Editor();
     const id = await editor.begin();
     const { folder } = editor;

@@ -1,4 +1,4 @@
-import { REVISIONS } from "../../src/protocol/mcp/revision.ts";
+import { REVISIONS } from "../../src/protocol/mcp/revision/revisions.ts";
 import type { SeededRandom } from "../support/seeded-random.ts";
 import type { Vocabulary } from "./hostile-lines.ts";
 

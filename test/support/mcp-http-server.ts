@@ -3,8 +3,8 @@ import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
 import { McpDoor } from "../../src/protocol/mcp/serve/door.ts";
-import { McpHttp } from "../../src/protocol/mcp/http/mcp-http.ts";
-import type { McpHttpOptions } from "../../src/protocol/mcp/http/options.ts";
+import { McpHttp } from "../../src/protocol/mcp/serve/http/mcp-http.ts";
+import type { McpHttpOptions } from "../../src/protocol/mcp/serve/http/options.ts";
 import { SseDecoder, type SseEvent } from "../../src/wire/framing/sse.ts";
 import { fixtureOffer } from "../conformance/fixture/offer.ts";
 

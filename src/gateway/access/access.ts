@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 
 import type { Log } from "../../base/log.ts";
 import { ANYONE, OAUTH_PREFIX, OWNER, type Principal } from "../../base/principal.ts";
-import type { Authorization } from "../../protocol/mcp/http/options.ts";
+import type { Authorization } from "../../protocol/mcp/serve/http/options.ts";
 import { TOKEN_PREFIX } from "../../store/access/access-token.ts";
 import type { AccessTokens } from "../../store/access/access-tokens.ts";
 import type { OwnerToken } from "../../store/access/owner-token.ts";

@@ -59,7 +59,7 @@ export async function serveBridge(house: House, options: BridgeOptions): Promise
     announcesChanges: false,
     rootsTimeout: house.rootsTimeout,
     // In the words of its document; later revisions have more to say.
-    capabilities: (revision) => (revision === "2024-11-05" ? { tools: {} } : undefined),
+    capabilities: { "2024-11-05": { tools: {} } },
     methodNotFound: (method) => `method not found: ${method}`,
   });
   using connection = new Connection(OWNER, process.cwd());

@@ -1,5 +1,5 @@
 import { Lazy } from "../../base/lazy.ts";
-import type { TaskRecord, TaskStore } from "../../protocol/mcp/task-store.ts";
+import type { TaskRecord, TaskStore } from "../../protocol/mcp/serve/task-store.ts";
 import type { TasksOptions } from "../../protocol/mcp/serve/tasks.ts";
 import type { TaskRecords } from "../../store/task-records.ts";
 import type { House } from "../house.ts";

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 
 import { AcpHouse, type Message } from "../../../test/support/acp-house.ts";
 import { chunk, promptText } from "../../../test/support/scripted-agent.ts";
-import { covers } from "../../../test/requirements/acp.ts";
+import { covers } from "../../../test/support/requirement.ts";
 import type { SessionUpdate } from "../../session/agent.ts";
 import { SessionError } from "../../session/session-error.ts";
 
@@ -41,8 +41,18 @@ const UPDATES: readonly SessionUpdate[] = [
 
 describe("the ACP door", { timeout: 30_000 }, () => {
   it("holds the message specification's conversation", async () => {
-    covers("flow.conversation", "message.jsonrpc", "new.without-servers", "id.uuid");
-    covers("prompt.answer", "stream.completion", "initialize.answer", "order.unique-ids");
+    covers(
+      "acp.flow.conversation",
+      "acp.message.jsonrpc",
+      "acp.new.without-servers",
+      "acp.id.uuid",
+    );
+    covers(
+      "acp.prompt.answer",
+      "acp.stream.completion",
+      "acp.initialize.answer",
+      "acp.order.unique-ids",
+    );
     await using house = await AcpHouse.open({
       script: async (turn) => turn.update(chunk("Hi there!")),
     });
@@ -71,8 +81,13 @@ describe("the ACP door", { timeout: 30_000 }, () => {
   });
 
   it("passes every update of the specification on as it is, in order", async () => {
-    covers("update.agent-message", "update.tool-call", "update.tool-call-update", "update.plan");
-    covers("update.commands", "stream.chunks", "stream.interleave");
+    covers(
+      "acp.update.agent-message",
+      "acp.update.tool-call",
+      "acp.update.tool-call-update",
+      "acp.update.plan",
+    );
+    covers("acp.update.commands", "acp.stream.chunks", "acp.stream.interleave");
     await using house = await AcpHouse.open({
       script: async (turn) => {
         for (const update of UPDATES) void turn.update(update);
@@ -99,7 +114,7 @@ describe("the ACP door", { timeout: 30_000 }, () => {
   });
 
   it("answers session/new before any update of the session, with models, modes and options", async () => {
-    covers("new.answer", "new.local-server");
+    covers("acp.new.answer", "acp.new.local-server");
     await using house = await AcpHouse.open();
     const client = house.connect();
     await client.initialize();
@@ -135,7 +150,7 @@ describe("the ACP door", { timeout: 30_000 }, () => {
   });
 
   it("changes mode and model in both forms, and tells the other clients", async () => {
-    covers("set-mode.answer", "set-model.answer", "order.session");
+    covers("acp.set-mode.answer", "acp.set-model.answer", "acp.order.session");
     await using house = await AcpHouse.open();
     const { client, sessionId } = await house.client();
     const other = house.connect();
@@ -173,8 +188,8 @@ describe("the ACP door", { timeout: 30_000 }, () => {
   });
 
   it("answers a session that there is not, was closed or was deleted", async () => {
-    covers("flow.invalid-session", "error.session-not-found", "error.session-expired");
-    covers("error.session-locked", "order.concurrent", "answer.helpful");
+    covers("acp.flow.invalid-session", "acp.error.session-not-found", "acp.error.session-expired");
+    covers("acp.error.session-locked", "acp.order.concurrent", "acp.answer.helpful");
     await using house = await AcpHouse.open();
     const { client, sessionId } = await house.client();
     await assert.rejects(client.prompt("invalid", "x"), {
@@ -226,7 +241,7 @@ describe("the ACP door", { timeout: 30_000 }, () => {
   });
 
   it("changes a setting as a whole or not at all", async () => {
-    covers("order.atomic");
+    covers("acp.order.atomic");
     await using house = await AcpHouse.open();
     const { client, sessionId } = await house.client();
     const other = house.connect();
@@ -245,8 +260,19 @@ describe("the ACP door", { timeout: 30_000 }, () => {
   });
 
   it("answers an agent's failure with the document's number, or with none of its inside", async () => {
-    covers("error.tool", "error.file", "error.mcp", "error.internal", "answer.private");
-    covers("answer.always", "stream.error", "flow.file-not-found", "error.connection-lost");
+    covers(
+      "acp.error.tool",
+      "acp.error.file",
+      "acp.error.mcp",
+      "acp.error.internal",
+      "acp.answer.private",
+    );
+    covers(
+      "acp.answer.always",
+      "acp.stream.error",
+      "acp.flow.file-not-found",
+      "acp.error.connection-lost",
+    );
     await using house = await AcpHouse.open({
       script: async (turn) => {
         const text = promptText(turn);
@@ -282,7 +308,7 @@ describe("the ACP door", { timeout: 30_000 }, () => {
   });
 
   it("leaves nothing behind of a session whose agent does not start", async () => {
-    covers("order.rollback");
+    covers("acp.order.rollback");
     await using house = await AcpHouse.open();
     const client = house.connect();
     house.agent.open = () => Promise.reject(new SessionError("mcp-unavailable", "It is down"));
@@ -292,7 +318,7 @@ describe("the ACP door", { timeout: 30_000 }, () => {
   });
 
   it("gives up a session/new that takes too long", async () => {
-    covers("timeout.new", "error.timeout");
+    covers("acp.timeout.new", "acp.error.timeout");
     await using house = await AcpHouse.open({ limits: { "session/new": { timeout: 20 } } });
     const open = house.agent.open.bind(house.agent);
     const late = Promise.withResolvers<void>();
@@ -306,8 +332,8 @@ describe("the ACP door", { timeout: 30_000 }, () => {
   });
 
   it("does as the standard says with what is no message, and takes a null id for a notification", async () => {
-    covers("message.null-id", "error.method-not-found", "validate.response-id");
-    covers("cancel.session");
+    covers("acp.message.null-id", "acp.error.method-not-found", "acp.validate.response-id");
+    covers("acp.cancel.session");
     const script = () => new Promise<never>(() => {});
     await using house = await AcpHouse.open({ script, sessionLimits: { cancelGrace: 1 } });
     const { client, sessionId } = await house.client();

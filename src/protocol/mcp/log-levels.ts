@@ -1,5 +1,18 @@
 import type { LogLevel } from "../../base/log.ts";
-import { LOG_LEVELS, type McpLogLevel } from "./names.ts";
+
+/** MCP, server/utilities/logging § Log Levels: those of RFC 5424, from the least to the most serious. */
+export const LOG_LEVELS = [
+  "debug",
+  "info",
+  "notice",
+  "warning",
+  "error",
+  "critical",
+  "alert",
+  "emergency",
+] as const;
+
+export type McpLogLevel = (typeof LOG_LEVELS)[number];
 
 /** Our levels in the protocol's words. */
 export const MCP_LEVELS: Readonly<Record<LogLevel, McpLogLevel>> = {
@@ -21,7 +34,11 @@ export function levelOf(level: unknown): LogLevel {
   return OURS[String(level)] ?? "error";
 }
 
-/** Whether whoever wants messages from a level on wants this one; none where there is no level. */
+export function isLogLevel(value: unknown): value is McpLogLevel {
+  return (LOG_LEVELS as readonly unknown[]).includes(value);
+}
+
+/** Whether a client that wants messages from level `least` on wants this one. Without a level: none. */
 export function isWanted(level: LogLevel, least: McpLogLevel | undefined): boolean {
   if (least === undefined) return false;
   return LOG_LEVELS.indexOf(MCP_LEVELS[level]) >= LOG_LEVELS.indexOf(least);

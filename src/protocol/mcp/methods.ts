@@ -1,5 +1,5 @@
 import { method } from "../../rpc/method.ts";
-import type { JsonObject } from "./serve/client.ts";
+import type { JsonObject } from "./json-object.ts";
 import {
   type CallToolParams,
   checkCallToolParams,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it, mock } from "node:test";
 
-import { covers } from "../../../test/requirements/acp.ts";
+import { covers } from "../../../test/support/requirement.ts";
 import type { SessionUpdate } from "../agent.ts";
 import { Delivery } from "./delivery.ts";
 
@@ -40,7 +40,7 @@ function open(limit = 1000) {
 
 describe("Delivery", () => {
   it("shows no more than the rate in any minute, and merges the rest without losing a letter", () => {
-    covers("rate.update");
+    covers("acp.rate.update");
     using it = open();
     let text = "";
     for (let second = 0; second < 180; second++) {

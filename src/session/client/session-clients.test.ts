@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { covers } from "../../../test/requirements/acp.ts";
+import { covers } from "../../../test/support/requirement.ts";
 import { AcpHouse } from "../../../test/support/acp-house.ts";
 import { chunk, promptText, ScriptedAgent } from "../../../test/support/scripted-agent.ts";
 import { resolveSessionLimits } from "../limits.ts";
@@ -103,7 +103,7 @@ describe("the clients of a session", { timeout: 30_000 }, () => {
   });
 
   it("asks only clients that offer it for files, terminals and answers", async () => {
-    covers("write-file.request", "read-file.request");
+    covers("acp.write-file.request", "acp.read-file.request");
     const seen: unknown[] = [];
     await using house = await AcpHouse.open({
       script: async ({ client }) => {
@@ -158,7 +158,7 @@ describe("the clients of a session", { timeout: 30_000 }, () => {
   });
 
   it("tries a file once more when the client is late, and then gives it up", async () => {
-    covers("timeout.read", "timeout.write");
+    covers("acp.timeout.read", "acp.timeout.write");
     const done: unknown[] = [];
     await using house = await AcpHouse.open({
       limits: { "fs/read_text_file": { timeout: 250 }, "fs/write_text_file": { timeout: 250 } },
@@ -188,7 +188,7 @@ describe("the clients of a session", { timeout: 30_000 }, () => {
   });
 
   it("reads a hundred files a minute and writes fifty, and waits for its turn beyond that", async () => {
-    covers("rate.read", "rate.write");
+    covers("acp.rate.read", "acp.rate.write");
     const rate = { limit: 2, windowMs: 300 };
     const times: number[] = [];
     await using house = await AcpHouse.open({
@@ -220,7 +220,7 @@ describe("the clients of a session", { timeout: 30_000 }, () => {
   });
 
   it("tells the agent what the client could not do, in the document's words", async () => {
-    covers("read-file.error", "validate.response-body");
+    covers("acp.read-file.error", "acp.validate.response-body");
     const failures: unknown[] = [];
     await using house = await AcpHouse.open({
       script: async ({ client: { fs } }) => {
@@ -245,7 +245,7 @@ describe("the clients of a session", { timeout: 30_000 }, () => {
   });
 
   it("keeps to ten megabytes for a file", async () => {
-    covers("size.fs");
+    covers("acp.size.fs");
     const failures: { problem?: string; code?: string }[] = [];
     const MB = 1024 * 1024;
     await using house = await AcpHouse.open({

@@ -1,4 +1,4 @@
-import { META } from "../../protocol/mcp/names.ts";
+import { META } from "../../protocol/mcp/meta.ts";
 
 type JsonObject = Readonly<Record<string, unknown>>;
 

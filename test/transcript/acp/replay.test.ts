@@ -5,7 +5,7 @@ import { it } from "node:test";
 
 import type { SessionUpdate, Turn } from "../../../src/session/agent.ts";
 import { SessionError } from "../../../src/session/session-error.ts";
-import { covers } from "../../requirements/acp.ts";
+import { covers } from "../../support/requirement.ts";
 import { AcpHouse, type Message } from "../../support/acp-house.ts";
 import { chunk, promptText } from "../../support/scripted-agent.ts";
 
@@ -56,10 +56,10 @@ function updates(): [SessionUpdate, SessionUpdate, SessionUpdate, SessionUpdate]
 }
 
 it("the ACP message specification replays, in its order", { timeout: 20_000 }, async () => {
-  covers("initialize.request", "new.request", "load.request", "prompt.request", "write-file.answer");
-  covers("set-mode.request", "set-model.request", "cancel.session", "load.session");
-  covers("read-file.request", "read-file.answer", "read-file.error", "write-file.request");
-  covers("permission.request", "permission.answer", "flow.file-not-found", "set-model.answer");
+  covers("acp.initialize.request", "acp.new.request", "acp.load.request", "acp.prompt.request", "acp.write-file.answer");
+  covers("acp.set-mode.request", "acp.set-model.request", "acp.cancel.session", "acp.load.session");
+  covers("acp.read-file.request", "acp.read-file.answer", "acp.read-file.error", "acp.write-file.request");
+  covers("acp.permission.request", "acp.permission.answer", "acp.flow.file-not-found", "acp.set-model.answer");
   const info = { name: "opencode", version: "0.1.0" };
   await using house = await AcpHouse.open({ script, info, sessionLimits: { cancelGrace: 1 } });
   const client = house.connect();

@@ -15,7 +15,7 @@ import {
 export const DOCUMENTS: Readonly<Record<string, () => McpDoorOptions>> = {
   "2025-11-25/remote-juggler": () => ({
     info: { name: "remote-juggler", version: "2.2.0" },
-    capabilities: () => ({ tools: {} }),
+    capabilities: { "2025-11-25": { tools: {} } },
     offer: offerOf(
       tool("juggler_list_identities", "List all configured git identities...", {
         properties: {
@@ -63,17 +63,19 @@ export const DOCUMENTS: Readonly<Record<string, () => McpDoorOptions>> = {
     });
     return {
       info: { name: "lazygit-mcp-bridge", version: "1.0.0" },
-      capabilities: () => ({
-        resources: { subscribe: true, listChanged: true },
-        tools: { listChanged: false },
-      }),
+      capabilities: {
+        "2024-11-05": {
+          resources: { subscribe: true, listChanged: true },
+          tools: { listChanged: false },
+        },
+      },
       offer,
     };
   },
 
   "2024-11-05/transport-stdio": () => ({
     info: { name: "orchestra", version: "1.0.0" },
-    capabilities: () => ({ tools: {} }),
+    capabilities: { "2024-11-05": { tools: {} } },
     methodNotFound: (method) => `method not found: ${method}`,
     offer: offerOf(
       tool(

@@ -1,5 +1,5 @@
 import { CannotAsk, type Question, type ToolContext } from "../../../tool/tool.ts";
-import { isObject, type JsonObject } from "../serve/client.ts";
+import { isObject, type JsonObject } from "../json-object.ts";
 import type { TaskListener } from "./follow-task.ts";
 
 /** What is known of where a message of the server belongs. */

@@ -4,7 +4,8 @@ import { Peer } from "../../../rpc/peer.ts";
 import type { PeerLimits, PeerOptions } from "../../../rpc/peer-options.ts";
 import type { ToolContext, ToolResult } from "../../../tool/tool.ts";
 import type { Channel } from "../../../wire/channel.ts";
-import { hasTasks, isObject, type JsonObject } from "../serve/client.ts";
+import { isObject, type JsonObject } from "../json-object.ts";
+import { hasTasksExtension } from "../meta.ts";
 import { ClientCalls } from "./calls.ts";
 import { plainResult, plainToolResult } from "./envelope.ts";
 import { type McpClientEvents, NO_EVENTS } from "./events.ts";
@@ -15,12 +16,11 @@ import { ClientPages } from "./pages.ts";
 import { type Around, ClientRequests } from "./requests.ts";
 import { clientRoutes } from "./routes.ts";
 import { mcpDialect } from "../dialect.ts";
-import type { ServerInfo } from "../serve/result.ts";
-import { MODERN, type Revision } from "../revision.ts";
+import type { Codec, Implementation, Revision } from "../revision/codec.ts";
 
 export interface McpClientOptions {
   readonly era?: Era;
-  readonly info?: ServerInfo;
+  readonly info?: Implementation;
   readonly events?: Partial<McpClientEvents>;
   /** What the server is called here; its messages go under it. */
   readonly name?: string;
@@ -34,7 +34,7 @@ export interface McpClientOptions {
   readonly probe?: number;
   /** The progress token of the call whose stream a request came on, where the transport knows. */
   readonly originOf?: (idText: string) => unknown;
-  /** Which tools of a server of 2026-07-28 the transport can call; all when left out. */
+  /** Which tools the transport can call that want arguments in headers; all when left out. */
   readonly canCall?: (tool: JsonObject) => boolean;
   /** Milliseconds for the answer to a question of the server, by its method. */
   readonly questionLimits?: Readonly<Record<string, number>>;
@@ -106,22 +106,23 @@ export class McpClient {
     } finally {
       clearTimeout(timer);
     }
-    client.#requests.isModern = client.isModern;
-    if (client.isModern) client.#listening.renew();
+    client.#requests.codec = client.codec;
+    if (client.codec.has.listening) client.#listening.renew();
     return client;
   }
 
-  get revision(): Revision {
-    return this.#introduction.revision;
+  /** How the server's revision says things. */
+  get codec(): Codec {
+    return this.#introduction.codec;
   }
 
-  get isModern(): boolean {
-    return this.revision === MODERN;
+  get revision(): Revision {
+    return this.codec.revision;
   }
 
   /** Whether any call may be answered with a task, as the server likes. */
   get hasTasks(): boolean {
-    return this.isModern && hasTasks(this);
+    return this.codec.has.tasks === "server's choice" && hasTasksExtension(this.capabilities);
   }
 
   get capabilities(): JsonObject {
@@ -153,7 +154,7 @@ export class McpClient {
   async listTools(): Promise<JsonObject[]> {
     const all = await this.#list("tools", "tools/list", "tools");
     const tools = withReadableNames(all, this.#leftOut("tools/list"));
-    return this.isModern ? tools.filter(this.#canCall) : tools;
+    return this.codec.has.headerParams ? tools.filter(this.#canCall) : tools;
   }
 
   async listPrompts(): Promise<JsonObject[]> {
@@ -186,8 +187,7 @@ export class McpClient {
     context: ToolContext,
     around?: Around<ToolResult>,
   ): Promise<ToolResult> {
-    if (this.isModern) return this.callTool(name, args, context, around);
-    const params = { name, arguments: args, task: {} };
+    const params = { name, arguments: args, ...this.codec.taskParams };
     return this.#requests.call("tools/call", params, context, plainToolResult, around);
   }
 
@@ -205,14 +205,14 @@ export class McpClient {
 
   /** Wants to hear when the resource changes. */
   async watch(uri: string): Promise<void> {
-    if (this.isModern) this.#listening.watch(uri);
+    if (this.codec.has.listening) this.#listening.watch(uri);
     else if (this.#can("resources", "subscribe")) {
       await this.#requests.request("resources/subscribe", { uri });
     }
   }
 
   async unwatch(uri: string): Promise<void> {
-    if (this.isModern) this.#listening.unwatch(uri);
+    if (this.codec.has.listening) this.#listening.unwatch(uri);
     else if (this.#can("resources", "subscribe")) {
       await this.#requests.request("resources/unsubscribe", { uri });
     }
@@ -257,6 +257,6 @@ export class McpClient {
 
 const KINDS = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true };
 
-function infoOf({ info }: McpClientOptions): ServerInfo {
+function infoOf({ info }: McpClientOptions): Implementation {
   return info ?? { name: "trunkline", version: VERSION };
 }

@@ -5,7 +5,7 @@ import type { RequestOptions } from "../../../rpc/outgoing.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import type { StopListener } from "../../../base/stop.ts";
 import type { ToolContext } from "../../../tool/tool.ts";
-import { isObject, type JsonObject } from "../serve/client.ts";
+import { isObject, type JsonObject } from "../json-object.ts";
 import { putQuestion } from "./questions.ts";
 import { questionOf } from "./rounds.ts";
 

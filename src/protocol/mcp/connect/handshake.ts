@@ -3,17 +3,22 @@ import { MCP } from "../../../rpc/codes.ts";
 import { method } from "../../../rpc/method.ts";
 import type { Peer } from "../../../rpc/peer.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
-import { isObject, type JsonObject } from "../serve/client.ts";
-import { LEGACY_CAPABILITIES, modernEnvelope } from "./envelope.ts";
-import type { ServerInfo } from "../serve/result.ts";
-import { LEGACY, MODERN, REVISIONS, type Revision } from "../revision.ts";
+import { isObject, type JsonObject } from "../json-object.ts";
+import type { Codec, Implementation } from "../revision/codec.ts";
+import {
+  NEWEST_SESSION,
+  NEWEST_STATELESS,
+  newestStateless,
+  REVISIONS,
+  sessionCodec,
+} from "../revision/revisions.ts";
 
-/** Which handshake a server is met with: its own, or first the new and then the old one. */
-export type Era = "auto" | "legacy" | "modern";
+/** How a server is met: by `initialize`, by `server/discover`, or by trying the second before the first. */
+export type Era = "auto" | Codec["era"];
 
 /** What a server says of itself. */
 export interface Introduction {
-  readonly revision: Revision;
+  readonly codec: Codec;
   readonly capabilities: JsonObject;
   readonly info: JsonObject;
   readonly instructions?: string;
@@ -21,7 +26,7 @@ export interface Introduction {
 
 export interface HandshakeOptions {
   readonly era: Era;
-  readonly info: ServerInfo;
+  readonly info: Implementation;
   /** Milliseconds after which a server that has not answered the new handshake is met with the old. */
   readonly probe: number;
   readonly signal: AbortSignal;
@@ -31,11 +36,37 @@ const discover = method<JsonObject, JsonObject>("server/discover");
 const initialize = method<JsonObject, JsonObject>("initialize");
 const initialized = method<JsonObject>("notifications/initialized");
 
-/** Gets to know the server at the other end. */
+/** What we can be asked in the name of any client: a handshake is made once for all of them. */
+const CAPABILITIES: JsonObject = {
+  roots: {},
+  sampling: {},
+  elicitation: { form: {}, url: {} },
+  tasks: {
+    list: {},
+    cancel: {},
+    requests: { sampling: { createMessage: {} }, elicitation: { create: {} } },
+  },
+};
+
+type Meet = (peer: Peer, options: HandshakeOptions) => Promise<Introduction>;
+
+const MEET: Readonly<Record<Era, Meet>> = {
+  legacy: meetLegacy,
+  modern: meetModern,
+  auto: meetEither,
+};
+
+/** Learns which revision the server speaks and what it can do. */
 export async function shakeHands(peer: Peer, options: HandshakeOptions): Promise<Introduction> {
-  if (options.era === "legacy") return meetLegacy(peer, options);
+  return MEET[options.era](peer, options);
+}
+
+/**
+ * `server/discover` first. A server that answers it with an error, or not in time, is sent
+ * `initialize`.
+ */
+async function meetEither(peer: Peer, options: HandshakeOptions): Promise<Introduction> {
   const modern = meetModern(peer, options);
-  if (options.era === "modern") return modern;
   const patience = Promise.withResolvers<undefined>();
   const timer = setTimeout(patience.resolve, options.probe, undefined);
   const met = await Promise.race([modern.catch(unlessFatal), patience.promise]).finally(() => {
@@ -55,20 +86,19 @@ export async function shakeHands(peer: Peer, options: HandshakeOptions): Promise
 
 async function meetModern(peer: Peer, { info, signal }: HandshakeOptions): Promise<Introduction> {
   const ask = (): Promise<JsonObject> =>
-    peer.request(discover, { _meta: modernEnvelope(info, undefined) }, { signal });
+    peer.request(discover, { _meta: NEWEST_STATELESS.requestMeta(info, undefined) }, { signal });
   const result = await ask().catch((error: unknown) => {
-    if (speaksModernAfterAll(error)) return ask();
+    if (listsOurRevision(error)) return ask();
     throw error;
   });
   const { supportedVersions, capabilities, instructions } = result;
-  if (!Array.isArray(supportedVersions) || !supportedVersions.includes(MODERN)) {
-    throw unsupported(supportedVersions);
-  }
+  const codec = newestStateless(supportedVersions);
+  if (codec === undefined) throw unsupported(supportedVersions);
   const server = Object.entries(isObject(result._meta) ? result._meta : {}).find(([key]) =>
     key.endsWith("/serverInfo"),
   );
   return {
-    revision: MODERN,
+    codec,
     capabilities: isObject(capabilities) ? capabilities : {},
     info: isObject(server?.[1]) ? server[1] : {},
     ...(typeof instructions === "string" ? { instructions } : {}),
@@ -77,28 +107,28 @@ async function meetModern(peer: Peer, { info, signal }: HandshakeOptions): Promi
 
 async function meetLegacy(peer: Peer, { info, signal }: HandshakeOptions): Promise<Introduction> {
   const params = {
-    protocolVersion: "2025-11-25",
-    capabilities: LEGACY_CAPABILITIES,
+    protocolVersion: NEWEST_SESSION.revision,
+    capabilities: CAPABILITIES,
     clientInfo: info,
   };
   const result = await peer.request(initialize, params, { signal });
   const { protocolVersion, capabilities, serverInfo, instructions } = result;
-  const revision = LEGACY.find((each) => each === protocolVersion);
-  if (revision === undefined) throw unsupported(protocolVersion);
+  const codec = sessionCodec(protocolVersion);
+  if (codec === undefined) throw unsupported(protocolVersion);
   peer.notify(initialized, {});
   return {
-    revision,
+    codec,
     capabilities: isObject(capabilities) ? capabilities : {},
     info: isObject(serverInfo) ? serverInfo : {},
     ...(typeof instructions === "string" ? { instructions } : {}),
   };
 }
 
-/** It refused our revision and names it among its own: what stands between may have been wrong. */
-function speaksModernAfterAll(error: unknown): boolean {
+/** The server refuses our revision but lists it: a proxy in between may have changed the request. */
+function listsOurRevision(error: unknown): boolean {
   if (!(error instanceof RpcError) || error.code !== MCP.unsupportedVersion.code) return false;
   const supported = isObject(error.data) ? error.data.supported : undefined;
-  return Array.isArray(supported) && supported.includes(MODERN);
+  return newestStateless(supported) !== undefined;
 }
 
 /** An error means that the server does not know the new handshake, unless nobody may speak to it. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { allPages, withReadableNames } from "./lists.ts";
-import type { JsonObject } from "../serve/client.ts";
+import type { JsonObject } from "../json-object.ts";
 
 /** Lists until the server is done or has been heard enough of, and what was left out. */
 async function list(page: (number: number) => JsonObject) {

@@ -1,6 +1,6 @@
 import { STANDARD } from "../../../rpc/codes.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
-import { isObject, type JsonObject } from "../serve/client.ts";
+import { isObject, type JsonObject } from "../json-object.ts";
 
 /** A server that never stops turning pages is not listened to for ever. */
 const MOST_PAGES = 200;

@@ -1,5 +1,5 @@
 import { type Method, method } from "../../../rpc/method.ts";
-import { isObject, type JsonObject } from "../serve/client.ts";
+import { isObject, type JsonObject } from "../json-object.ts";
 
 const methods = new Map<string, Method<JsonObject, JsonObject>>();
 

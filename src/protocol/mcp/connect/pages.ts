@@ -1,6 +1,6 @@
 import type { RpcError } from "../../../rpc/rpc-error.ts";
 import type { ToolContext } from "../../../tool/tool.ts";
-import { isObject } from "../serve/client.ts";
+import { isObject } from "../json-object.ts";
 
 /** Pages that are remembered at once; more make the oldest be forgotten. */
 const MOST = 1_000;

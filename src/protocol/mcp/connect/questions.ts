@@ -2,8 +2,9 @@ import type { Stop } from "../../../base/stop.ts";
 import { MCP, STANDARD } from "../../../rpc/codes.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import { CannotAsk, type Question, type ToolContext } from "../../../tool/tool.ts";
-import { isObject, type JsonObject } from "../serve/client.ts";
-import { META } from "../names.ts";
+import { isObject, type JsonObject } from "../json-object.ts";
+import { META } from "../meta.ts";
+import { statelessCodec } from "../revision/revisions.ts";
 
 /**
  * Milliseconds that the caller's side has to answer a question of a server, by its method. A server may
@@ -57,15 +58,16 @@ export function putQuestion(
   if (method !== "elicitation/create" || params.mode !== "url") {
     return context.ask({ ...question, params: asked });
   }
-  // Only up to 2025-11-25 does such a question have an id.
+  // MCP 2025-11-25, client/elicitation § URL Mode: a page has an id. A server without sessions gives none.
   const { elicitationId = crypto.randomUUID(), ...rest } = asked;
-  if (isModernCaller(context)) return context.ask({ ...question, params: rest });
+  if (isAskedInRounds(context)) return context.ask({ ...question, params: rest });
   shown?.(String(elicitationId));
   return context.ask({ ...question, params: { ...rest, elicitationId } });
 }
 
-export function isModernCaller({ meta }: ToolContext): boolean {
-  return meta[META.protocolVersion] !== undefined;
+/** Whether the caller is asked by `input_required`: then pages have no ids, and there is no -32042. */
+function isAskedInRounds({ meta }: ToolContext): boolean {
+  return statelessCodec(meta[META.protocolVersion])?.has.inputRequired === true;
 }
 
 /** What an answered question says when it could not be put to anybody. */
@@ -81,7 +83,7 @@ export function refusalOf(error: unknown): RpcError {
  */
 export async function visitPages(error: RpcError, context: ToolContext): Promise<boolean> {
   const pages = isObject(error.data) ? error.data.elicitations : undefined;
-  if (!Array.isArray(pages) || !isModernCaller(context)) return false;
+  if (!Array.isArray(pages) || !isAskedInRounds(context)) return false;
   for (const page of pages.filter(isObject)) {
     const question = { method: "elicitation/create", params: { ...page, mode: "url" } };
     const answer = (await putQuestion(context, question)) as JsonObject;

@@ -5,15 +5,16 @@ import type { RequestOptions, Settler } from "../../../rpc/outgoing.ts";
 import type { Peer } from "../../../rpc/peer.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import type { ToolContext } from "../../../tool/tool.ts";
-import { isObject, type JsonObject } from "../serve/client.ts";
+import { isObject, type JsonObject } from "../json-object.ts";
 import type { ClientCalls } from "./calls.ts";
-import { modernEnvelope, passedOn, WITH_TASKS } from "./envelope.ts";
+import { passedOn, TASKS_CAPABILITY } from "../meta.ts";
 import { followTask } from "./follow-task.ts";
 import { anObject } from "./methods.ts";
 import type { ClientPages } from "./pages.ts";
 import { asCannotAsk, URL_ELICITATION_REQUIRED, visitPages } from "./questions.ts";
 import { askInRounds } from "./rounds.ts";
-import type { ServerInfo } from "../serve/result.ts";
+import type { Codec, Implementation } from "../revision/codec.ts";
+import { PLAINEST } from "../revision/revisions.ts";
 
 /** For what a server has at hand: lists, completions, subscriptions. */
 const QUICK = 30_000;
@@ -80,16 +81,16 @@ class Work<R> implements Settler, RequestOptions {
   }
 }
 
-/** What we ask of a server, in the words of its era. */
+/** What we ask of a server, in the words of its revision. */
 export class ClientRequests {
   readonly #peer: Peer;
   readonly #calls: ClientCalls;
   readonly #pages: ClientPages;
-  readonly #info: ServerInfo;
+  readonly #info: Implementation;
   /** Known after the handshake. */
-  isModern = false;
+  codec: Codec = PLAINEST;
 
-  constructor(peer: Peer, calls: ClientCalls, pages: ClientPages, info: ServerInfo) {
+  constructor(peer: Peer, calls: ClientCalls, pages: ClientPages, info: Implementation) {
     this.#peer = peer;
     this.#calls = calls;
     this.#pages = pages;
@@ -102,9 +103,8 @@ export class ClientRequests {
 
   /** What is asked in nobody's name. */
   request(name: string, params: JsonObject, signal?: AbortSignal): Promise<JsonObject> {
-    const full = this.isModern
-      ? { ...params, _meta: modernEnvelope(this.#info, undefined) }
-      : params;
+    const _meta = this.codec.requestMeta(this.#info, undefined);
+    const full = _meta === undefined ? params : { ...params, _meta };
     return this.#peer.request(
       anObject(name),
       full,
@@ -122,7 +122,7 @@ export class ClientRequests {
   ): Promise<R> {
     const token = this.#calls.begin(context);
     const work = new Work(this, name, params, context, token, plain, around);
-    if (this.isModern) {
+    if (this.codec.has.inputRequired) {
       const asked = this.#ask(name, params, context, token);
       return asked.then(
         (result) => work.result(result),
@@ -141,7 +141,8 @@ export class ClientRequests {
   /** For the work. */
   done<R>(work: Work<R>, result: JsonObject): R | Promise<R> {
     const { name, params, context, token, plain } = work;
-    if (this.#isTask(params, result)) return this.#finish(name, result, context, token).then(plain);
+    if (this.codec.isTask(params, result))
+      return this.#finish(name, result, context, token).then(plain);
     this.#calls.end(token);
     return plain(result);
   }
@@ -154,7 +155,7 @@ export class ClientRequests {
       const isPage = error.code === URL_ELICITATION_REQUIRED;
       if (isPage && (await visitPages(error, context))) {
         const result = await this.#ask(name, params, context, token);
-        const isTask = this.#isTask(params, result);
+        const isTask = this.codec.isTask(params, result);
         return plain(isTask ? await this.#finish(name, result, context, token) : result);
       }
       if (isPage) this.#pages.required(error, context);
@@ -172,19 +173,11 @@ export class ClientRequests {
   ): Promise<JsonObject> {
     const stop = { stop: context.stop };
     const own = { ...passedOn(context.meta), progressToken };
-    if (!this.isModern) {
-      return this.#peer.request(anObject(name), { ...params, _meta: own }, stop);
-    }
-    const extensions = name === "tools/call" ? WITH_TASKS : undefined;
-    const _meta = { ...own, ...modernEnvelope(this.#info, context, extensions) };
+    const extensions = name === "tools/call" ? TASKS_CAPABILITY : undefined;
+    const _meta = { ...own, ...this.codec.requestMeta(this.#info, context, extensions) };
     const ask = (more: JsonObject): Promise<JsonObject> =>
       this.#peer.request(anObject(name), { ...more, _meta }, stop);
-    return askInRounds(ask, params, context);
-  }
-
-  /** Only who asked for a task was answered with one, up to 2025-11-25. */
-  #isTask(params: JsonObject, result: JsonObject): boolean {
-    return this.isModern ? result.resultType === "task" : params.task !== undefined;
+    return this.codec.has.inputRequired ? askInRounds(ask, params, context) : ask(params);
   }
 
   /** Waits for what a call that was answered with a task comes to. */
@@ -195,7 +188,9 @@ export class ClientRequests {
     token: number,
   ): Promise<JsonObject> {
     try {
-      if (!this.isModern) return await this.#legacyTask(begun, context, token);
+      if (this.codec.has.tasks !== "server's choice") {
+        return await this.#awaitTask(begun, context, token);
+      }
       if (name !== "tools/call") {
         throw RpcError.of(STANDARD.internal, `the server answered '${name}' with a task`);
       }
@@ -214,7 +209,7 @@ export class ClientRequests {
   }
 
   /** 2025-11-25: one request waits for the end, and the call's progress goes on meanwhile. */
-  async #legacyTask(begun: JsonObject, context: ToolContext, token: number): Promise<JsonObject> {
+  async #awaitTask(begun: JsonObject, context: ToolContext, token: number): Promise<JsonObject> {
     const task = isObject(begun.task) ? begun.task : undefined;
     // One that was done at once may have been answered so.
     if (typeof task?.taskId !== "string") return begun;
@@ -236,7 +231,7 @@ export class ClientRequests {
     context: ToolContext,
     options: RequestOptions,
   ): Promise<JsonObject> {
-    const _meta = modernEnvelope(this.#info, context, WITH_TASKS);
+    const _meta = this.codec.requestMeta(this.#info, context, TASKS_CAPABILITY);
     return this.#peer.request(anObject(name), { ...params, _meta }, options);
   }
 }

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { STANDARD } from "../../../rpc/codes.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import type { Question, ToolContext } from "../../../tool/tool.ts";
-import { isObject, type JsonObject } from "../serve/client.ts";
+import { isObject, type JsonObject } from "../json-object.ts";
 import { putQuestion } from "./questions.ts";
 
 const MOST_ROUNDS = 50;

@@ -3,14 +3,14 @@ import type { Call } from "../../../rpc/call.ts";
 import { method } from "../../../rpc/method.ts";
 import { type Route, route, type RouteLimits, type Routes, routes } from "../../../rpc/route.ts";
 import type { Question } from "../../../tool/tool.ts";
-import { isObject, type JsonObject, metaOf } from "../serve/client.ts";
+import { isObject, type JsonObject } from "../json-object.ts";
 import type { ClientCalls, Origin } from "./calls.ts";
 import type { McpClientEvents } from "./events.ts";
 import type { ClientPages } from "./pages.ts";
 import { putQuestion, QUESTION_LIMITS, refusalOf, withinLimit } from "./questions.ts";
 import { ClientTasks } from "./tasks.ts";
 import { levelOf } from "../log-levels.ts";
-import { META } from "../names.ts";
+import { META, metaOf } from "../meta.ts";
 
 export interface ClientRoutesOptions {
   readonly calls: ClientCalls;

@@ -1,8 +1,8 @@
 import { STANDARD } from "../../../rpc/codes.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
-import { isObject, type JsonObject } from "../serve/client.ts";
+import { isObject, type JsonObject } from "../json-object.ts";
 import { refusalOf } from "./questions.ts";
-import { META } from "../names.ts";
+import { META } from "../meta.ts";
 
 const TTL = 10 * 60_000;
 const LONGEST_TTL = 60 * 60_000;

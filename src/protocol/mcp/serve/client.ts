@@ -1,13 +1,15 @@
 import { MCP, STANDARD } from "../../../rpc/codes.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
-import { LOG_LEVELS, type McpLogLevel, META, TASKS_EXTENSION } from "../names.ts";
-import { MODERN, REVISIONS, type Revision } from "../revision.ts";
+import { isObject, type JsonObject } from "../json-object.ts";
+import { isLogLevel, LOG_LEVELS, type McpLogLevel } from "../log-levels.ts";
+import { META, metaOf } from "../meta.ts";
+import type { Codec } from "../revision/codec.ts";
+import { REVISIONS, statelessCodec } from "../revision/revisions.ts";
 
-export type JsonObject = Readonly<Record<string, unknown>>;
-
-/** What is known of the side that asks: from `initialize`, or from the request itself. */
+/** The caller whom we serve, as `initialize` or the request itself describes it. */
 export interface Client {
-  readonly revision: Revision;
+  /** How its revision says things. */
+  readonly codec: Codec;
   readonly capabilities: JsonObject;
   /** "unknown" when it gave none. */
   readonly name: string;
@@ -15,34 +17,21 @@ export interface Client {
   readonly logLevel: McpLogLevel | undefined;
 }
 
-export function isModern(client: Client): boolean {
-  return client.revision === MODERN;
-}
-
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/** The `_meta` of a request's parameters. */
-export function metaOf(params: unknown): JsonObject {
-  const meta = isObject(params) ? params._meta : undefined;
-  return isObject(meta) ? meta : NOTHING;
-}
-
-const NOTHING: JsonObject = Object.freeze({});
-
-/** Whether a request speaks for itself, as all do from 2026-07-28 on. */
-export function claimsModern(params: unknown): boolean {
+/** Whether a request describes its client, as all do in revisions without sessions. */
+export function describesClient(params: unknown): boolean {
   return metaOf(params)[META.protocolVersion] !== undefined;
 }
 
-/** What a request of 2026-07-28 says of itself and of who sent it. */
-export interface Claim extends Omit<Client, "revision"> {
+/** What a request says of its client; its revision may be one that we do not speak. */
+export interface DescribedClient extends Omit<Client, "codec"> {
   readonly version: string;
 }
 
-/** Throws the error that a request deserves which does not say all of it. */
-export function claimOf(params: unknown): Claim {
+/**
+ * MCP 2026-07-28, basic § _meta: the version and the capabilities are required. Throws the error that
+ * a request without them is answered with.
+ */
+export function describedClient(params: unknown): DescribedClient {
   const meta = metaOf(params);
   const version = meta[META.protocolVersion];
   const capabilities = meta[META.clientCapabilities];
@@ -55,11 +44,12 @@ export function claimOf(params: unknown): Claim {
   return { version, capabilities, name: nameOf(meta[META.clientInfo]), logLevel };
 }
 
-/** The client as a request of 2026-07-28 describes it. Throws the error that the request deserves. */
-export function modernClient(params: unknown): Client {
-  const { version, capabilities, name, logLevel } = claimOf(params);
-  if (version !== MODERN) throw unsupportedVersion(version);
-  return { revision: MODERN, capabilities, name, logLevel };
+/** The client of a request that describes it. Throws the error that the request is answered with. */
+export function clientOfRequest(params: unknown): Client {
+  const { version, capabilities, name, logLevel } = describedClient(params);
+  const codec = statelessCodec(version);
+  if (codec === undefined) throw unsupportedVersion(version);
+  return { codec, capabilities, name, logLevel };
 }
 
 export function unsupportedVersion(requested: string): RpcError {
@@ -68,16 +58,6 @@ export function unsupportedVersion(requested: string): RpcError {
 
 export function nameOf(info: unknown): string {
   return isObject(info) && typeof info.name === "string" ? info.name : "unknown";
-}
-
-export function isLogLevel(value: unknown): value is McpLogLevel {
-  return (LOG_LEVELS as readonly unknown[]).includes(value);
-}
-
-/** Whether a side takes part in tasks by the extension of 2026-07-28. */
-export function hasTasks(client: Pick<Client, "capabilities">): boolean {
-  const { extensions } = client.capabilities;
-  return isObject(extensions) && isObject(extensions[TASKS_EXTENSION]);
 }
 
 export function missingCapability(requiredCapabilities: JsonObject): RpcError {

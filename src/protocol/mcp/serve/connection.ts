@@ -1,8 +1,10 @@
-import { type Client, type JsonObject, nameOf } from "./client.ts";
-import type { McpLogLevel } from "../names.ts";
+import { type Client, nameOf } from "./client.ts";
+import type { JsonObject } from "../json-object.ts";
+import type { McpLogLevel } from "../log-levels.ts";
 import { OWNER, type Principal } from "../../../base/principal.ts";
-import { SessionRoots } from "../roots.ts";
-import { agreeOn, type Revision } from "../revision.ts";
+import { SessionRoots } from "./roots.ts";
+import type { Codec } from "../revision/codec.ts";
+import { agreeOn, PLAINEST } from "../revision/revisions.ts";
 
 /** Connections of other processes are in the same records. Every start waits for this: no crypto. */
 const RUN = process.pid.toString(36) + Math.trunc(Date.now() / 1000).toString(36);
@@ -31,19 +33,20 @@ export class Connection implements Disposable {
     this.folder = folder;
   }
 
-  get revision(): Revision | undefined {
-    return this.#client?.revision;
+  /** Whether its client has sent an `initialize` that was answered. */
+  get isInitialized(): boolean {
+    return this.#client !== undefined;
   }
 
-  /** The client of a request that does not speak for itself. */
+  /** The client of a request that does not describe it. */
   get client(): Client {
     return this.#client ?? UNKNOWN;
   }
 
-  agree(requested: string, capabilities: JsonObject, info: unknown): Revision {
-    const revision = agreeOn(requested);
-    this.#client = { revision, capabilities, name: nameOf(info), logLevel: "info" };
-    return revision;
+  agree(requested: string, capabilities: JsonObject, info: unknown): Codec {
+    const codec = agreeOn(requested);
+    this.#client = { codec, capabilities, name: nameOf(info), logLevel: "info" };
+    return codec;
   }
 
   set logLevel(logLevel: McpLogLevel) {
@@ -68,9 +71,9 @@ export class Connection implements Disposable {
   }
 }
 
-/** A client that asks before it has shaken hands is taken for the plainest one. */
+/** A client that asks before it has sent `initialize`. */
 const UNKNOWN: Client = {
-  revision: "2024-11-05",
+  codec: PLAINEST,
   capabilities: {},
   name: "unknown",
   logLevel: undefined,

@@ -5,15 +5,14 @@ import type { Peer } from "../../../rpc/peer.ts";
 import type { PeerOptions } from "../../../rpc/peer-options.ts";
 import { routes } from "../../../rpc/route.ts";
 import type { Offer } from "../../../tool/offer/offer.ts";
-import type { JsonObject } from "./client.ts";
+import type { JsonObject } from "../json-object.ts";
 import type { Connection } from "./connection.ts";
 import { mcpDialect } from "../dialect.ts";
 import { InputRequired } from "./input-required.ts";
 import { EVENTS } from "../methods.ts";
 import { relayNotices } from "./relay-notices.ts";
 import { type McpRequest, McpRoutes } from "./request.ts";
-import type { ServerInfo } from "./result.ts";
-import type { Revision } from "../revision.ts";
+import type { Implementation, Revision } from "../revision/codec.ts";
 import { serveLists } from "./serve-lists.ts";
 import { serveSession } from "./serve-session.ts";
 import { serveTasks, tellOfTasks } from "./serve-tasks.ts";
@@ -24,10 +23,10 @@ import { McpToolContext } from "./tool-context.ts";
 
 export interface McpDoorOptions {
   readonly offer: Offer;
-  readonly info?: ServerInfo;
+  readonly info?: Implementation;
   readonly instructions?: string;
-  /** What `initialize` says we can do, where that must be another program's words. */
-  readonly capabilities?: (revision: Revision) => JsonObject | undefined;
+  /** The capabilities in the answer to `initialize`, for revisions in which they must not be ours. */
+  readonly capabilities?: Readonly<Partial<Record<Revision, JsonObject>>>;
   /** The same of a method that there is not. */
   readonly methodNotFound?: (method: string) => string;
   /** How tasks outlive the process. */
@@ -43,9 +42,9 @@ const ROOTS_TIMEOUT = 10_000;
 /** The server's side of MCP, for all connections and all revisions. */
 export class McpDoor {
   readonly offer: Offer;
-  readonly info: ServerInfo;
+  readonly info: Implementation;
   readonly instructions: string | undefined;
-  readonly capabilities: McpDoorOptions["capabilities"];
+  readonly capabilities: NonNullable<McpDoorOptions["capabilities"]>;
   readonly routes: McpRoutes;
   readonly inputRequired: InputRequired;
   readonly tasks: Tasks;
@@ -60,7 +59,7 @@ export class McpDoor {
     this.offer = options.offer;
     this.info = options.info ?? { name: "trunkline", version: VERSION };
     this.instructions = options.instructions;
-    this.capabilities = options.capabilities;
+    this.capabilities = options.capabilities ?? {};
     this.tasks = new Tasks(options.tasks);
     this.#announcesChanges = options.announcesChanges ?? true;
     this.#rootsTimeout = options.rootsTimeout ?? ROOTS_TIMEOUT;
@@ -86,9 +85,8 @@ export class McpDoor {
     const dialect = {
       ...mcpDialect,
       ...(this.#methodNotFound === undefined ? {} : { methodNotFound: this.#methodNotFound }),
-      // Only that revision had batches.
       get batches() {
-        return connection.revision === "2025-03-26";
+        return connection.client.codec.has.batches;
       },
     };
     return { dialect, routes: this.#table };

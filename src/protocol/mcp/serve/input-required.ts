@@ -1,7 +1,7 @@
 import type { Question } from "../../../tool/tool.ts";
-import type { JsonObject } from "./client.ts";
-import { META } from "../names.ts";
-import type { ServerInfo } from "./result.ts";
+import type { JsonObject } from "../json-object.ts";
+import { META } from "../meta.ts";
+import type { Implementation } from "../revision/codec.ts";
 import { Rounds, turn } from "./rounds.ts";
 import type { McpToolContext } from "./tool-context.ts";
 
@@ -34,10 +34,10 @@ export interface Asking {
  * `input_required`, the work waits, and the next request that brings the answers goes on with it.
  */
 export class InputRequired {
-  readonly #server: ServerInfo;
+  readonly #server: Implementation;
   readonly #waiting = new Map<string, Waiting>();
 
-  constructor(server: ServerInfo) {
+  constructor(server: Implementation) {
     this.#server = server;
   }
 

@@ -1,10 +1,16 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
+import { agreeOn } from "../revision/revisions.ts";
 import type { Client } from "./client.ts";
 import { shapeQuestion } from "./question.ts";
 
-const client = (revision: string): Client => ({ revision, capabilities: {} }) as unknown as Client;
+const client = (revision: string): Client => ({
+  codec: agreeOn(revision),
+  capabilities: {},
+  name: "test",
+  logLevel: undefined,
+});
 
 describe("shapeQuestion()", () => {
   const params = { mode: "form", message: "Delete\u202e a?\x1b[8m", requestedSchema: {} };

@@ -1,6 +1,7 @@
 import { visible } from "../../../base/text/visible.ts";
 import type { Question } from "../../../tool/tool.ts";
-import { type Client, isObject, type JsonObject } from "./client.ts";
+import type { Client } from "./client.ts";
+import { isObject, type JsonObject } from "../json-object.ts";
 
 /** What a client must have said it can do before it is asked this. */
 export function neededFor(question: Question): JsonObject {
@@ -27,15 +28,15 @@ export function canBeAsked(client: Client, question: Question): boolean {
 }
 
 /**
- * The question in the client's revision: forms had no `mode` before 2025-11-25. Its words may be
- * another server's, and a person reads them.
+ * The question's parameters in the client's revision. A person reads the message, and it may be
+ * another server's: hidden characters in it are shown escaped.
  */
 export function shapeQuestion(client: Client, question: Question): JsonObject {
   const { params = {} } = question;
   if (question.method !== "elicitation/create") return params;
   const { mode, message, ...rest } = params;
   return {
-    ...(mode === undefined || client.revision < "2025-11-25" ? {} : { mode }),
+    ...(mode === undefined || !client.codec.has.elicitationMode ? {} : { mode }),
     ...(typeof message === "string" ? { message: visible(message) } : {}),
     ...rest,
   };

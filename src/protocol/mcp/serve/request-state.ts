@@ -2,7 +2,7 @@ import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypt
 
 import { STANDARD } from "../../../rpc/codes.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
-import type { JsonObject } from "./client.ts";
+import type { JsonObject } from "../json-object.ts";
 
 /** What a state stands for. It comes back through the client, so nothing in it is trusted unsigned. */
 interface State {

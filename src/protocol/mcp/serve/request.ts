@@ -5,17 +5,11 @@ import type { Method } from "../../../rpc/method.ts";
 import { type Route, route } from "../../../rpc/route.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import { CannotAsk, ToolFault } from "../../../tool/tool.ts";
-import {
-  claimsModern,
-  type Client,
-  isModern,
-  type JsonObject,
-  missingCapability,
-  modernClient,
-} from "./client.ts";
+import { type Client, clientOfRequest, describesClient, missingCapability } from "./client.ts";
+import type { JsonObject } from "../json-object.ts";
 import type { Connection } from "./connection.ts";
 import { neededFor } from "./question.ts";
-import { type Caching, type ServerInfo, shapeResult } from "./result.ts";
+import type { Caching, Implementation } from "../revision/codec.ts";
 
 /** One request, with the client it comes from. */
 export interface McpRequest<P> {
@@ -25,19 +19,17 @@ export interface McpRequest<P> {
 }
 
 export interface ServeOptions {
-  /** Which revisions have the method; all when left out. */
-  readonly eras?: "legacy" | "modern";
   /** A promise that the handler returns rejects as this protocol has it. */
   readonly mapsErrors?: boolean;
-  /** What a client of 2026-07-28 may keep. */
+  /** How long a client may keep the answer, where its revision can say so. */
   readonly caching?: Caching;
 }
 
 /** Makes routes whose handlers know one shape; what a revision wants is put around them here. */
 export class McpRoutes {
-  readonly #server: ServerInfo;
+  readonly #server: Implementation;
 
-  constructor(server: ServerInfo) {
+  constructor(server: Implementation) {
     this.#server = server;
   }
 
@@ -49,9 +41,13 @@ export class McpRoutes {
     const { name, check } = asked;
     // Whether there is such a method comes before what is wrong with its parameters.
     return route<P, JsonObject, Connection>({ name }, (params, call) => {
-      const isStranger = options.eras === "modern" && call.state.revision === undefined;
-      const client = isStranger || claimsModern(params) ? modernClient(params) : call.state.client;
-      if (options.eras !== undefined && (options.eras === "modern") !== isModern(client)) {
+      const { state } = call;
+      // Before `initialize`, what only revisions without sessions have must describe its client.
+      const mustDescribe = !state.isInitialized && state.client.codec.lacks.has(name);
+      const client =
+        mustDescribe || describesClient(params) ? clientOfRequest(params) : state.client;
+      const { codec } = client;
+      if (codec.lacks.has(name)) {
         const { code, message } = STANDARD.methodNotFound;
         throw new RpcError(code, message);
       }
@@ -60,12 +56,12 @@ export class McpRoutes {
         throw RpcError.of(STANDARD.invalidParams, describeProblem("params", problem));
       }
       const shape = (body: JsonObject): JsonObject =>
-        shapeResult(client, body, this.#server, options.caching);
+        codec.shapeResult(body, this.#server, options.caching);
       try {
         const body = handle({ client, params, call });
         if (!(body instanceof Promise)) return shape(body);
-        // Before 2026-07-28 a body is the whole result.
-        const isDone = options.mapsErrors === true && !isModern(client);
+        // A body without an envelope is the whole result already.
+        const isDone = options.mapsErrors === true && !codec.has.resultEnvelope;
         return isDone ? body : body.then(shape, rethrow);
       } catch (error) {
         return rethrow(error);

@@ -1,5 +1,5 @@
 import type { Question } from "../../../tool/tool.ts";
-import { isObject, type JsonObject } from "./client.ts";
+import { isObject, type JsonObject } from "../json-object.ts";
 
 /** Work went as far as it could: it is done, or it needs answers. */
 export type Pause<T> =

@@ -1,17 +1,16 @@
 import type { Principal } from "../../../base/principal.ts";
-import { MCP, STANDARD } from "../../../rpc/codes.ts";
+import { STANDARD } from "../../../rpc/codes.ts";
 import type { Route } from "../../../rpc/route.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import { mayHave } from "../../../tool/tool-access.ts";
 import type { Prompt } from "../../../tool/prompt.ts";
 import type { Completion } from "../../../tool/resource.ts";
-import { isModern, type JsonObject } from "./client.ts";
+import type { JsonObject } from "../json-object.ts";
 import type { Connection } from "./connection.ts";
 import type { McpDoor } from "./door.ts";
 import { METHODS } from "../methods.ts";
-import { pageOf } from "./page.ts";
+import { pageOf, UNCACHED, whatIsMissing } from "./list-result.ts";
 import type { McpRequest } from "./request.ts";
-import { UNCACHED, whatIsMissing } from "./result.ts";
 import type { CompleteParams } from "../schema.gen.ts";
 import type { McpToolContext } from "./tool-context.ts";
 
@@ -45,8 +44,8 @@ export function serveLists(door: McpDoor): Route<Connection>[] {
           const { uri } = request.params;
           const result = await offer.resources.read(uri, context);
           if (result !== undefined) return result;
-          const code = isModern(request.client) ? STANDARD.invalidParams : MCP.resourceNotFound;
-          throw new RpcError(code.code, `Resource not found: ${uri}`, { uri });
+          const { code } = request.client.codec.resourceNotFound;
+          throw new RpcError(code, `Resource not found: ${uri}`, { uri });
         }),
       caching,
     ),
@@ -101,7 +100,7 @@ function inRounds<P extends { readonly _meta?: unknown }>(
 ): JsonObject | Promise<JsonObject> {
   const { client, params, call } = request;
   const context = door.contextOf(request);
-  if (!isModern(client)) return work(context);
+  if (!client.codec.has.inputRequired) return work(context);
   return door.inputRequired.serve({
     method,
     params,

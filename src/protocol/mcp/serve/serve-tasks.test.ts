@@ -8,7 +8,7 @@ import { Peer } from "../../../rpc/peer.ts";
 import { memoryPair } from "../../../wire/channel/memory.ts";
 import { Connection } from "./connection.ts";
 import { McpDoor } from "./door.ts";
-import { TASKS_EXTENSION } from "../names.ts";
+import { TASKS_CAPABILITY } from "../meta.ts";
 import { tellOfTasks } from "./serve-tasks.ts";
 
 const STATUS = "notifications/tasks/status";
@@ -135,7 +135,7 @@ describe("tellOfTasks()", { timeout: 10_000 }, () => {
 
 describe("subscriptions/listen for tasks", { timeout: 10_000 }, () => {
   const revision = "2026-07-28";
-  const capabilities = { elicitation: {}, extensions: { [TASKS_EXTENSION]: {} } };
+  const capabilities = { elicitation: {}, ...TASKS_CAPABILITY };
 
   it("tells of the tasks it names, with all that tasks/get says of them", async () => {
     await using client = await RawClient.connect(fixtureDoor(), { revision, capabilities });
@@ -160,6 +160,6 @@ describe("subscriptions/listen for tasks", { timeout: 10_000 }, () => {
     const notifications = { taskIds: ["any"] };
     const { error } = await client.request("subscriptions/listen", { notifications });
     assert.equal(error.code, -32021);
-    assert.deepEqual(error.data.requiredCapabilities, { extensions: { [TASKS_EXTENSION]: {} } });
+    assert.deepEqual(error.data.requiredCapabilities, TASKS_CAPABILITY);
   });
 });

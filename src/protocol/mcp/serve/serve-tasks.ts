@@ -3,17 +3,17 @@ import { method } from "../../../rpc/method.ts";
 import type { Peer } from "../../../rpc/peer.ts";
 import type { Route } from "../../../rpc/route.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
-import { type Client, hasTasks, isModern, type JsonObject, missingCapability } from "./client.ts";
+import { type Client, missingCapability } from "./client.ts";
+import type { JsonObject } from "../json-object.ts";
 import type { Connection } from "./connection.ts";
 import type { McpDoor } from "./door.ts";
 import { EVENTS, METHODS } from "../methods.ts";
-import { TASKS_EXTENSION } from "../names.ts";
-import { pageOf } from "./page.ts";
+import { hasTasksExtension, TASKS_CAPABILITY } from "../meta.ts";
+import { pageOf } from "./list-result.ts";
 import type { McpRequest } from "./request.ts";
 import { relatedTo } from "./serve-tools.ts";
 import type { TaskParams } from "../schema.gen.ts";
 import type { KnownTask } from "./task.ts";
-import { detailedTask, legacyTask } from "./tasks.ts";
 
 /** Tasks, as 2025-11-25 has them and as the extension of 2026-07-28 does. */
 export function serveTasks(door: McpDoor): Route<Connection>[] {
@@ -21,50 +21,29 @@ export function serveTasks(door: McpDoor): Route<Connection>[] {
   return [
     routes.serve(METHODS.getTask, async (request) => {
       const task = await find(door, request);
-      return isModern(request.client) ? detailedTask(task) : legacyTask(task);
+      return request.client.codec.shapeTask(task);
     }),
     routes.serve(METHODS.cancelTask, async (request) => {
-      const task = await find(door, request);
-      if (isModern(request.client)) {
-        task.cancel();
-        return {};
-      }
-      if (task.isOver) {
-        const why = `task '${task.id}' is ${task.status} and cannot be cancelled`;
-        throw RpcError.of(STANDARD.invalidParams, why);
-      }
-      task.cancel();
-      return legacyTask(task);
+      return request.client.codec.cancelTask(await find(door, request));
     }),
-    routes.serve(
-      METHODS.updateTask,
-      async (request) => {
-        (await find(door, request)).give(request.params.inputResponses);
-        return {};
-      },
-      { eras: "modern" },
-    ),
-    routes.serve(
-      METHODS.listTasks,
-      async ({ params, call }) => {
-        const { principal, tasks } = call.state;
-        const { page, next } = pageOf([...tasks], params.cursor);
-        const known = await Promise.all(page.map((id) => keptTask(door, id, principal.id)));
-        return { tasks: known.flatMap((task) => (task ? [legacyTask(task)] : [])), ...next };
-      },
-      { eras: "legacy" },
-    ),
-    routes.serve(
-      METHODS.taskResult,
-      async (request) => result(await find(door, request), request),
-      { eras: "legacy" },
-    ),
+    routes.serve(METHODS.updateTask, async (request) => {
+      (await find(door, request)).give(request.params.inputResponses);
+      return {};
+    }),
+    routes.serve(METHODS.listTasks, async ({ client, params, call }) => {
+      const { principal, tasks } = call.state;
+      const { page, next } = pageOf([...tasks], params.cursor);
+      const known = await Promise.all(page.map((id) => keptTask(door, id, principal.id)));
+      const told = known.flatMap((task) => (task ? [client.codec.shapeTask(task)] : []));
+      return { tasks: told, ...next };
+    }),
+    routes.serve(METHODS.taskResult, async (request) => result(await find(door, request), request)),
   ];
 }
 
 /**
- * Tells a client that has shaken hands how the tasks get on that it began; from 2026-07-28 on it
- * listens for that. Returns how to stop it.
+ * Tells the client of a session when the status of a task changes that it began there. Clients
+ * without sessions listen for that (`subscriptions/listen`). Returns how to stop it.
  */
 export function tellOfTasks(
   door: McpDoor,
@@ -72,7 +51,8 @@ export function tellOfTasks(
   peer: Peer<Connection>,
 ): () => void {
   return door.tasks.onChange((task) => {
-    if (connection.tasks.has(task.id)) peer.notify(EVENTS.taskStatus, legacyTask(task));
+    if (!connection.tasks.has(task.id)) return;
+    peer.notify(EVENTS.taskStatus, connection.client.codec.shapeTask(task));
   });
 }
 
@@ -100,8 +80,8 @@ export async function keptTask(
 }
 
 export function requireTasks(client: Client): void {
-  if (!isModern(client) || hasTasks(client)) return;
-  throw missingCapability({ extensions: { [TASKS_EXTENSION]: {} } });
+  if (client.codec.has.tasks !== "server's choice") return;
+  if (!hasTasksExtension(client.capabilities)) throw missingCapability(TASKS_CAPABILITY);
 }
 
 /** Waits for the end. What the task needs to know is asked meanwhile, on the same stream. */

@@ -2,21 +2,19 @@ import type { Route } from "../../../rpc/route.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import { STANDARD } from "../../../rpc/codes.ts";
 import { CannotAsk, errorResult, type Tool, type ToolResult } from "../../../tool/tool.ts";
-import { type Client, hasTasks, isModern, type JsonObject, missingCapability } from "./client.ts";
+import { type Client, missingCapability } from "./client.ts";
+import type { JsonObject } from "../json-object.ts";
 import type { Connection } from "./connection.ts";
 import type { McpDoor } from "./door.ts";
 import { METHODS } from "../methods.ts";
 import type { Asking } from "./input-required.ts";
-import { META, TASKS_EXTENSION } from "../names.ts";
-import { pageOf } from "./page.ts";
+import { hasTasksExtension, META, TASKS_CAPABILITY } from "../meta.ts";
+import { pageOf, UNCACHED, whatIsMissing } from "./list-result.ts";
 import { type McpRequest, rethrow } from "./request.ts";
-import { UNCACHED, whatIsMissing } from "./result.ts";
 import type { CallToolParams } from "../schema.gen.ts";
 import { Rounds, turn } from "./rounds.ts";
 import type { Task } from "./task.ts";
-import { legacyTask, modernTask } from "./tasks.ts";
 import type { Ask, McpToolContext } from "./tool-context.ts";
-import { shapeTool, shapeToolResult } from "./tool-shape.ts";
 
 type CallRequest = McpRequest<CallToolParams>;
 
@@ -31,7 +29,7 @@ export function serveTools(door: McpDoor): Route<Connection>[] {
         const list = (): JsonObject => {
           const context = door.contextOf(request);
           const { page, next } = pageOf(offer.tools.listFor(context), params.cursor);
-          const tools = page.map((tool) => shapeTool(client, describe(tool)));
+          const tools = page.map((tool) => client.codec.shapeTool(describe(tool)));
           return { tools, ...next, ...whatIsMissing(offer) };
         };
         return offer.known()?.then(list) ?? list();
@@ -55,7 +53,7 @@ function callTool(door: McpDoor, request: CallRequest): JsonObject | Promise<Jso
     const asTask = callAsTask(door, request, tool);
     if (asTask !== undefined) return asTask;
   }
-  if (isModern(client) && mayAsk(client)) return callInRounds(door, request);
+  if (client.codec.has.inputRequired && mayAsk(client)) return callInRounds(door, request);
   return run(door, request, door.contextOf(request));
 }
 
@@ -90,39 +88,59 @@ function callAsTask(
   request: CallRequest,
   tool: Tool,
 ): JsonObject | Promise<JsonObject> | undefined {
-  const { client, params, call } = request;
-  if (isModern(client)) {
-    // Here it is the server that decides, and one behind us has not yet.
-    if (tool.task === "if-asked") return undefined;
-    if (!hasTasks(client)) {
-      if (tool.task === "optional") return undefined;
-      throw missingCapability({ extensions: { [TASKS_EXTENSION]: {} } });
-    }
-    if (tool.asksFirst === true && mayAsk(client)) {
-      return callInRounds(door, request, async (rounds, context) => {
-        context.becomeTask();
-        const { id: owner } = call.state.principal;
-        const stop = (reason: Error): void => context.stopped(reason);
-        return promised(await door.tasks.start({ owner, begin: () => rounds, stop }));
-      });
-    }
-    const begun = begin(door, request, undefined);
-    return begun instanceof Promise ? begun.then(promised) : promised(begun);
+  switch (request.client.codec.has.tasks) {
+    case "server's choice":
+      return callAsTaskIfWeChoose(door, request, tool);
+    case "client's choice":
+      return callAsTaskIfAsked(door, request, tool);
+    case undefined:
+      return undefined;
   }
-  if (params.task === undefined || client.revision < "2025-11-25") {
-    if (tool.task !== "required" || client.revision < "2025-11-25") return undefined;
-    throw new RpcError(STANDARD.methodNotFound.code, `'${params.name}' must be called as a task`);
-  }
-  const legacy = (task: Task): JsonObject => {
-    call.state.tasks.add(task.id);
-    return { task: legacyTask(task) };
-  };
-  const begun = begin(door, request, params.task.ttl);
-  return begun instanceof Promise ? begun.then(legacy) : legacy(begun);
 }
 
-function promised(task: Task): JsonObject {
-  return { ...modernTask(task), resultType: "task" };
+/** The tasks extension of MCP 2026-07-28: a client that declares it may be answered with a task. */
+function callAsTaskIfWeChoose(
+  door: McpDoor,
+  request: CallRequest,
+  tool: Tool,
+): JsonObject | Promise<JsonObject> | undefined {
+  const { client, call } = request;
+  // It is the upstream that chooses, and it has not been called yet.
+  if (tool.task === "if-asked") return undefined;
+  if (!hasTasksExtension(client.capabilities)) {
+    if (tool.task === "optional") return undefined;
+    throw missingCapability(TASKS_CAPABILITY);
+  }
+  const answer = (task: Task): JsonObject => client.codec.shapeNewTask(task);
+  if (tool.asksFirst === true && mayAsk(client)) {
+    return callInRounds(door, request, async (rounds, context) => {
+      context.becomeTask();
+      const { id: owner } = call.state.principal;
+      const stop = (reason: Error): void => context.stopped(reason);
+      return answer(await door.tasks.start({ owner, begin: () => rounds, stop }));
+    });
+  }
+  const begun = begin(door, request, undefined);
+  return begun instanceof Promise ? begun.then(answer) : answer(begun);
+}
+
+/** MCP 2025-11-25, basic/utilities/tasks § Tool-Level Negotiation. */
+function callAsTaskIfAsked(
+  door: McpDoor,
+  request: CallRequest,
+  tool: Tool,
+): JsonObject | Promise<JsonObject> | undefined {
+  const { client, params, call } = request;
+  if (params.task === undefined) {
+    if (tool.task !== "required") return undefined;
+    throw new RpcError(STANDARD.methodNotFound.code, `'${params.name}' must be called as a task`);
+  }
+  const answer = (task: Task): JsonObject => {
+    call.state.tasks.add(task.id);
+    return client.codec.shapeNewTask(task);
+  };
+  const begun = begin(door, request, params.task.ttl);
+  return begun instanceof Promise ? begun.then(answer) : answer(begun);
 }
 
 function begin(door: McpDoor, request: CallRequest, ttl: unknown): Task | Promise<Task> {
@@ -149,14 +167,13 @@ function run(
   context: McpToolContext,
 ): JsonObject | Promise<JsonObject> {
   const shape = (result: ToolResult): JsonObject | Promise<JsonObject> => {
-    const answer = shapeToolResult(client, result);
+    const answer = client.codec.shapeToolResult(result);
     // Clients that read an answer together with the progress before it lose the progress.
     return context.hasProgressed ? turn().then(() => answer) : answer;
   };
   const result = door.offer.tools.call(params.name, params.arguments ?? {}, context);
   if (!(result instanceof Promise)) return shape(result);
-  // Before 2026-07-28 no error says that a client lacks something; the model is told instead.
-  return result.then(shape, isModern(client) ? undefined : tellTheModel);
+  return result.then(shape, client.codec.has.missingCapabilityError ? undefined : tellTheModel);
 }
 
 function tellTheModel(error: unknown): JsonObject {

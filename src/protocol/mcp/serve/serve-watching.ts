@@ -3,50 +3,41 @@ import { STANDARD } from "../../../rpc/codes.ts";
 import type { Route } from "../../../rpc/route.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import { mayHave } from "../../../tool/tool-access.ts";
-import type { JsonObject } from "./client.ts";
+import type { JsonObject } from "../json-object.ts";
 import type { Connection } from "./connection.ts";
 import type { McpDoor } from "./door.ts";
 import { EVENTS, METHODS } from "../methods.ts";
-import { META } from "../names.ts";
+import { META } from "../meta.ts";
 import type { McpRequest } from "./request.ts";
 import type { ListenParams } from "../schema.gen.ts";
 import { keptTask, requireTasks } from "./serve-tasks.ts";
 import type { KnownTask } from "./task.ts";
-import { detailedTask } from "./tasks.ts";
 
 type Filter = ListenParams["notifications"];
 
-/** Being told of changes: by subscription up to 2025-11-25, by listening from 2026-07-28 on. */
+/** Hearing of changes: by `resources/subscribe` in sessions, by `subscriptions/listen` without. */
 export function serveWatching(door: McpDoor): Route<Connection>[] {
   const { offer, routes } = door;
   return [
-    routes.serve(
-      METHODS.subscribe,
-      ({ params: { uri }, call }) => {
-        const { watches, principal } = call.state;
-        if (!mayWatch(principal)) {
-          throw RpcError.of(STANDARD.invalidParams, "this token may not read resources");
-        }
-        if (!watches.has(uri)) {
-          const tell = (): void => {
-            call.peer.notify(EVENTS.resourceUpdated, { uri });
-          };
-          watches.set(uri, offer.resources.watch(uri, tell));
-        }
-        return {};
-      },
-      { eras: "legacy" },
-    ),
-    routes.serve(
-      METHODS.unsubscribe,
-      ({ params: { uri }, call }) => {
-        call.state.watches.get(uri)?.();
-        call.state.watches.delete(uri);
-        return {};
-      },
-      { eras: "legacy" },
-    ),
-    routes.serve(METHODS.listen, (request) => listen(door, request), { eras: "modern" }),
+    routes.serve(METHODS.subscribe, ({ params: { uri }, call }) => {
+      const { watches, principal } = call.state;
+      if (!mayWatch(principal)) {
+        throw RpcError.of(STANDARD.invalidParams, "this token may not read resources");
+      }
+      if (!watches.has(uri)) {
+        const tell = (): void => {
+          call.peer.notify(EVENTS.resourceUpdated, { uri });
+        };
+        watches.set(uri, offer.resources.watch(uri, tell));
+      }
+      return {};
+    }),
+    routes.serve(METHODS.unsubscribe, ({ params: { uri }, call }) => {
+      call.state.watches.get(uri)?.();
+      call.state.watches.delete(uri);
+      return {};
+    }),
+    routes.serve(METHODS.listen, (request) => listen(door, request)),
   ];
 }
 
@@ -83,7 +74,7 @@ async function listen(
   }
   const ids = new Set(honoured.taskIds);
   if (ids.size > 0) {
-    const tell = (task: KnownTask): void => tellOf(EVENTS.task, detailedTask(task))();
+    const tell = (task: KnownTask): void => tellOf(EVENTS.task, client.codec.shapeTask(task))();
     stops.push(
       tasks.onChange((task) => {
         if (ids.has(task.id)) tell(task);

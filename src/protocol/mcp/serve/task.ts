@@ -1,9 +1,10 @@
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import { CannotAsk, type Question, ToolFault } from "../../../tool/tool.ts";
-import { type JsonObject, missingCapability } from "./client.ts";
+import { missingCapability } from "./client.ts";
+import type { JsonObject } from "../json-object.ts";
 import { neededFor } from "./question.ts";
 import type { Rounds } from "./rounds.ts";
-import { isOver, type TaskError, type TaskRecord, type TaskStatus } from "../task-store.ts";
+import { isOver, type TaskError, type TaskRecord, type TaskStatus } from "./task-store.ts";
 
 /** A task as a client is told of it, whoever works on it. */
 export interface KnownTask extends TaskRecord {

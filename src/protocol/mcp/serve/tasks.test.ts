@@ -8,12 +8,12 @@ import { TaskRecords } from "../../../store/task-records.ts";
 import { Offer } from "../../../tool/offer/offer.ts";
 import { textResult } from "../../../tool/tool.ts";
 import { McpDoor } from "./door.ts";
-import { TASKS_EXTENSION } from "../names.ts";
-import type { TaskStore } from "../task-store.ts";
+import { TASKS_CAPABILITY } from "../meta.ts";
+import type { TaskStore } from "./task-store.ts";
 
 const MODERN = {
   revision: "2026-07-28",
-  capabilities: { extensions: { [TASKS_EXTENSION]: {} } },
+  capabilities: TASKS_CAPABILITY,
 } as const;
 const LEGACY = { revision: "2025-11-25" } as const;
 

@@ -1,14 +1,13 @@
 import { STANDARD } from "../../../rpc/codes.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
-import type { JsonObject } from "./client.ts";
+import type { JsonObject } from "../json-object.ts";
 import type { Rounds } from "./rounds.ts";
 import { type KnownTask, Task } from "./task.ts";
-import type { TaskRecord, TaskStore } from "../task-store.ts";
+import type { TaskRecord, TaskStore } from "./task-store.ts";
 
 /** How long what a task came to is kept here, where it cannot be stored. */
 const KEPT = 5 * 60_000;
 const LONGEST_TTL = 24 * 60 * 60_000;
-const POLL_INTERVAL = 500;
 const MOST = 10_000;
 
 export interface NewTask {
@@ -104,7 +103,7 @@ export class Tasks {
     const find = async () => this.#options.store?.find(id);
     const record = await find();
     if (record === undefined) return theirs(id, owner, undefined);
-    const { StoredTask } = await import("../stored-task.ts");
+    const { StoredTask } = await import("./stored-task.ts");
     return theirs(id, owner, new StoredTask(record, find));
   }
 
@@ -125,42 +124,4 @@ export class Tasks {
 function theirs(id: string, owner: string, task: KnownTask | undefined): KnownTask {
   if (task?.owner === owner) return task;
   throw RpcError.of(STANDARD.invalidParams, `no task has the id '${id}'`);
-}
-
-/** A task as 2025-11-25 tells it: there a failed tool is a failed task. */
-export function legacyTask(task: KnownTask): JsonObject {
-  const status =
-    task.status === "completed" && task.result?.isError === true ? "failed" : task.status;
-  return { ...common(task), status, ttl: task.ttl, pollInterval: POLL_INTERVAL };
-}
-
-/** A task as the extension of 2026-07-28 tells it when it is begun. */
-export function modernTask(task: KnownTask): JsonObject {
-  return { ...common(task), status: task.status, ttlMs: task.ttl, pollIntervalMs: POLL_INTERVAL };
-}
-
-/** The same with what has become of it. */
-export function detailedTask(task: KnownTask): JsonObject {
-  const base = modernTask(task);
-  switch (task.status) {
-    case "completed":
-      return { ...base, result: { resultType: "complete", ...task.result } };
-    case "failed":
-      return { ...base, error: task.error };
-    case "input_required": {
-      const questions = Array.from(task.questions, ([key, { method, params = {} }]) => [
-        key,
-        { method, params },
-      ]);
-      return { ...base, inputRequests: Object.fromEntries(questions) as JsonObject };
-    }
-    case "working":
-    case "cancelled":
-      return base;
-  }
-}
-
-function common({ id, createdAt, lastUpdatedAt, error }: KnownTask): JsonObject {
-  const why = error === undefined ? {} : { statusMessage: error.message };
-  return { taskId: id, createdAt, lastUpdatedAt, ...why };
 }

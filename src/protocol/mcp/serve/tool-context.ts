@@ -6,12 +6,14 @@ import { type Method, method } from "../../../rpc/method.ts";
 import { ROOM } from "../../../wire/channel.ts";
 import type { Project } from "../../../tool/project.ts";
 import { type Caller, CannotAsk, type Question, type ToolContext } from "../../../tool/tool.ts";
-import { type Client, isModern, type JsonObject, metaOf } from "./client.ts";
+import type { Client } from "./client.ts";
+import type { JsonObject } from "../json-object.ts";
+import { metaOf } from "../meta.ts";
 import type { Connection } from "./connection.ts";
 import { isWanted, MCP_LEVELS } from "../log-levels.ts";
 import { EVENTS } from "../methods.ts";
 import { canBeAsked, shapeQuestion } from "./question.ts";
-import { foldersOf, ROOTS_QUESTION } from "../roots.ts";
+import { foldersOf, ROOTS_QUESTION } from "./roots.ts";
 
 /** How questions reach the client, where it takes no requests. */
 export type Ask = (question: Question) => Promise<unknown>;
@@ -36,11 +38,11 @@ export class McpToolContext implements ToolContext, StopListener {
   constructor(client: Client, call: Call<Connection>, params: unknown, rootsTimeout: number) {
     const { id, principal, folder } = call.state;
     const { name = client.name } = principal;
-    if (isModern(client)) {
-      this.caller = { door: "mcp", name, principal, client: `mcp ${principal.id} ${client.name}` };
-    } else {
+    if (client.codec.has.session) {
       this.caller = { door: "mcp", name, principal, client: id };
       this.session = id;
+    } else {
+      this.caller = { door: "mcp", name, principal, client: `mcp ${principal.id} ${client.name}` };
     }
     this.folder = folder;
     this.#client = client;
@@ -98,22 +100,24 @@ export class McpToolContext implements ToolContext, StopListener {
     this.#call.progressed();
     const { progressToken } = this.meta;
     if (progressToken === undefined) return;
-    const told =
-      this.#client.revision >= "2025-03-26" ? { progress, total, message } : { progress, total };
+    const told = this.#client.codec.shapeProgress(progress, total, message);
     this.#hasProgressed = true;
     this.#tell(EVENTS.progress, { progressToken, ...told });
   }
 
   log(level: LogLevel, data: unknown, logger = "trunkline"): void {
-    const least = isModern(this.#client) ? this.#client.logLevel : this.#call.state.client.logLevel;
-    if (isWanted(level, least))
+    // In a session the client may have changed its level since the call began.
+    const client = this.#client.codec.has.session ? this.#call.state.client : this.#client;
+    if (isWanted(level, client.logLevel))
       this.#tell(EVENTS.message, { level: MCP_LEVELS[level], logger, data });
   }
 
   async roots(): Promise<readonly string[] | undefined> {
     if (!this.canAsk(ROOTS_QUESTION)) return undefined;
-    // Each request of 2026-07-28 speaks for itself: what another said of where it is does not count.
-    if (isModern(this.#client)) return this.ask(ROOTS_QUESTION).then(foldersOf, () => undefined);
+    // Without a session each request has roots of its own.
+    if (!this.#client.codec.has.session) {
+      return this.ask(ROOTS_QUESTION).then(foldersOf, () => undefined);
+    }
     const asked = method<JsonObject, unknown>(ROOTS_QUESTION.method);
     return this.#call.state.roots.get(() => {
       return this.#call.request(asked, {}, { timeout: this.#rootsTimeout });
@@ -134,17 +138,15 @@ export class McpToolContext implements ToolContext, StopListener {
   }
 
   pageDone(elicitationId: string): void {
-    if (this.#client.revision !== "2025-11-25") return;
+    if (!this.#client.codec.has.elicitationComplete) return;
     this.#call.notify(EVENTS.pageDone, { elicitationId });
   }
 
-  /**
-   * What the client can do without: left out while it reads more slowly than it is told. From
-   * 2026-07-28 on nothing may be said for a request that has its answer.
-   */
+  /** Sends what the client can do without: it is left out while the client reads too slowly. */
   #tell(event: Method<JsonObject, void>, params: JsonObject): void {
     if (this.#isBehind) return;
-    if (isModern(this.#client) && (this.#isTask || this.#call.isSettled)) return;
+    const isAnswered = this.#isTask || this.#call.isSettled;
+    if (isAnswered && this.#client.codec.has.silenceAfterAnswer) return;
     const room = this.#call.notify(event, params);
     if (room === ROOM) return;
     this.#isBehind = true;

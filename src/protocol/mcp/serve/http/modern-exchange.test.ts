@@ -5,9 +5,9 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { describe, it } from "node:test";
 
-import { RecordingSink } from "../../../../test/support/recording-sink.ts";
-import { MCP, STANDARD } from "../../../rpc/codes.ts";
-import { resolveChannelLimits, ROOM } from "../../../wire/channel.ts";
+import { RecordingSink } from "../../../../../test/support/recording-sink.ts";
+import { MCP, STANDARD } from "../../../../rpc/codes.ts";
+import { resolveChannelLimits, ROOM } from "../../../../wire/channel.ts";
 import { ModernExchange } from "./modern-exchange.ts";
 
 const ANSWER = { request: "1", isAnswer: true };

@@ -1,5 +1,5 @@
-import { Holding } from "../../../base/limit/byte-budget.ts";
-import { encodeSse } from "../../../wire/framing/sse.ts";
+import { Holding } from "../../../../base/limit/byte-budget.ts";
+import { encodeSse } from "../../../../wire/framing/sse.ts";
 
 interface Logged<S> {
   readonly stream: S;

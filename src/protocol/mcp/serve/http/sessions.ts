@@ -1,6 +1,6 @@
-import { background } from "../../../base/background.ts";
-import { givenUpFor } from "../../../base/given-up-for.ts";
-import type { Principal } from "../../../base/principal.ts";
+import { background } from "../../../../base/background.ts";
+import { givenUpFor } from "../../../../base/given-up-for.ts";
+import type { Principal } from "../../../../base/principal.ts";
 import type { ResolvedMcpHttpOptions } from "./options.ts";
 import { Session } from "./session.ts";
 

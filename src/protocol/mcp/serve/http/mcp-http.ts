@@ -1,14 +1,15 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-import { STANDARD } from "../../../rpc/codes.ts";
-import { parseMessage } from "../../../rpc/message/parse-message.ts";
-import { type PeerLimits, resolvePeerOptions } from "../../../rpc/peer-options.ts";
-import { RpcError } from "../../../rpc/rpc-error.ts";
-import { readHttpBody } from "../../../wire/channel/http-body.ts";
-import { claimsModern, isObject } from "../serve/client.ts";
-import { Connection } from "../serve/connection.ts";
-import { OWNER, type Principal } from "../../../base/principal.ts";
-import { MODERN } from "../revision.ts";
+import { STANDARD } from "../../../../rpc/codes.ts";
+import { parseMessage } from "../../../../rpc/message/parse-message.ts";
+import { type PeerLimits, resolvePeerOptions } from "../../../../rpc/peer-options.ts";
+import { RpcError } from "../../../../rpc/rpc-error.ts";
+import { readHttpBody } from "../../../../wire/channel/http-body.ts";
+import { isObject } from "../../json-object.ts";
+import { describesClient } from "../client.ts";
+import { Connection } from "../connection.ts";
+import { OWNER, type Principal } from "../../../../base/principal.ts";
+import { statelessCodec } from "../../revision/revisions.ts";
 import { LegacyRequests } from "./legacy-requests.ts";
 import { ModernRequests } from "./modern-requests.ts";
 import {
@@ -107,11 +108,11 @@ export class McpHttp {
     principal: Principal,
   ): void {
     const methods = this.#routes[path] ?? {};
-    const isModern = request.headers["mcp-protocol-version"] === MODERN;
+    const isStateless = statelessCodec(request.headers["mcp-protocol-version"]) !== undefined;
     const method = request.method ?? "";
     const handle = Object.hasOwn(methods, method) ? methods[method] : undefined;
-    if (handle === undefined || (isModern && path === "/mcp" && method !== "POST")) {
-      const allow = isModern && path === "/mcp" ? "POST" : Object.keys(methods).join(", ");
+    if (handle === undefined || (isStateless && path === "/mcp" && method !== "POST")) {
+      const allow = isStateless && path === "/mcp" ? "POST" : Object.keys(methods).join(", ");
       const why = transportError(`${path} does not take ${method}`);
       return refuse(response, 405, why, { headers: { allow } });
     }
@@ -180,10 +181,10 @@ export class McpHttp {
   }
 
   readonly #receive: Receive = (value, text, request, response, principal) => {
-    const isModern =
-      request.headers["mcp-protocol-version"] === MODERN ||
-      (Array.isArray(value) ? value.some(isClaim) : isClaim(value));
-    if (isModern) this.#modern.serve(value, text, request, response, principal);
+    const isStateless =
+      statelessCodec(request.headers["mcp-protocol-version"]) !== undefined ||
+      (Array.isArray(value) ? value.some(isSelfDescribed) : isSelfDescribed(value));
+    if (isStateless) this.#modern.serve(value, text, request, response, principal);
     else this.#legacy.post(value, text, request, response, principal);
   };
 
@@ -203,7 +204,6 @@ function refuseBusy(response: ServerResponse): void {
   refuse(response, 503, transportError(why), { headers });
 }
 
-/** Whether a message speaks for itself, as all do from 2026-07-28 on. */
-function isClaim(message: unknown): boolean {
-  return isObject(message) && claimsModern(message.params);
+function isSelfDescribed(message: unknown): boolean {
+  return isObject(message) && describesClient(message.params);
 }

@@ -1,20 +1,17 @@
 import { randomBytes } from "node:crypto";
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 
-import { background } from "../../../base/background.ts";
-import { Peer } from "../../../rpc/peer.ts";
-import { type Channel, ROOM, type Topic } from "../../../wire/channel.ts";
-import { EventResponse } from "../../../wire/channel/event-response.ts";
-import { isObject } from "../serve/client.ts";
-import { Connection } from "../serve/connection.ts";
-import type { Principal } from "../../../base/principal.ts";
+import { background } from "../../../../base/background.ts";
+import { Peer } from "../../../../rpc/peer.ts";
+import { type Channel, ROOM, type Topic } from "../../../../wire/channel.ts";
+import { EventResponse } from "../../../../wire/channel/event-response.ts";
+import { isObject } from "../../json-object.ts";
+import { Connection } from "../connection.ts";
+import type { Principal } from "../../../../base/principal.ts";
 import { EventLog, parseEventId } from "./event-log.ts";
 import { EventStream } from "./event-stream.ts";
 import { type ExchangeHost, LegacyExchange } from "./legacy-exchange.ts";
 import type { ResolvedMcpHttpOptions } from "./options.ts";
-
-/** From this revision on, a client may be sent away to come back for its answer. */
-const POLLING = "2025-11-25";
 
 /** Why a stream cannot be taken up. */
 export type ResumeProblem = "unknown" | "finished" | "connected";
@@ -107,8 +104,8 @@ export class Session implements Channel<string>, ExchangeHost {
 
   keepAlive(): void {
     this.#own.keepAlive();
-    const mayPoll = (this.connection.revision ?? "") >= POLLING;
-    const longest = mayPoll ? this.#options.limits.longestConnection : Infinity;
+    const { polling } = this.connection.client.codec.has;
+    const longest = polling ? this.#options.limits.longestConnection : Infinity;
     for (const exchange of new Set(this.#exchanges.values())) exchange.keepAlive(longest);
   }
 
@@ -122,13 +119,13 @@ export class Session implements Channel<string>, ExchangeHost {
     const stream = new EventStream(++this.#lastStream, this.#log);
     this.#streams.set(stream.id, stream);
     stream.connect(this.#events(response), this.#log.last);
-    if ((this.connection.revision ?? "") >= POLLING) stream.prime(this.#options.limits.retry);
+    if (this.connection.client.codec.has.polling) stream.prime(this.#options.limits.retry);
     return stream;
   }
 
   headers(): OutgoingHttpHeaders {
-    // Without a revision the handshake has failed, and there is no session to come back to.
-    return this.connection.revision === undefined ? {} : { "mcp-session-id": this.id };
+    // Where `initialize` has failed there is no session to come back to.
+    return this.connection.isInitialized ? { "mcp-session-id": this.id } : {};
   }
 
   // For its peer:

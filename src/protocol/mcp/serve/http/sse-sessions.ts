@@ -1,13 +1,13 @@
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-import { background } from "../../../base/background.ts";
-import { Peer } from "../../../rpc/peer.ts";
-import type { Channel, Sink } from "../../../wire/channel.ts";
-import { EventResponse } from "../../../wire/channel/event-response.ts";
-import { encodeSse } from "../../../wire/framing/sse.ts";
-import { Connection } from "../serve/connection.ts";
-import type { Principal } from "../../../base/principal.ts";
+import { background } from "../../../../base/background.ts";
+import { Peer } from "../../../../rpc/peer.ts";
+import type { Channel, Sink } from "../../../../wire/channel.ts";
+import { EventResponse } from "../../../../wire/channel/event-response.ts";
+import { encodeSse } from "../../../../wire/framing/sse.ts";
+import { Connection } from "../connection.ts";
+import type { Principal } from "../../../../base/principal.ts";
 import { accepts } from "./accepts.ts";
 import type { ResolvedMcpHttpOptions } from "./options.ts";
 import { refuse, transportError } from "./reply.ts";

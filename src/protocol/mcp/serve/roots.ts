@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 
-import type { Question } from "../../tool/tool.ts";
-import { isObject } from "./serve/client.ts";
+import type { Question } from "../../../tool/tool.ts";
+import { isObject } from "../json-object.ts";
 
 /** Asks a client which folders it works in (MCP, "Roots"). */
 export const ROOTS_QUESTION: Question = { key: "trunkline/roots", method: "roots/list" };

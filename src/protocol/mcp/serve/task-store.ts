@@ -1,4 +1,4 @@
-import type { JsonObject } from "./serve/client.ts";
+import type { JsonObject } from "../json-object.ts";
 
 export type TaskStatus = "working" | "input_required" | "completed" | "failed" | "cancelled";
 

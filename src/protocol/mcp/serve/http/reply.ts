@@ -1,7 +1,7 @@
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 
-import { aboutToSend } from "../../../base/before-sending.ts";
-import { errorText, RpcError } from "../../../rpc/rpc-error.ts";
+import { aboutToSend } from "../../../../base/before-sending.ts";
+import { errorText, RpcError } from "../../../../rpc/rpc-error.ts";
 
 /** Answers with one JSON text. */
 export function reply(

@@ -1,6 +1,6 @@
-import { background } from "../../../base/background.ts";
-import { ROOM } from "../../../wire/channel.ts";
-import type { EventResponse } from "../../../wire/channel/event-response.ts";
+import { background } from "../../../../base/background.ts";
+import { ROOM } from "../../../../wire/channel.ts";
+import type { EventResponse } from "../../../../wire/channel/event-response.ts";
 import type { EventLog } from "./event-log.ts";
 
 /**

@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-import { background } from "../../../base/background.ts";
-import { STANDARD } from "../../../rpc/codes.ts";
-import { readElements } from "../../../rpc/message/envelope.ts";
-import { classify, type Message } from "../../../rpc/message/message.ts";
-import { RpcError } from "../../../rpc/rpc-error.ts";
-import { mcpDialect } from "../dialect.ts";
-import type { Principal } from "../../../base/principal.ts";
-import { LEGACY } from "../revision.ts";
+import { background } from "../../../../base/background.ts";
+import { STANDARD } from "../../../../rpc/codes.ts";
+import { readElements } from "../../../../rpc/message/envelope.ts";
+import { classify, type Message } from "../../../../rpc/message/message.ts";
+import { RpcError } from "../../../../rpc/rpc-error.ts";
+import { mcpDialect } from "../../dialect.ts";
+import type { Principal } from "../../../../base/principal.ts";
+import { SESSION_REVISIONS, sessionCodec } from "../../revision/revisions.ts";
 import { accepts } from "./accepts.ts";
 import type { ResolvedMcpHttpOptions } from "./options.ts";
 import { accepted, refuse, transportError } from "./reply.ts";
@@ -55,7 +55,7 @@ export class LegacyRequests {
     if (session === undefined) return undefined;
     if (
       Array.isArray(value) &&
-      (session.connection.revision !== "2025-03-26" || first === undefined)
+      (!session.connection.client.codec.has.batches || first === undefined)
     ) {
       const why = first === undefined ? "batch is empty" : "batches are not supported";
       return refuse(response, 400, invalid(why));
@@ -125,7 +125,7 @@ export class LegacyRequests {
     }
     this.#take(session, value, text, messages, response);
     // The handshake failed, and its answer says why.
-    if (session.connection.revision === undefined)
+    if (!session.connection.isInitialized)
       background(this.#sessions.end(session), "Ending a session of MCP");
     return undefined;
   }
@@ -165,8 +165,8 @@ export class LegacyRequests {
       refuse(response, 400, transportError("Mcp-Session-Id is missing: send 'initialize' first"));
       return undefined;
     }
-    if (version !== undefined && !(LEGACY as readonly unknown[]).includes(version)) {
-      const known = LEGACY.join(", ");
+    if (version !== undefined && sessionCodec(version) === undefined) {
+      const known = SESSION_REVISIONS.join(", ");
       const why = `MCP-Protocol-Version '${String(version)}' is not supported here: ${known} are`;
       refuse(response, 400, transportError(why));
       return undefined;

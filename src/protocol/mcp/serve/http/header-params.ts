@@ -1,5 +1,5 @@
-import type { JsonSchema } from "../../../tool/tool.ts";
-import { isObject, type JsonObject } from "../serve/client.ts";
+import type { JsonSchema } from "../../../../tool/tool.ts";
+import { isObject, type JsonObject } from "../../json-object.ts";
 
 /** An argument of a tool that travels in a header too. */
 export interface HeaderParam {

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 
-import { STANDARD } from "../../rpc/codes.ts";
-import { RpcError } from "../../rpc/rpc-error.ts";
-import type { Question } from "../../tool/tool.ts";
-import type { JsonObject } from "./serve/client.ts";
-import type { KnownTask } from "./serve/task.ts";
+import { STANDARD } from "../../../rpc/codes.ts";
+import { RpcError } from "../../../rpc/rpc-error.ts";
+import type { Question } from "../../../tool/tool.ts";
+import type { JsonObject } from "../json-object.ts";
+import type { KnownTask } from "./task.ts";
 import { isOver, type TaskError, type TaskRecord, type TaskStatus } from "./task-store.ts";
 
 /** Milliseconds after which a task that another process works on is looked at again. */

@@ -1,10 +1,10 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 
-import type { Principal } from "../../../base/principal.ts";
-import type { PeerOptions } from "../../../rpc/peer-options.ts";
-import { type ChannelLimits, resolveChannelLimits } from "../../../wire/channel.ts";
-import type { JsonObject } from "../serve/client.ts";
-import type { McpDoor } from "../serve/door.ts";
+import type { Principal } from "../../../../base/principal.ts";
+import type { PeerOptions } from "../../../../rpc/peer-options.ts";
+import { type ChannelLimits, resolveChannelLimits } from "../../../../wire/channel.ts";
+import type { JsonObject } from "../../json-object.ts";
+import type { McpDoor } from "../door.ts";
 
 /** Bounds of MCP on HTTP; times are milliseconds. */
 export interface McpHttpLimits {

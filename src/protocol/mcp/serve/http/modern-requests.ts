@@ -1,16 +1,16 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 
-import { background } from "../../../base/background.ts";
-import { STANDARD } from "../../../rpc/codes.ts";
-import { classify } from "../../../rpc/message/message.ts";
-import { Peer } from "../../../rpc/peer.ts";
-import type { PeerOptions } from "../../../rpc/peer-options.ts";
-import { RpcError } from "../../../rpc/rpc-error.ts";
-import { claimOf, claimsModern, unsupportedVersion } from "../serve/client.ts";
-import { Connection } from "../serve/connection.ts";
-import { mcpDialect } from "../dialect.ts";
-import { OWNER, type Principal } from "../../../base/principal.ts";
-import { MODERN } from "../revision.ts";
+import { background } from "../../../../base/background.ts";
+import { STANDARD } from "../../../../rpc/codes.ts";
+import { classify } from "../../../../rpc/message/message.ts";
+import { Peer } from "../../../../rpc/peer.ts";
+import type { PeerOptions } from "../../../../rpc/peer-options.ts";
+import { RpcError } from "../../../../rpc/rpc-error.ts";
+import { describedClient, describesClient, unsupportedVersion } from "../client.ts";
+import { Connection } from "../connection.ts";
+import { mcpDialect } from "../../dialect.ts";
+import { OWNER, type Principal } from "../../../../base/principal.ts";
+import { statelessCodec } from "../../revision/revisions.ts";
 import { headerProblem, paramHeaderProblem, versionMismatch } from "./check-headers.ts";
 import { ModernExchange } from "./modern-exchange.ts";
 import type { ResolvedMcpHttpOptions } from "./options.ts";
@@ -42,7 +42,7 @@ export class ModernRequests {
     principal: Principal,
   ): void {
     if (Array.isArray(value)) {
-      return refuse(response, 400, invalid(`${MODERN} has no batches: send each message alone`));
+      return refuse(response, 400, invalid("2026-07-28 has no batches: send each message alone"));
     }
     const message = classify(value, text, mcpDialect);
     switch (message.kind) {
@@ -96,14 +96,14 @@ function envelopeProblem(
   params: unknown,
 ): RpcError | undefined {
   const header = headers["mcp-protocol-version"] as string | undefined;
-  if (method === "initialize" && !claimsModern(params)) {
+  if (method === "initialize" && !describesClient(params)) {
     // A client of an earlier revision, behind a header that it cannot mean.
     return versionMismatch(header, "initialize");
   }
   try {
-    const { version } = claimOf(params);
+    const { version } = describedClient(params);
     if (header !== version) return versionMismatch(header, version);
-    if (version !== MODERN) return unsupportedVersion(version);
+    if (statelessCodec(version) === undefined) return unsupportedVersion(version);
   } catch (error) {
     if (error instanceof RpcError) return error;
     throw error;

@@ -6,10 +6,10 @@ import {
   ROOM,
   type Sink,
   type Topic,
-} from "../../../wire/channel.ts";
-import { EventResponse } from "../../../wire/channel/event-response.ts";
-import { encodeSse } from "../../../wire/framing/sse.ts";
-import { MCP, STANDARD } from "../../../rpc/codes.ts";
+} from "../../../../wire/channel.ts";
+import { EventResponse } from "../../../../wire/channel/event-response.ts";
+import { encodeSse } from "../../../../wire/framing/sse.ts";
+import { MCP, STANDARD } from "../../../../rpc/codes.ts";
 import { reply } from "./reply.ts";
 
 /**

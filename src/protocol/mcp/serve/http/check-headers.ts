@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from "node:http";
 
-import { MCP } from "../../../rpc/codes.ts";
-import { RpcError } from "../../../rpc/rpc-error.ts";
-import type { Toolbox } from "../../../tool/toolbox.ts";
-import { isObject } from "../serve/client.ts";
+import { MCP } from "../../../../rpc/codes.ts";
+import { RpcError } from "../../../../rpc/rpc-error.ts";
+import type { Toolbox } from "../../../../tool/toolbox.ts";
+import { isObject } from "../../json-object.ts";
 import { headerParams, saysTheSame, valueAt } from "./header-params.ts";
 import { decodeHeader } from "./header-value.ts";
 

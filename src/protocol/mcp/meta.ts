@@ -1,0 +1,51 @@
+import { isObject, type JsonObject } from "./json-object.ts";
+
+/** Members of `_meta` that the specification keeps for itself (MCP, Basic, "_meta"). */
+export const META = {
+  protocolVersion: "io.modelcontextprotocol/protocolVersion",
+  clientCapabilities: "io.modelcontextprotocol/clientCapabilities",
+  clientInfo: "io.modelcontextprotocol/clientInfo",
+  logLevel: "io.modelcontextprotocol/logLevel",
+  serverInfo: "io.modelcontextprotocol/serverInfo",
+  subscriptionId: "io.modelcontextprotocol/subscriptionId",
+  relatedTask: "io.modelcontextprotocol/related-task",
+} as const;
+
+/** The extension that brings tasks to 2026-07-28. */
+const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
+
+/** The capability of either side to take part in tasks by that extension. */
+export const TASKS_CAPABILITY: JsonObject = { extensions: { [TASKS_EXTENSION]: {} } };
+
+/** Whether a side has said that it takes part in tasks by that extension. */
+export function hasTasksExtension({ extensions }: JsonObject): boolean {
+  return isObject(extensions) && isObject(extensions[TASKS_EXTENSION]);
+}
+
+const NOTHING: JsonObject = Object.freeze({});
+
+/** The `_meta` of a request's parameters. */
+export function metaOf(params: unknown): JsonObject {
+  const meta = isObject(params) ? params._meta : undefined;
+  return isObject(meta) ? meta : NOTHING;
+}
+
+/** Members of `_meta` that concern one connection only. */
+const OF_ONE_CONNECTION: ReadonlySet<string> = new Set([
+  "progressToken",
+  META.protocolVersion,
+  META.clientCapabilities,
+  META.clientInfo,
+  META.logLevel,
+  META.subscriptionId,
+  META.relatedTask,
+]);
+
+/** The `_meta` that a caller sent, without what concerns its own connection: for an upstream. */
+export function passedOn(meta: JsonObject): JsonObject {
+  const passed: Record<string, unknown> = {};
+  for (const key of Object.keys(meta)) {
+    if (!OF_ONE_CONNECTION.has(key)) passed[key] = meta[key];
+  }
+  return passed;
+}

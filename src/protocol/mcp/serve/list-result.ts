@@ -1,0 +1,37 @@
+import { STANDARD } from "../../../rpc/codes.ts";
+import { RpcError } from "../../../rpc/rpc-error.ts";
+import type { Offer } from "../../../tool/offer/offer.ts";
+import { MISSING_META } from "../../../tool/offer/tool-sources.ts";
+import type { JsonObject } from "../json-object.ts";
+import type { Caching } from "../revision/codec.ts";
+
+const PAGE = 1000;
+
+/** For what changes without notice: nobody may keep it. */
+export const UNCACHED: Caching = { ttlMs: 0, cacheScope: "private" };
+
+/**
+ * One page of a list, and the cursor of the next one. MCP, server/utilities/pagination § Error
+ * Handling: a cursor that is not valid is refused with -32602.
+ */
+export function pageOf<T>(
+  items: readonly T[],
+  cursor: string | undefined,
+): { readonly page: readonly T[]; readonly next: { readonly nextCursor?: string } } {
+  const from = cursor === undefined ? 0 : Number(cursor);
+  if (!Number.isSafeInteger(from) || from < 0 || from > items.length) {
+    throw RpcError.of(STANDARD.invalidParams, `'params.cursor' is not one of ours`);
+  }
+  if (from === 0 && items.length <= PAGE) return { page: items, next: {} };
+  const to = from + PAGE;
+  return {
+    page: items.slice(from, to),
+    next: to < items.length ? { nextCursor: String(to) } : {},
+  };
+}
+
+/** The part of a list's result that names servers and plugins which have not been heard yet. */
+export function whatIsMissing(offer: Pick<Offer, "missing">): JsonObject {
+  const missing = offer.missing().map(({ why }) => why);
+  return missing.length === 0 ? {} : { _meta: { [MISSING_META]: missing } };
+}
