@@ -72,7 +72,7 @@ export default definePlugin({
 const TEST = `import assert from "node:assert/strict";
 import { test } from "node:test";
 import { testPlugin } from "trunkline/plugin/test";
-import plugin from "../plugin/plugin.ts";
+import plugin from "./plugin.ts";
 
 test("greet greets by name", async () => {
   await using harness = await testPlugin(plugin);
