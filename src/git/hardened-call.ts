@@ -2,7 +2,7 @@ import { realpathSync } from "node:fs";
 import { resolve } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
-import { topFolder, worktreeAt } from "./worktree-at.ts";
+import { topFolder, worktreeAt } from "./git-folder.ts";
 import { type FilterSettings, filterSettings } from "./config/filter-settings.ts";
 import type { Git } from "./git.ts";
 import type { GitMode, GivenCommand } from "./git-commands.ts";
