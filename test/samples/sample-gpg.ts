@@ -4,6 +4,23 @@ import { writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+import { type Identity, resolveIdentity, type Signing } from "../../src/identity/identity.ts";
+
+export const GPG_IS_MISSING = (() => {
+  try {
+    execFileSync("gpg", ["--version"]);
+    return false;
+  } catch {
+    return "gpg is missing: apt-get install gnupg";
+  }
+})();
+
+/** An identity that signs, or does not. */
+export function signer(signing: Signing | undefined): Identity {
+  const base = { provider: "github", user: "ada", email: "ada@rig.test" } as const;
+  return resolveIdentity("work", { ...base, ...(signing && { signing }) });
+}
+
 /** A home for gpg and ssh keys of its own, for tests. */
 export class SampleGpg implements Disposable {
   // The socket of gpg-agent has to fit into about a hundred characters.
