@@ -1,5 +1,4 @@
-import { Placing } from "../../src/review/anchor/place.ts";
-import { Versions } from "../../src/review/anchor/versions.ts";
+import { Placing, Versions } from "../../src/review/anchor/place.ts";
 import type { Sample } from "./bench.ts";
 
 /** What became of a line, from 1. `undecided` is not counted, but how many are is told. */

@@ -6,8 +6,7 @@ import type { ConfigEntry } from "./config/config-list.ts";
 import { discover } from "./discover.ts";
 import type { Git } from "./git.ts";
 import type { GitConfig } from "./config/git-config.ts";
-import { hooksFolder, hooksIn } from "./hooks-folder.ts";
-import type { Repository } from "./repository.ts";
+import { hooksFolder, hooksIn, type Repository } from "./repository.ts";
 
 /** A program that git runs at a commit. */
 export interface CommitProgram {

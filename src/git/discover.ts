@@ -4,7 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import type { Git } from "./git.ts";
 import { GitConfig } from "./config/git-config.ts";
 import { findRepository, type Repository } from "./repository.ts";
-import { worktreeAt } from "./worktree-at.ts";
+import { worktreeAt } from "./git-folder.ts";
 
 /** A folder's repository, and what git is configured to there. */
 export interface Discovered {

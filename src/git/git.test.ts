@@ -1,12 +1,9 @@
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 
 import { TrunklineError } from "../base/errors.ts";
-import { processOf } from "../base/process/process-table.ts";
-import { Stopper } from "../base/stop.ts";
 import { Git } from "./git.ts";
 import { gitEnvironment } from "./git-environment.ts";
 import { SampleRepository } from "../../test/samples/sample-repository.ts";
@@ -19,17 +16,6 @@ function failsWith(code: string, says: RegExp): (error: unknown) => boolean {
     return true;
   };
 }
-
-const COMMIT = ["commit", "--allow-empty", "-mx"];
-const WRITING = {
-  mode: "write",
-  env: {
-    GIT_AUTHOR_NAME: "A",
-    GIT_AUTHOR_EMAIL: "a@b",
-    GIT_COMMITTER_NAME: "A",
-    GIT_COMMITTER_EMAIL: "a@b",
-  },
-} as const;
 
 describe("Git", { timeout: 60_000 }, () => {
   it("passes arguments as they are: no shell sees them", async () => {
@@ -89,55 +75,5 @@ describe("Git", { timeout: 60_000 }, () => {
       sample.git.run(["status"], { env }),
       failsWith("untrusted", /safe\.directory/),
     );
-  });
-
-  it("ends a git that takes too long, with what it has started", async () => {
-    using sample = new SampleRepository();
-    sample.hook("pre-commit", "sleep 60 & wait");
-    const git = new Git(sample.path, { env: sample.env, timeout: 300 });
-    const began = performance.now();
-    await assert.rejects(git.run(COMMIT, WRITING), failsWith("timeout", /300 ms/));
-    assert.ok(performance.now() - began < 30_000);
-  });
-
-  it("ends what has left its group, too", async () => {
-    using sample = new SampleRepository();
-    const script = `const { spawn } = require("node:child_process");
-      const left = spawn("sleep", ["60"], { detached: true, stdio: "ignore" });
-      require("node:fs").writeFileSync("left", String(left.pid));`;
-    const program = sample.write("leave.cjs", script);
-    sample.hook("pre-commit", `'${process.execPath}' '${program}' & wait; sleep 60`);
-    const stopper = new Stopper();
-    const committing = sample.git.run(COMMIT, { ...WRITING, stop: stopper });
-    const file = join(sample.path, "left");
-    while (!existsSync(file) || readFileSync(file, "utf8") === "") await sleep(10);
-    stopper.stop(new Error("called off"));
-    await assert.rejects(committing, /called off/);
-    const left = Number(readFileSync(file, "utf8"));
-    const giveUp = performance.now() + 15_000;
-    while (processOf(left) !== undefined) {
-      assert.ok(performance.now() < giveUp, `${left} is still there`);
-      await sleep(10);
-    }
-  });
-
-  it("gives up a git that writes more than is expected", async () => {
-    using sample = new SampleRepository();
-    sample.commit();
-    const git = new Git(sample.path, { env: sample.env, maxOutput: 20 });
-    await assert.rejects(
-      git.run(["rev-parse", "HEAD"]),
-      failsWith("limit", /more than the 20 bytes/),
-    );
-  });
-
-  it("does not wait for what git leaves running", async () => {
-    using sample = new SampleRepository();
-    const pid = join(sample.home, "left-running");
-    sample.hook("post-commit", `sleep 60 & echo $! > '${pid}'`);
-    const began = performance.now();
-    await sample.git.run(COMMIT, WRITING);
-    assert.ok(performance.now() - began < 30_000);
-    process.kill(Number(readFileSync(pid, "utf8")), "SIGKILL");
   });
 });

@@ -3,7 +3,7 @@ import { statSync } from "node:fs";
 import { TrunklineError } from "../base/errors.ts";
 import { maskText } from "../base/text/mask.ts";
 import type { Stop } from "../base/stop.ts";
-import { isInBareRepository } from "./bare-repository.ts";
+import { isInBareRepository } from "./git-folder.ts";
 import { type GitMode, gitCommand } from "./git-commands.ts";
 import { gitEnvironment } from "./git-environment.ts";
 import { hardenedCall } from "./hardened-call.ts";

@@ -2,11 +2,10 @@ import { realpathSync } from "node:fs";
 import { resolve } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
-import { topFolder } from "./bare-repository.ts";
+import { topFolder, worktreeAt } from "./git-folder.ts";
 import { type FilterSettings, filterSettings } from "./config/filter-settings.ts";
 import type { Git } from "./git.ts";
 import type { GitMode, GivenCommand } from "./git-commands.ts";
-import { worktreeAt } from "./worktree-at.ts";
 
 /** Arguments and variables of one run of git. */
 export interface HardenedCall {

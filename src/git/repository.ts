@@ -1,7 +1,9 @@
 import { existsSync, readdirSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 
+import { homeOf } from "../base/process/home-of.ts";
 import { parseConfigList } from "./config/config-list.ts";
+import type { GitConfig } from "./config/git-config.ts";
 import { type Git, gitFailure } from "./git.ts";
 
 /** A repository as seen from a folder in it. All paths are absolute. */
@@ -121,4 +123,25 @@ export async function listSubmodules(git: Git, worktree: string): Promise<Submod
 export async function superproject(git: Git): Promise<string | undefined> {
   const found = await git.text(["rev-parse", "--show-superproject-working-tree"]);
   return found === "" ? undefined : found;
+}
+
+/** The folder that git takes hooks from (git-config(1), `core.hooksPath`). */
+export function hooksFolder(
+  repository: Repository,
+  config: GitConfig,
+  env: NodeJS.ProcessEnv,
+): string {
+  const named = config.get("core.hooksPath");
+  if (named === undefined) return join(repository.commonDir, "hooks");
+  return hooksIn(repository, named, env);
+}
+
+/** A value of `core.hooksPath` as a path. Git runs hooks in the top folder, where it counts from. */
+export function hooksIn(
+  { worktree, gitDir }: Repository,
+  named: string,
+  env: NodeJS.ProcessEnv,
+): string {
+  const path = /^~(?=\/|$)/.test(named) ? join(homeOf(env), named.slice(1)) : named;
+  return resolve(worktree ?? gitDir, path);
 }

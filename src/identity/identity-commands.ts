@@ -157,7 +157,7 @@ export class IdentityCommands implements AsyncDisposable {
     const why = problems.map(({ says }) => says).join(" ");
     const asked = { hook, worktree, identity, acting, remote, override };
     if (hook !== "pre-push" && (await this.modes.get()) === "maximum_security") {
-      const { forgetPassphrases } = await import("./signing/forget-passphrases.ts");
+      const { forgetPassphrases } = await import("./signing/signing-readiness.ts");
       await forgetPassphrases(env);
     }
     const refusal = isRight || override !== undefined ? undefined : why;

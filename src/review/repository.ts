@@ -4,8 +4,7 @@ import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "nod
 import { TrunklineError } from "../base/errors.ts";
 import { readRegularFile } from "../base/file/read-regular-file.ts";
 import { realPath } from "../base/file/real-path.ts";
-import { isEmbedded, isGitFolder } from "../git/bare-repository.ts";
-import { commonDirOf, worktreeAt } from "../git/worktree-at.ts";
+import { commonDirOf, isEmbedded, isGitFolder, worktreeAt } from "../git/git-folder.ts";
 import type { Repository } from "../store/review/review-thread.ts";
 
 /** All refs of a large repository are in one file. */

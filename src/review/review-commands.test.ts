@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
@@ -23,114 +22,6 @@ function where({ file, line, confidence, method }: ThreadView): unknown[] {
 }
 
 describe("ReviewCommands", () => {
-  it("keeps the place of a comment, with what is around it", async () => {
-    using sample = new SampleRepository();
-    sample.write("ä b.txt", sampleLines(10));
-    const commit = sample.commit();
-    using commands = await sample.commands();
-    const { anchor } = await commands.reviews.get(await add(commands, "ä b.txt", 5, { end: 6 }));
-    assert.deepEqual(
-      [anchor.path, anchor.line, anchor.end, anchor.commit],
-      ["ä b.txt", 5, 6, commit],
-    );
-    assert.equal(anchor.blob, sample.git("hash-object", "ä b.txt"));
-    assert.deepEqual(anchor.quote, ["line number 5 of this file", "line number 6 of this file"]);
-    assert.equal(anchor.before?.length, 3);
-    assert.equal(anchor.after?.[0], "line number 7 of this file");
-  });
-
-  it("refuses places that are not there, in words", async () => {
-    using sample = new SampleRepository();
-    sample.write("a", "one\ntwo\n");
-    sample.write("binary", Buffer.from([1, 0, 2]));
-    using commands = await sample.commands();
-    await assert.rejects(add(commands, "a", 3), /line 3 of 'a': it has 2 lines/);
-    await assert.rejects(add(commands, "a", 2, { end: 1 }), /the first comes first/);
-    await assert.rejects(add(commands, "b", 1), /no such file/);
-    await assert.rejects(add(commands, "binary", 1), /it is binary/);
-    await assert.rejects(add(commands, "a", 1, { comment: " \n" }), /says nothing/);
-    await assert.rejects(add(commands, "a", 1, { side: "old", base: "--all" }), /no commit/);
-    await assert.rejects(add(commands, "typo"), /Cannot comment on 'typo': there is no such file/);
-    await add(commands, "binary");
-    sample.commit();
-    await assert.rejects(add(commands, "typo"), /no such file/);
-    await assert.rejects(
-      add(commands, "typo", undefined, { side: "old" }),
-      /Check the path and --base/,
-    );
-  });
-
-  it("comments on a folder, and on a file that has been deleted, as a whole", async () => {
-    using sample = new SampleRepository();
-    sample.write("folder/a", "one\n");
-    sample.write("gone", "one\n");
-    sample.commit();
-    rmSync(join(sample.root, "gone"));
-    using commands = await sample.commands();
-    for (const file of ["folder", "gone"]) {
-      const { anchor } = await commands.reviews.get(await add(commands, file));
-      assert.deepEqual([anchor.path, anchor.line], [file, undefined]);
-    }
-  });
-
-  it("follows lines through changes, renames and moves without git's knowing", async () => {
-    using sample = new SampleRepository();
-    sample.write("a.txt", sampleLines(20));
-    sample.commit();
-    using commands = await sample.commands();
-    const id = await add(commands, "a.txt", 10);
-    const at = async (): Promise<unknown[]> => where(await commands.show(id));
-    assert.deepEqual(await at(), ["a.txt", 10, "exact", "diff"]);
-    sample.write("a.txt", `new\n${sampleLines(20)}`);
-    assert.deepEqual(await at(), ["a.txt", 11, "exact", "diff"]);
-    renameSync(join(sample.root, "a.txt"), join(sample.root, "b.txt"));
-    assert.deepEqual(await at(), ["b.txt", 11, "exact", "diff"]);
-    sample.commit();
-    assert.deepEqual(await at(), ["b.txt", 11, "exact", "diff"]);
-    rmSync(join(sample.root, "b.txt"));
-    assert.deepEqual(await at(), ["a.txt", undefined, "gone", "none"]);
-    const { original, quote } = await commands.show(id);
-    assert.equal(original?.line, 10);
-    assert.deepEqual(quote, ["line number 10 of this file"]);
-  });
-
-  it("asks the commits in between where two texts alone would leave a doubt", async () => {
-    using sample = new SampleRepository();
-    const block = (name: string): string => `func ${name}() {\n\treturn nil\n}\n`;
-    const write = (file: string, ...names: string[]): void =>
-      sample.write(file, `${names.map(block).join("")}${sampleLines(20)}`);
-    write("a.go", "first", "second");
-    sample.commit();
-    using commands = await sample.commands();
-    const [kept, lost] = [await add(commands, "a.go", 2), await add(commands, "a.go", 5)];
-    write("a.go", "first", "between", "second");
-    sample.commit();
-    write("a.go", "renamed", "between", "second");
-    sample.commit();
-    sample.git("mv", "a.go", "b.go");
-    sample.commit();
-    write("b.go", "renamed", "between");
-    sample.commit();
-    write("b.go", "renamed", "other", "another");
-    assert.deepEqual(where(await commands.show(kept)), ["b.go", 2, "high", "diff"]);
-    assert.deepEqual(where(await commands.show(lost)), ["b.go", undefined, "gone", "none"]);
-  });
-
-  it("leaves a comment on a removed line with the commit that had it", async () => {
-    using sample = new SampleRepository();
-    sample.write("a.txt", sampleLines(5));
-    const commit = sample.commit();
-    sample.write("a.txt", sampleLines(2));
-    using commands = await sample.commands();
-    const id = await add(commands, "a.txt", 4, { side: "old" });
-    rmSync(join(sample.root, "a.txt"));
-    sample.commit();
-    const thread = await commands.show(id);
-    assert.deepEqual([thread.side, thread.line, thread.confidence], ["old", 4, "exact"]);
-    assert.deepEqual(thread.quote, ["line number 4 of this file"]);
-    assert.equal((await commands.reviews.get(id)).anchor.commit, commit);
-  });
-
   it("places a comment in the worktree that one is in", async () => {
     using sample = new SampleRepository();
     sample.write("a.txt", sampleLines(5));
@@ -144,16 +35,5 @@ describe("ReviewCommands", () => {
     assert.deepEqual(where(await there.show(id)), ["a.txt", 3, "exact", "diff"]);
     assert.deepEqual(where(await commands.show(id)), ["a.txt", 4, "exact", "diff"]);
     assert.equal((await there.list({ gitDir: there.here.gitDir })).length, 1);
-  });
-
-  it("comments on a bare repository's files as they are in its commits", async () => {
-    using sample = new SampleRepository();
-    sample.write("a.txt", sampleLines(5));
-    sample.commit();
-    const bare = join(sample.parent, "bare.git");
-    sample.git("clone", "--quiet", "--bare", sample.root, bare);
-    using commands = await sample.commands(bare);
-    const id = await add(commands, "a.txt", 3, { side: "old" });
-    assert.deepEqual((await commands.show(id)).quote, ["line number 3 of this file"]);
   });
 });

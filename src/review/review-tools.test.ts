@@ -1,82 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { setImmediate as turn } from "node:timers/promises";
 
 import type { Project } from "../tool/project.ts";
 import { SampleContext } from "../../test/samples/sample-context.ts";
-import type { Arguments, ToolResult } from "../tool/tool.ts";
-import { ReviewTools, type ReviewSettings } from "./review-tools.ts";
-import { sampleLines, SampleRepository } from "../../test/samples/sample-review-repository.ts";
-import type { ThreadView } from "./thread-view.ts";
-
-const SETTINGS: ReviewSettings = { batch: 10, first: "newest", lease: 900 };
-
-/** A repository with an agent's tools for it. */
-class Reviewing implements AsyncDisposable {
-  readonly sample: SampleRepository;
-  readonly tools: ReviewTools;
-
-  private constructor(sample: SampleRepository, tools: ReviewTools) {
-    this.sample = sample;
-    this.tools = tools;
-  }
-
-  static async begin(
-    sample = new SampleRepository(),
-    settings: Partial<ReviewSettings> = {},
-    folder = sample.root,
-  ): Promise<Reviewing> {
-    sample.write("a.txt", sampleLines(20));
-    const report = (error: unknown): void => assert.fail(error as Error);
-    return new Reviewing(
-      sample,
-      new ReviewTools(await sample.commands(folder), { ...SETTINGS, ...settings }, report),
-    );
-  }
-
-  async add(comment: string, line = 5): Promise<string> {
-    using commands = await this.sample.commands();
-    return (await commands.add({ file: "a.txt", line, comment, by: "ada", source: "test" })).id;
-  }
-
-  async call(
-    name: string,
-    args: Arguments = {},
-    context = new SampleContext(),
-  ): Promise<ToolResult> {
-    context.project ??= inFolder(this.sample.root);
-    const result = await this.tools.call(name, args, context);
-    // The answer leaves at the end of the turn.
-    for (let n = 0; n < 4; n++) await turn();
-    return result;
-  }
-
-  async text(name: string, args: Arguments = {}, context = new SampleContext()): Promise<string> {
-    return String((await this.call(name, args, context)).content[0]?.text);
-  }
-
-  async threads(name: string, args: Arguments = {}, by = "tester"): Promise<ThreadView[]> {
-    const { structuredContent } = await this.call(
-      name,
-      args,
-      new SampleContext({ caller: { name: by } }),
-    );
-    return (structuredContent as { threads: ThreadView[] }).threads;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.tools[Symbol.asyncDispose]();
-    this.sample[Symbol.dispose]();
-  }
-}
-
-function inFolder(folder: string, source: Project["source"] = "roots"): Project {
-  return { folder, folders: [folder], ...(source === undefined ? {} : { source }) };
-}
-
-function commentsIn(text: string): string[] {
-  return [...text.matchAll(/^Comment: (.*)$/gm)].map(([, comment = ""]) => comment);
-}
+import { commentsIn, inFolder, Reviewing } from "../../test/samples/sample-reviewing.ts";
+import { SampleRepository } from "../../test/samples/sample-review-repository.ts";
 
 describe("check_lazygit_messages", () => {
   it("gives the newest ten, then the others, each once, to each reader", async () => {
@@ -104,35 +32,6 @@ describe("check_lazygit_messages", () => {
     for (const comment of ["1", "2", "3"]) await reviewing.add(comment);
     assert.deepEqual(commentsIn(await reviewing.text("check_lazygit_messages")), ["1", "2"]);
     assert.deepEqual(commentsIn(await reviewing.text("check_lazygit_messages")), ["3"]);
-  });
-
-  it("keeps what a caller that has gone did not get", async () => {
-    await using reviewing = await Reviewing.begin();
-    await reviewing.add("one");
-    const gone = new SampleContext();
-    gone.abort.abort(new Error("gone"));
-    await reviewing.call("check_lazygit_messages", {}, gone);
-    assert.deepEqual(commentsIn(await reviewing.text("check_lazygit_messages")), ["one"]);
-  });
-
-  it("is about the repository that the client works in", async () => {
-    using elsewhere = new SampleRepository();
-    await using reviewing = await Reviewing.begin(undefined, {}, "/");
-    await reviewing.add("here");
-    const check = async (project: Project, name: string): Promise<string[]> => {
-      const context = new SampleContext({ caller: { name } });
-      context.project = project;
-      return commentsIn(await reviewing.text("check_lazygit_messages", {}, context));
-    };
-    const { root, parent } = reviewing.sample;
-    assert.deepEqual(await check(inFolder(elsewhere.root), "a"), []);
-    assert.deepEqual(await check(inFolder(parent), "a"), [], "a root without a repository");
-    assert.deepEqual(await check(inFolder(root), "a"), ["here"]);
-    const both: Project = { folders: [elsewhere.root, root], source: "roots" };
-    assert.deepEqual(await check(both, "b"), ["here"]);
-    // Started in a folder that means nothing in particular, or in none.
-    assert.deepEqual(await check(inFolder(parent, "folder"), "c"), ["here"]);
-    assert.deepEqual(await check({ folders: [] }, "d"), ["here"]);
   });
 });
 
@@ -204,28 +103,6 @@ describe("review tools", () => {
     assert(here.startsWith(`${id} `) && here.endsWith(`\nRepository: ${root}`), here);
     const answer = await reviewing.text("review_reply", { id, text: "so" });
     assert.equal(answer, `${id} is answered. The person will see it.\nRepository: ${root}`);
-  });
-
-  it("wait for a comment, and claim it", async () => {
-    await using reviewing = await Reviewing.begin();
-    const waiting = reviewing.threads("review_wait", { timeoutSeconds: 60 });
-    await turn();
-    const id = await reviewing.add("at last");
-    assert.deepEqual(
-      (await waiting).map((thread) => [thread.id, thread.state]),
-      [[id, "claimed"]],
-    );
-    assert.deepEqual(await reviewing.threads("review_wait", { timeoutSeconds: 0 }), []);
-  });
-
-  it("stop waiting when the caller is gone, and leave the comment to others", async () => {
-    await using reviewing = await Reviewing.begin();
-    const context = new SampleContext();
-    const waiting = reviewing.call("review_wait", { timeoutSeconds: 60 }, context);
-    context.abort.abort(new Error("gone"));
-    await assert.rejects(waiting, { code: "cancelled" });
-    await reviewing.add("one");
-    assert.equal((await reviewing.threads("review_claim", {}, "other")).length, 1);
   });
 
   it("give back what was claimed when they close", async () => {

@@ -35,22 +35,6 @@ async function apply(sample: SampleRepository, id: string): Promise<void> {
 }
 
 describe("a suggestion", () => {
-  it("is understood as people write it on forges, where a comment has exactly one", async () => {
-    using sample = new SampleRepository();
-    sample.write("a", "1\n2\n");
-    using commands = await sample.commands();
-    const add = async (comment: string, line?: number) => {
-      const { id } = await commands.add({ file: "a", line, comment, by: "ada", source: "test" });
-      return (await commands.show(id)).suggestion;
-    };
-    const one = "```suggestion\nzwei\n```";
-    assert.deepEqual(await add(`So?\n${one}\nPlease.`, 2), ["zwei"]);
-    assert.deepEqual(await add("Away:\r\n```suggestion\r\n```\r\n", 2), []);
-    assert.equal(await add(`${one}\nor\n${one}`, 2), undefined);
-    assert.equal(await add(one), undefined);
-    assert.equal(await add("```suggestion\nthat never ends", 2), undefined);
-  });
-
   it("is not applied to what git keeps for itself", async () => {
     using sample = new SampleRepository();
     sample.write(".git/hooks/pre-commit", "1\n");

@@ -1,7 +1,25 @@
 import { execFileSync } from "node:child_process";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+
+import { type Identity, resolveIdentity, type Signing } from "../../src/identity/identity.ts";
+
+export const GPG_IS_MISSING = (() => {
+  try {
+    execFileSync("gpg", ["--version"]);
+    return false;
+  } catch {
+    return "gpg is missing: apt-get install gnupg";
+  }
+})();
+
+/** An identity that signs, or does not. */
+export function signer(signing: Signing | undefined): Identity {
+  const base = { provider: "github", user: "ada", email: "ada@rig.test" } as const;
+  return resolveIdentity("work", { ...base, ...(signing && { signing }) });
+}
 
 /** A home for gpg and ssh keys of its own, for tests. */
 export class SampleGpg implements Disposable {
@@ -56,8 +74,34 @@ export class SampleGpg implements Disposable {
     chmodSync(join(this.path, "bin", name), 0o755);
   }
 
+  /** An agent that is told to end still writes to its folder for a moment, more so under load. */
   [Symbol.dispose](): void {
-    execFileSync("gpgconf", ["--kill", "all"], { env: { ...this.env, PATH: process.env.PATH } });
+    const giveUpAt = Date.now() + LONGEST_END;
+    do {
+      // The real one, whatever stands in for it.
+      execFileSync("gpgconf", ["--kill", "all"], { env: { ...this.env, PATH: process.env.PATH } });
+      sleep(10);
+    } while (this.#isInUse() && Date.now() < giveUpAt);
     rmSync(this.path, { recursive: true, force: true, maxRetries: 3 });
   }
+
+  /** Whether a process was started with this home: gpg names it on the agent's command line. */
+  #isInUse(): boolean {
+    if (process.platform !== "linux") return false;
+    return readdirSync("/proc").some((entry) => {
+      if (!/^\d+$/.test(entry) || entry === String(process.pid)) return false;
+      try {
+        return readFileSync(`/proc/${entry}/cmdline`, "latin1").includes(this.path);
+      } catch {
+        return false;
+      }
+    });
+  }
+}
+
+/** Milliseconds; it takes ten, and a hundred under load. */
+const LONGEST_END = 10_000;
+
+function sleep(milliseconds: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
 }

@@ -1,16 +1,15 @@
 import { join } from "node:path";
 
 import { SampleRepository } from "./sample-repository.ts";
-import { type Applied, applyPlan } from "../../src/identity/switch/apply.ts";
+import { type Applied, applyPlan, type Plan } from "../../src/identity/switch/apply.ts";
 import { type Detection, detectIdentity } from "../../src/identity/detect/detect.ts";
 import {
+  findIdentity,
   type Identity,
   type IdentitySettings,
   resolveIdentities,
 } from "../../src/identity/identity.ts";
-import { findIdentity } from "../../src/identity/identity.ts";
 import { Journal } from "../../src/identity/switch/journal.ts";
-import type { Plan } from "../../src/identity/switch/plan.ts";
 import { lookAround } from "../../src/identity/detect/surroundings.ts";
 import { planSwitch, type SwitchOptions } from "../../src/identity/switch/switch-plan.ts";
 import { planUndo, type UndoOptions } from "../../src/identity/switch/undo.ts";

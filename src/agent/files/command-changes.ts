@@ -2,7 +2,7 @@ import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 
 import { Git } from "../../git/git.ts";
-import { isFiltered } from "../../git/is-filtered.ts";
+import { isFiltered } from "../../git/config/filter-settings.ts";
 import type { TurnFiles } from "./turn-files.ts";
 
 /** What files hold that differ from the last commit; nothing for one that is not there. */

@@ -45,36 +45,6 @@ const KEYS = [
   "n.e-w",
 ];
 
-describe("ConfigText", { timeout: 120_000 }, () => {
-  it("reads 200 files as git does", () => {
-    for (let seed = 1; seed <= 200; seed++) {
-      const bytes = sampleConfig(new SeededRandom(seed));
-      assert.deepEqual(
-        weRead(bytes),
-        gitReads(bytes),
-        `seed ${seed}:\n${bytes.toString("latin1")}`,
-      );
-    }
-  });
-
-  it("refuses what git refuses", () => {
-    const wrong = [
-      "[a\n]",
-      '[a]\n\tb = "open',
-      "[a]\n\tb = \\x",
-      "[a]\n1b = c",
-      '[a "b]',
-      '[a "b" ]',
-      "[a]\n\tb c",
-      "[a_b]",
-    ];
-    for (const text of wrong) {
-      assert.throws(() => new ConfigText(text), { code: "config" }, text);
-      assert.throws(() => gitReads(Buffer.from(text)), text);
-    }
-  });
-});
-
 describe("editConfig()", { timeout: 120_000 }, () => {
   it("sets values so that git reads them, and changes nothing else, in 150 files", () => {
     for (let seed = 1; seed <= 150; seed++) {

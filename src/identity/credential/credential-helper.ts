@@ -1,9 +1,9 @@
+import type { GitConfig } from "../../git/config/git-config.ts";
 import type { Surroundings } from "../detect/surroundings.ts";
 import type { Identity } from "../identity.ts";
 import { rightIdentity, towards } from "../detect/right-identity.ts";
 import { isExpired, type Tokens } from "../tokens/tokens.ts";
 import { type CredentialQuestion, credentialText, QUIT } from "./credential-text.ts";
-import { strangeTransport } from "./strange-transport.ts";
 
 export interface CredentialSurroundings {
   readonly identities: readonly Identity[];
@@ -104,4 +104,21 @@ function isSafe({ protocol, host }: CredentialQuestion): boolean {
 
 function unsafe({ protocol, host }: CredentialQuestion): string {
   return `${protocol || "no protocol"}://${host} would carry the token in clear. Use https`;
+}
+
+/** Settings by which a connection leads elsewhere, or is no longer checked. */
+const TRANSPORT =
+  /^http\.(?:.*\.)?(?:proxy|sslverify|sslcainfo|sslcapath|sslbackend|curloptresolve|proxysslcainfo|extraheader)$/s;
+
+/**
+ * What a repository's own configuration does to connections. It may come from a stranger, and would
+ * get at the token by way of a proxy or a certificate of its own.
+ */
+function strangeTransport(config: GitConfig): string | undefined {
+  const found = config.entries.find(({ key, scope }) => {
+    return (scope === "local" || scope === "worktree") && TRANSPORT.test(key);
+  });
+  if (found === undefined) return undefined;
+  const next = "If it is yours, set it with `git config --global` instead";
+  return `the repository's own configuration sets ${found.key}, which could give it away. ${next}`;
 }

@@ -37,8 +37,9 @@ export async function sshOptions(host: string, question: SshQuestion): Promise<S
   if (host === "" || host.startsWith("-")) {
     throw new TrunklineError("usage", `Cannot ask ssh about '${host}': it is no name of a host`);
   }
-  const file = question.file ?? otherHome(question.env);
-  const args = [...(file === undefined ? [] : ["-F", file]), "-G", "--", host];
+  const own =
+    question.file === undefined ? sshConfigArguments(question.env) : ["-F", question.file];
+  const args = [...own, "-G", "--", host];
   const { code, stdout, stderr } = await runProgram({
     command: "ssh",
     args,
@@ -54,10 +55,10 @@ export async function sshOptions(host: string, question: SshQuestion): Promise<S
 }
 
 /** ssh finds its files by the account, whatever `HOME` says: where they differ it must be told. */
-function otherHome(env: NodeJS.ProcessEnv): string | undefined {
-  if (homeOf(env) === userInfo().homedir) return undefined;
+export function sshConfigArguments(env: NodeJS.ProcessEnv): string[] {
+  if (homeOf(env) === userInfo().homedir) return [];
   const file = sshConfigFile(env);
-  return existsSync(file) ? file : "none";
+  return ["-F", existsSync(file) ? file : "none"];
 }
 
 function read(text: string, home: string): SshOptions {

@@ -124,3 +124,8 @@ export const TOUCH = {
     "Tell the person before you commit: they have to touch the device when it blinks. " +
     "Do not try again and again; each try waits for a touch.",
 } as const;
+
+/** Has gpg-agent forget all that it was told, so that it asks again. */
+export async function forgetPassphrases(env: NodeJS.ProcessEnv): Promise<void> {
+  await asker({ env })("gpgconf", ["--reload", "gpg-agent"]);
+}

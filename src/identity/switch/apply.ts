@@ -1,9 +1,21 @@
 import { checkEdited } from "../../git/config/edit-config.ts";
 import type { Git } from "../../git/git.ts";
 import { discard, type FileChange, prepare, replace } from "./file-change.ts";
-import type { Journal } from "./journal.ts";
-import type { Plan } from "./plan.ts";
+import type { ChangeKind, Journal, SettingChange, Subject } from "./journal.ts";
 import { recover, type Recovery } from "./recover.ts";
+
+/** Everything that a command is about to change, and nothing has been yet. */
+export interface Plan {
+  readonly kind: ChangeKind;
+  readonly identity?: string;
+  readonly subject: Subject;
+  readonly settings: readonly SettingChange[];
+  readonly files: readonly FileChange[];
+  /** What a person should know before. */
+  readonly notes: readonly string[];
+  /** Of an undo: what is undone. */
+  readonly undoes?: string;
+}
 
 export interface Applied {
   /** By which it can be undone; nothing where there was nothing to change. */

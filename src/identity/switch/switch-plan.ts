@@ -4,17 +4,22 @@ import { join } from "node:path";
 import { maskText } from "../../base/text/mask.ts";
 import { canonicalKey } from "../../git/config/config-list.ts";
 import { type ConfigEdit, editConfig, valuesIn } from "../../git/config/edit-config.ts";
-import { openRepository, type Repository } from "../../git/repository.ts";
+import type { Git } from "../../git/git.ts";
+import {
+  listSubmodules,
+  openRepository,
+  type Repository,
+  type Submodule,
+} from "../../git/repository.ts";
 import { globalTarget, repositoryTarget } from "./config-target.ts";
 import { detectIdentity } from "../detect/detect.ts";
 import { type FileChange, readNow } from "./file-change.ts";
 import type { GitSettingsOptions } from "../git-settings.ts";
 import type { Identity } from "../identity.ts";
 import type { SettingChange } from "./journal.ts";
-import type { Plan } from "./plan.ts";
+import type { Plan } from "./apply.ts";
 import { rewriteRemotes } from "./rewrite-remotes.ts";
-import { checkedOut, type CheckedOutSubmodule, submodulesOf } from "./submodules.ts";
-import type { Surroundings } from "../detect/surroundings.ts";
+import { lookAroundRepository, type Surroundings } from "../detect/surroundings.ts";
 import { overrideNotes, switchEdits } from "./switch-edits.ts";
 
 export interface SwitchOptions extends GitSettingsOptions {
@@ -161,4 +166,38 @@ async function changeFile(
     return [{ file: now.path, key, before: old.map(maskText), after: fresh.map(maskText) }];
   });
   return { file, settings };
+}
+
+/** A submodule that has a work tree. */
+interface CheckedOutSubmodule {
+  /** As seen from the outermost repository. */
+  readonly path: string;
+  readonly repository: Repository;
+  readonly around: Surroundings;
+}
+
+/** Those of a repository alone. */
+async function checkedOut({ worktree }: Repository, git: Git): Promise<Submodule[]> {
+  const all = worktree === undefined ? [] : await listSubmodules(git, worktree);
+  return all.filter(({ isCheckedOut }) => isCheckedOut);
+}
+
+/** Those of a repository, and theirs, each after the one it is in. */
+async function submodulesOf(
+  outer: Repository,
+  { git }: Surroundings,
+): Promise<CheckedOutSubmodule[]> {
+  const found: CheckedOutSubmodule[] = [];
+  for (const { path } of await checkedOut(outer, git)) {
+    const folder = join(outer.worktree ?? "", path);
+    const around = await lookAroundRepository(git.in(folder));
+    const { repository } = around;
+    // `.gitmodules` comes with the repository: what it names may lead elsewhere.
+    const isInside = folder.startsWith(`${outer.worktree}/`) && repository.worktree === folder;
+    if (!isInside) continue;
+    found.push({ path, repository, around });
+    const inner = await submodulesOf(repository, around);
+    found.push(...inner.map((each) => ({ ...each, path: join(path, each.path) })));
+  }
+  return found;
 }

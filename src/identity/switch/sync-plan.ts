@@ -18,7 +18,7 @@ import { gitSettings } from "../git-settings.ts";
 import type { Identity } from "../identity.ts";
 import type { SettingChange } from "./journal.ts";
 import { blockLines, withBlock, withoutBlock } from "./managed-blocks.ts";
-import type { Plan } from "./plan.ts";
+import type { Plan } from "./apply.ts";
 import { sshConfigFile, sshOptions } from "../detect/ssh-options.ts";
 
 export interface SyncOptions {

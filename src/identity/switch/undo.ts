@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { TrunklineError } from "../../base/errors.ts";
 import { bytesOf, type FileChange, isSame } from "./file-change.ts";
 import type { Journal, JournalState } from "./journal.ts";
-import type { Plan } from "./plan.ts";
+import type { Plan } from "./apply.ts";
 
 export interface UndoOptions {
   /** The work tree whose last change is undone; without one, the last of the person's own. */

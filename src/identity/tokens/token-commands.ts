@@ -7,9 +7,8 @@ import {
   TokenRefused,
 } from "../validate/forge-api.ts";
 import { tokenOfProgram } from "./forge-program.ts";
-import { showToken } from "./show-token.ts";
+import { isExpired, showToken, type Tokens } from "./tokens.ts";
 import type { TokenRecord } from "./token-records.ts";
-import { isExpired, type Tokens } from "./tokens.ts";
 
 /** A token as it may be told of. */
 export interface KeptToken {

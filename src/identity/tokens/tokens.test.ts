@@ -6,8 +6,7 @@ import { describe, it } from "node:test";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { type IdentitySettings, resolveIdentity } from "../identity.ts";
 import { SampleKeychain } from "../../../test/samples/sample-keychain.ts";
-import { showToken } from "./show-token.ts";
-import { isExpired, Tokens } from "./tokens.ts";
+import { isExpired, showToken, Tokens } from "./tokens.ts";
 
 const TOKEN = "ghp_0123456789abcdefghijABCDEFGHIJ456789";
 

@@ -3,8 +3,7 @@ import { maskText } from "../../base/text/mask.ts";
 import { type Arguments, textResult, type ToolResult } from "../../tool/tool.ts";
 import type { Applied } from "../switch/apply.ts";
 import type { Identity } from "../identity.ts";
-import { showToken } from "../tokens/show-token.ts";
-import { isExpired } from "../tokens/tokens.ts";
+import { isExpired, showToken } from "../tokens/tokens.ts";
 import type { ToolCommands } from "./tool-commands.ts";
 
 /** `juggler_list_identities` */

@@ -1,10 +1,9 @@
-import type { Applied } from "../switch/apply.ts";
+import type { Applied, Plan } from "../switch/apply.ts";
 import type { Detection } from "../detect/detect.ts";
 import type { Identity, IdentitySettings } from "../identity.ts";
 import type { JugglerImport } from "../juggler/import-juggler.ts";
 import type { JournalState } from "../switch/journal.ts";
 import type { JugglerValues } from "../juggler/juggler-fields.ts";
-import type { Plan } from "../switch/plan.ts";
 import type { SigningReadiness } from "../signing/signing-readiness.ts";
 import type { IdentityStatus } from "../detect/status.ts";
 import type { SwitchOptions } from "../switch/switch-plan.ts";

@@ -1,8 +1,8 @@
 import { maskText } from "../../base/text/mask.ts";
 import { gitEnvironment } from "../../git/git-environment.ts";
 import { type ProgramEnd, runProgram } from "../../git/run-program.ts";
+import { sshConfigArguments } from "../detect/ssh-options.ts";
 import type { Identity } from "../identity.ts";
-import { sshConfigArguments } from "./ssh-config-arguments.ts";
 
 export interface SshLogin {
   readonly isOk: boolean;

@@ -2,10 +2,18 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { describe, it } from "node:test";
 
-import { blobId } from "./file-lines.ts";
-import { sha1 } from "./sha1.ts";
+import { blobId, isBinary, linesOf } from "./file-lines.ts";
 
 describe("blobId()", () => {
+  // The first 32 KiB of a process are hashed here, the rest by Node: this test comes first.
+  it("is what Node's SHA-1 gives, for every length around a block", () => {
+    for (let length = 0; length < 140; length++) {
+      const content = Buffer.from(Array.from({ length }, (_, at) => (at * 31 + length) % 256));
+      const expected = createHash("sha1").update(`blob ${length}\0`).update(content).digest("hex");
+      assert.equal(blobId(content), expected, `${length} bytes`);
+    }
+  });
+
   it("is the id that git has, of a small text and of a large one", () => {
     assert.equal(blobId(Buffer.from("hello\n")), "ce013625030ba8dba906f756967f9e9ca394464a");
     const large = Buffer.alloc(100_000, "hello\n");
@@ -14,12 +22,18 @@ describe("blobId()", () => {
   });
 });
 
-describe("sha1()", () => {
-  it("is what Node's own is, for every length around a block", () => {
-    for (const length of [...Array.from({ length: 140 }, (_, n) => n), 65_535]) {
-      const content = Buffer.from(Array.from({ length }, (_, at) => (at * 31 + length) % 256));
-      const expected = createHash("sha1").update(content).digest("hex");
-      assert.equal(sha1(content), expected, `${length} bytes`);
-    }
+describe("linesOf()", () => {
+  it("gives lines without what ends them, and no line after the last line end", () => {
+    assert.deepEqual(linesOf("a\r\nb\n\nc"), ["a", "b", "", "c"]);
+    assert.deepEqual(linesOf("a\n"), ["a"]);
+    assert.deepEqual(linesOf(""), []);
+    assert.deepEqual(linesOf("\n"), [""]);
+  });
+});
+
+describe("isBinary()", () => {
+  it("looks for a NUL in the first 8000 bytes, as git does", () => {
+    const at = (index: number): Buffer => Buffer.alloc(8001, "a").fill(0, index, index + 1);
+    assert.deepEqual([isBinary(at(7999)), isBinary(at(8000))], [true, false]);
   });
 });

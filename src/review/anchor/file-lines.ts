@@ -1,5 +1,3 @@
-import { sha1 } from "./sha1.ts";
-
 /** Bytes beyond which Node's own SHA-1 is faster, with the time that it takes to load. */
 let small = 32 * 1024;
 
@@ -25,4 +23,49 @@ export function textOf(content: Uint8Array): string {
 /** Git takes for binary what has a NUL near its beginning. */
 export function isBinary(content: Uint8Array): boolean {
   return content.subarray(0, 8000).includes(0);
+}
+
+/**
+ * SHA-1 of something small, in hexadecimal. Node's own takes 10 ms to load, which is longer than all
+ * else that a comment waits for.
+ */
+function sha1(content: Uint8Array): string {
+  const blocks = (content.length + 9 + 63) >> 6;
+  const padded = new DataView(new ArrayBuffer(blocks * 64));
+  new Uint8Array(padded.buffer).set(content);
+  padded.setUint8(content.length, 0x80);
+  padded.setBigUint64(blocks * 64 - 8, BigInt(content.length) * 8n);
+  const state = Int32Array.of(0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0);
+  const words = new Int32Array(80);
+  for (let block = 0; block < blocks; block++) {
+    for (let n = 0; n < 16; n++) words[n] = padded.getInt32(block * 64 + n * 4);
+    digest(state, words);
+  }
+  return Array.from(state, (word) => (word >>> 0).toString(16).padStart(8, "0")).join("");
+}
+
+/** FIPS 180-4, 6.1.2. Plainly: it is over before anything of it could be compiled. */
+function digest(state: Int32Array, words: Int32Array): void {
+  for (let n = 16; n < 80; n++) {
+    const near = (words[n - 3] ?? 0) ^ (words[n - 8] ?? 0);
+    const word = near ^ (words[n - 14] ?? 0) ^ (words[n - 16] ?? 0);
+    words[n] = (word << 1) | (word >>> 31);
+  }
+  let [a = 0, b = 0, c = 0, d = 0, e = 0] = state;
+  for (let n = 0; n < 80; n++) {
+    let mix: number;
+    if (n < 20) mix = ((b & c) | (~b & d)) + 0x5a827999;
+    else if (n < 40) mix = (b ^ c ^ d) + 0x6ed9eba1;
+    else if (n < 60) mix = ((b & c) | (b & d) | (c & d)) + 0x8f1bbcdc;
+    else mix = (b ^ c ^ d) + 0xca62c1d6;
+    const next = (((a << 5) | (a >>> 27)) + mix + e + (words[n] ?? 0)) | 0;
+    e = d;
+    d = c;
+    c = (b << 30) | (b >>> 2);
+    b = a;
+    a = next;
+  }
+  for (const [index, value] of [a, b, c, d, e].entries()) {
+    state[index] = (state[index] ?? 0) + value;
+  }
 }

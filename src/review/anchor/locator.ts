@@ -3,9 +3,8 @@ import type { Anchor } from "../../store/review/review-thread.ts";
 import { readable } from "./anchor.ts";
 import { FileHistory } from "./file-history.ts";
 import { blobId, linesOf, textOf } from "./file-lines.ts";
-import { GONE, place, type Place, Placing } from "./place.ts";
+import { GONE, place, type Place, Placing, Versions } from "./place.ts";
 import { Renames } from "./renames.ts";
-import { Versions } from "./versions.ts";
 
 /** A place in a worktree as it is now. */
 export interface Located extends Place {

@@ -1,5 +1,4 @@
 import type { Anchor } from "../../store/review/review-thread.ts";
-import { similarity } from "./similarity.ts";
 import { isTelling, type Tracks, trackLines } from "./track-lines.ts";
 
 /** How sure a place is: exact is beyond doubt, high has one obvious candidate, low is a likeness. */
@@ -133,4 +132,60 @@ function quoted(anchor: Anchor, now: readonly string[]): Place {
   if (best.score < Math.min(needed, kept)) return GONE;
   const confidence = best.score * 2 >= kept ? "high" : "low";
   return { line: best.at + 1, end: best.at + quote.length, confidence, method: "quote" };
+}
+
+/**
+ * Follows lines through the versions of a text, one after the other. Little changes from one to the
+ * next, so lines that are like others are told apart which the first and the last alone could not.
+ */
+export class Versions {
+  readonly #steps: readonly Placing[];
+
+  /** The oldest text first. */
+  constructor(texts: readonly (readonly string[])[]) {
+    this.#steps = texts.slice(1).map((text, index) => new Placing(texts[index] ?? [], text));
+  }
+
+  /** `first` and `last` count from 0. */
+  place(first: number, last: number): Place {
+    let [line, end] = [first + 1, last + 1];
+    let method: Place["method"] = "diff";
+    for (const step of this.#steps) {
+      const place = step.place(line - 1, end - 1);
+      if (place.line === undefined) return GONE;
+      ({ line, end = line } = place);
+      if (place.method === "fuzzy" || (place.method === "quote" && method === "diff")) {
+        method = place.method;
+      }
+    }
+    return { line, end, confidence: method === "fuzzy" ? "low" : "high", method };
+  }
+}
+
+/** Longer lines are compared by their beginnings. */
+const MOST = 400;
+
+/** How alike two lines are, from 0 to 1, whatever the space around them: by edits (Levenshtein). */
+function similarity(one: string, other: string): number {
+  const a = one.trim().slice(0, MOST);
+  const b = other.trim().slice(0, MOST);
+  if (a === b) return 1;
+  const longest = Math.max(a.length, b.length);
+  // The difference in length alone is as many edits.
+  if (Math.min(a.length, b.length) < longest / 2) return 0;
+  return 1 - edits(a, b) / longest;
+}
+
+function edits(a: string, b: string): number {
+  let row = Uint16Array.from({ length: b.length + 1 }, (_, index) => index);
+  let next = new Uint16Array(b.length + 1);
+  for (let i = 1; i <= a.length; i++) {
+    next[0] = i;
+    for (let j = 1; j <= b.length; j++) {
+      const change = a.charCodeAt(i - 1) === b.charCodeAt(j - 1) ? 0 : 1;
+      next[j] = Math.min((row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1, (row[j - 1] ?? 0) + change);
+    }
+    [row, next] = [next, row];
+  }
+  return row[b.length] ?? 0;
 }

@@ -1,12 +1,9 @@
 import assert from "node:assert/strict";
-import { mkdirSync, rmSync } from "node:fs";
-import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 
 import { Reviews } from "../../store/review/reviews.ts";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
-import { watchFolder } from "./watch-folder.ts";
 import { watchReviews } from "./watch-reviews.ts";
 
 const REPOSITORY = { gitDir: "/x/.git", root: "/x" };
@@ -40,24 +37,3 @@ test("watchReviews() lets everything be seen that is written, in a folder that i
   reader?.[Symbol.dispose]();
   assert.equal(seen.length, 20);
 });
-
-test(
-  "watchFolder() goes on when its folder is taken away and made again",
-  { timeout: 10_000 },
-  async () => {
-    await using folder = await SampleFolder.create();
-    const path = join(folder.path, "deep/er");
-    const calls: unknown[] = [];
-    const stop = watchFolder(path, (name) => calls.push(name));
-    const alive = setInterval(() => {}, 1000);
-    for (let round = 0; round < 3; round++) {
-      calls.length = 0;
-      mkdirSync(path, { recursive: true });
-      while (calls.length === 0) await delay(1);
-      rmSync(folder.path, { recursive: true });
-      await delay(20);
-    }
-    clearInterval(alive);
-    stop();
-  },
-);

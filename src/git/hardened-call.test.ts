@@ -248,25 +248,3 @@ describe("reading a stranger's repository", { timeout: 120_000 }, () => {
     );
   });
 });
-
-describe("Git", () => {
-  it("refuses a command that it does not know, which may be an alias", async () => {
-    using sample = new HostileRepository();
-    sample.fired();
-    for (const mode of ["read", "write"] as const) {
-      await assert.rejects(sample.git.run(["st"], { mode }), /Cannot run 'git st'/);
-    }
-    assert.deepEqual(sample.fired(), []);
-  });
-
-  it("does not write where it is to read", async () => {
-    using sample = new SampleRepository();
-    for (const args of [
-      ["commit", "-m", "x"],
-      ["add", "."],
-      ["config", "a.b", "c"],
-    ]) {
-      await assert.rejects(sample.git.run(args), /to read: it may write/);
-    }
-  });
-});

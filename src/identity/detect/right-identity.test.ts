@@ -1,0 +1,50 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { SampleIdentities } from "../../../test/samples/sample-identities.ts";
+import { rightIdentity, towards } from "./right-identity.ts";
+import { lookAround } from "./surroundings.ts";
+
+async function right(sample: SampleIdentities, url: string, env: NodeJS.ProcessEnv = {}) {
+  const around = towards(await lookAround(sample.git), url, "origin");
+  const { identity, acting, why } = await rightIdentity(sample.identities, around, env);
+  return { identity: identity?.name, acting, why };
+}
+
+/** Fits both identities equally well. */
+const EITHER = "https://github.com/stranger/app";
+
+describe("rightIdentity()", () => {
+  it("takes the one in force where several fit equally well, and none before that", async () => {
+    using sample = new SampleIdentities();
+    assert.equal((await right(sample, EITHER)).identity, undefined);
+    await sample.switch("home");
+    const chosen = await right(sample, EITHER);
+    assert.deepEqual([chosen.identity, chosen.acting], ["home", "home"]);
+    assert.match(chosen.why, /^'home' is for github\.com\.$/);
+  });
+
+  it("takes the one that fits better than the one in force", async () => {
+    using sample = new SampleIdentities();
+    const found = await right(sample, "https://github.com/acme/app", {
+      TRUNKLINE_IDENTITY: "home",
+    });
+    assert.deepEqual([found.identity, found.acting], ["work", "home"]);
+  });
+
+  it("believes the environment before the repository", async () => {
+    using sample = new SampleIdentities();
+    await sample.switch("home");
+    const found = await right(sample, EITHER, { TRUNKLINE_IDENTITY: "work" });
+    assert.deepEqual([found.identity, found.acting], ["work", "work"]);
+  });
+
+  it("takes the one in force where none fits, unless that is unknown", async () => {
+    using sample = new SampleIdentities();
+    const env = { TRUNKLINE_IDENTITY: "home" };
+    assert.equal((await right(sample, "/srv/app.git", env)).identity, "home");
+    const gone = await right(sample, "/srv/app.git", { TRUNKLINE_IDENTITY: "former" });
+    assert.equal(gone.identity, undefined);
+    assert.match(gone.why, /no identity 'former'/);
+  });
+});

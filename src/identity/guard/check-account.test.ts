@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import { chmodSync } from "node:fs";
+import { describe, it } from "node:test";
+
+import { SampleIdentities, WORK } from "../../../test/samples/sample-identities.ts";
+import { lookAround } from "../detect/surroundings.ts";
+import { checkAccount } from "./check-account.ts";
+
+const SSH = "git@github.com:acme/app";
+const HTTPS = "https://github.com/acme/app";
+
+async function problems(sample: SampleIdentities, url: string, env: NodeJS.ProcessEnv = {}) {
+  const around = await lookAround(sample.git);
+  const all = { ...sample.env, ...env };
+  return (await checkAccount(sample.find("work"), url, around, all)).map(({ says }) => says);
+}
+
+describe("checkAccount()", () => {
+  it("asks ssh for its first key, unless git is set to use the identity's", async () => {
+    using sample = new SampleIdentities();
+    assert.match((await problems(sample, SSH)).join(), /instead of the key of 'work'/);
+    await sample.switch("work");
+    assert.deepEqual(await problems(sample, SSH), []);
+    const other = sample.write("other", "a key");
+    const env = { GIT_SSH_COMMAND: `ssh -F none -i ${other} -o IdentitiesOnly=yes` };
+    assert.match((await problems(sample, SSH, env)).join(), /\/other' instead of/);
+  });
+
+  it("is not content with the right key while an agent may show another before it", async () => {
+    using sample = new SampleIdentities();
+    const key = sample.write(".ssh/id_work", "a key");
+    const shown = await problems(sample, SSH, { GIT_SSH_COMMAND: `ssh -F none -i ${key}` });
+    assert.match(shown.join(), /any key that an agent has before/);
+    const only = { GIT_SSH_COMMAND: `ssh -F none -i ${key} -o IdentitiesOnly=yes -v` };
+    assert.deepEqual(await problems(sample, SSH, only), []);
+  });
+
+  it("takes no host for an option of ssh's", async () => {
+    using sample = new SampleIdentities();
+    const env = { GIT_SSH_COMMAND: "touch pwned; ssh" };
+    const [says = ""] = await problems(sample, "ssh://-oProxyCommand=x/a/b", env);
+    assert.match(says, /is no name of a host/);
+  });
+
+  it("compares the user of an address, and the one that a helper logs in as", async () => {
+    using sample = new SampleIdentities();
+    const stranger = await problems(sample, "https://mallory@github.com/acme/app");
+    assert.match(stranger.join(), /user 'mallory', and 'work' is ada-acme/);
+    assert.match((await problems(sample, HTTPS)).join(), /There is no credential for 'work'/);
+    const helper = sample.write("helper", '#!/bin/sh\necho "username=$WHO"\necho password=x\n');
+    chmodSync(helper, 0o755);
+    sample.run("config", "credential.helper", helper);
+    assert.deepEqual(await problems(sample, HTTPS, { WHO: "ada-acme" }), []);
+    assert.match((await problems(sample, HTTPS, { WHO: "bob" })).join(), /log in as 'bob'/);
+  });
+
+  it("has nothing to say of a path, or of an identity without a key", async () => {
+    const { sshKey: _, ...keyless } = WORK;
+    using sample = new SampleIdentities({ work: keyless });
+    assert.deepEqual(await problems(sample, "/srv/app.git"), []);
+    assert.deepEqual(await problems(sample, SSH), []);
+  });
+});

@@ -1,0 +1,72 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { SampleIdentities, WORK } from "../../../test/samples/sample-identities.ts";
+import { rightIdentity } from "../detect/right-identity.ts";
+import { lookAround } from "../detect/surroundings.ts";
+import { checkPushed } from "./check-push.ts";
+
+const NONE = "0".repeat(40);
+
+function commitAs(sample: SampleIdentities, author: string, committer = author): string {
+  const env = {
+    GIT_AUTHOR_NAME: "A",
+    GIT_AUTHOR_EMAIL: author,
+    GIT_COMMITTER_NAME: "C",
+    GIT_COMMITTER_EMAIL: committer,
+  };
+  sample.runWith(sample.path, env, "commit", "-q", "--allow-empty", "--no-gpg-sign", "-m", "x");
+  return sample.run("rev-parse", "HEAD");
+}
+
+async function problems(sample: SampleIdentities, refs: string) {
+  const around = await lookAround(sample.git);
+  const right = await rightIdentity(sample.identities, around, {});
+  const known = { ...right, identity: sample.find("work") };
+  const found = await checkPushed(known, sample.identities, around, refs, sample.env);
+  return found.map(({ kind, says }) => `${kind}: ${says}`);
+}
+
+describe("checkPushed()", () => {
+  it("refuses commits of another identity, and of somebody unknown that nobody has yet", async () => {
+    using sample = new SampleIdentities();
+    commitAs(sample, "ada@acme.example");
+    const wrong = commitAs(sample, "ADA@home.example");
+    const foreign = commitAs(sample, "bob@b.example");
+    const head = commitAs(sample, "bob@b.example", "ada@acme.example");
+    const found = await problems(sample, `refs/heads/main ${head} refs/heads/main ${NONE}\n`);
+    assert.deepEqual(found, [
+      `author: One commit is made as 'home', and the push is for 'work': ${wrong.slice(0, 10)}.`,
+      `committer: One commit is made by <bob@b.example>, who is none of your identities, and on no remote yet: ${foreign.slice(0, 10)}.`,
+    ]);
+  });
+
+  it("does not look at what the other side has, nor at branches that are deleted", async () => {
+    using sample = new SampleIdentities();
+    const old = commitAs(sample, "ada@home.example");
+    const head = commitAs(sample, "ada@acme.example");
+    assert.deepEqual(
+      await problems(sample, `refs/heads/main ${head} refs/heads/main ${old}\n`),
+      [],
+    );
+    assert.deepEqual(await problems(sample, `(delete) ${NONE} refs/heads/main ${old}\n`), []);
+    sample.run("update-ref", "refs/remotes/origin/main", old);
+    assert.deepEqual(await problems(sample, `refs/heads/x ${head} refs/heads/x ${NONE}\n`), []);
+  });
+
+  it("shows three commits of many", async () => {
+    using sample = new SampleIdentities();
+    for (let count = 0; count < 4; count++) commitAs(sample, "ada@home.example");
+    const head = sample.run("rev-parse", "HEAD");
+    const [says = ""] = await problems(sample, `refs/heads/m ${head} refs/heads/m ${NONE}`);
+    assert.match(says, /4 commits are made as 'home'.*: \w{10}, \w{10}, \w{10}, …\.$/);
+  });
+
+  it("wants signatures of whoever signs, on its own commits", async () => {
+    const work = { ...WORK, signing: { format: "ssh", key: "/nowhere" } } as const;
+    using sample = new SampleIdentities({ work });
+    const head = commitAs(sample, "ada@acme.example");
+    const [says = ""] = await problems(sample, `refs/heads/m ${head} refs/heads/m ${NONE}`);
+    assert.match(says, /^signer: One commit is not signed/);
+  });
+});

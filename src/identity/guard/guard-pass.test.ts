@@ -1,0 +1,44 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { SampleFolder } from "../../../test/samples/sample-folder.ts";
+import { GuardPasses } from "./guard-pass.ts";
+
+describe("GuardPasses", () => {
+  it("gives a pass that is good once, for its work tree alone", async () => {
+    await using folder = await SampleFolder.create();
+    const passes = new GuardPasses(folder.path);
+    await passes.give("/one", "a hotfix");
+    assert.equal(await passes.take("/two"), undefined);
+    assert.equal((await passes.take("/one"))?.reason, "a hotfix");
+    assert.equal(await passes.take("/one"), undefined);
+  });
+
+  it("gives it to one of several that take it at the same time", async () => {
+    await using folder = await SampleFolder.create();
+    await new GuardPasses(folder.path).give("/one");
+    const taken = await Promise.all(
+      Array.from({ length: 5 }, () => new GuardPasses(folder.path).take("/one")),
+    );
+    assert.equal(taken.filter((pass) => pass !== undefined).length, 1);
+  });
+
+  it("does not honour one that has run out, or that cannot be read", async () => {
+    await using folder = await SampleFolder.create();
+    const passes = new GuardPasses(folder.path);
+    const file = async (): Promise<string> => {
+      await passes.give("/one");
+      const passFolder = join(folder.path, "identity/passes");
+      const [name = ""] = readdirSync(passFolder).filter((each) => each.endsWith(".json"));
+      return join(passFolder, name);
+    };
+    const path = await file();
+    const pass = JSON.parse(readFileSync(path, "utf8")) as object;
+    writeFileSync(path, JSON.stringify({ ...pass, until: "2020-01-01T00:00:00.000Z" }));
+    assert.equal(await passes.take("/one"), undefined);
+    writeFileSync(await file(), "{");
+    assert.equal(await passes.take("/one"), undefined);
+  });
+});

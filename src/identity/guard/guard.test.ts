@@ -1,0 +1,53 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { HOME, SampleIdentities, WORK } from "../../../test/samples/sample-identities.ts";
+import { lookAround } from "../detect/surroundings.ts";
+import { judge } from "./guard.ts";
+import type { GuardQuestion } from "./verdict.ts";
+
+async function verdict(sample: SampleIdentities, question: GuardQuestion) {
+  const { identities, env } = sample;
+  return await judge(question, { identities, around: await lookAround(sample.git), env });
+}
+
+describe("judge()", () => {
+  it("refuses where nobody can tell whose the repository is", async () => {
+    using sample = new SampleIdentities();
+    sample.run("remote", "add", "origin", "https://github.com/stranger/app");
+    const { problems, identity, next } = await verdict(sample, { hook: "pre-commit" });
+    assert.deepEqual([problems[0]?.kind, identity], ["identity", undefined]);
+    assert.equal(next, "trunkline identity switch NAME");
+  });
+
+  it("goes by the address that git pushes to, and not by the remotes", async () => {
+    using sample = new SampleIdentities();
+    sample.run("remote", "add", "origin", "git@gh-home:ada/app");
+    await sample.switch("home", { keepSigning: true });
+    const remote = { name: "x", url: "https://github.com/acme/app" };
+    const { problems, identity, next } = await verdict(sample, { hook: "pre-push", remote });
+    assert.equal(identity, "work");
+    assert.match(problems[0]?.says ?? "", /push is for identity 'work', and 'home' is in force/);
+    assert.equal(next, "trunkline identity switch work");
+  });
+
+  it("counts what cannot be checked as a problem", async () => {
+    using sample = new SampleIdentities({ work: { provider: "github", sshHost: "gh-work" } });
+    sample.run("remote", "add", "origin", "git@gh-work:acme/app");
+    const { problems } = await verdict(sample, { hook: "pre-commit" });
+    assert.match(problems.map(({ says }) => says).join(), /cannot be checked: .*has no email/);
+  });
+
+  it("says that a device will want a touch, where nothing else is wrong", async () => {
+    const signing = { format: "openpgp", key: "ABCDEF0123456789", hardware: true } as const;
+    using sample = new SampleIdentities({ home: { ...HOME, signing }, work: WORK });
+    sample.run("remote", "add", "origin", "git@gh-home:ada/app");
+    const before = await verdict(sample, { hook: "pre-commit" });
+    assert.ok(before.problems.length > 0);
+    assert.deepEqual(before.notes, []);
+    await sample.switch("home");
+    const after = await verdict(sample, { hook: "pre-commit" });
+    assert.deepEqual(after.problems, []);
+    assert.match(after.notes.join(), /touch it when it blinks/);
+  });
+});

@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { authorOf, findIdentity, resolveIdentities, resolveIdentity } from "./identity.ts";
+
+const ENV = { HOME: "/home/ada" };
+
+describe("resolveIdentity()", () => {
+  it("fills in the host of a known provider, and leaves that of another open", () => {
+    const hosts = (["github", "gitlab", "bitbucket", "other"] as const).map((provider) => {
+      return resolveIdentity("x", { provider }, ENV).host;
+    });
+    assert.deepEqual(hosts, ["github.com", "gitlab.com", "bitbucket.org", undefined]);
+    const own = resolveIdentity("x", { provider: "gitlab", host: "Git.Corp.Example" }, ENV);
+    assert.equal(own.host, "git.corp.example");
+  });
+
+  it("expands the home folder in every path, and in nothing else", () => {
+    const { sshKey, match, signing } = resolveIdentity(
+      "x",
+      {
+        provider: "other",
+        sshKey: "~/.ssh/id",
+        match: [{ path: "~" }, { path: "/srv/~x" }, { owner: "~ada" }],
+        signing: { format: "ssh", key: "~/.ssh/sign" },
+      },
+      ENV,
+    );
+    assert.equal(sshKey, "/home/ada/.ssh/id");
+    assert.deepEqual(match, [{ path: "/home/ada" }, { path: "/srv/~x" }, { owner: "~ada" }]);
+    assert.equal(signing?.key, "/home/ada/.ssh/sign");
+    // The key of OpenPGP is an id, and not a path.
+    const pgp = { format: "openpgp", key: "~/x" } as const;
+    const { signing: kept } = resolveIdentity("x", { provider: "other", signing: pgp }, ENV);
+    assert.equal(kept?.key, "~/x");
+  });
+
+  it("takes the account's name where no other is given, and the keychain for tokens", () => {
+    const { displayName, tokenSource } = resolveIdentity("x", { provider: "github", user: "ada" });
+    assert.deepEqual([displayName, tokenSource], ["ada", { kind: "keychain" }]);
+  });
+});
+
+describe("findIdentity()", () => {
+  const identities = resolveIdentities({
+    work: { provider: "github" },
+    home: { provider: "gitlab" },
+  });
+
+  it("says what may have been meant, and what there is", () => {
+    assert.equal(findIdentity(identities, "home").provider, "gitlab");
+    assert.throws(() => findIdentity(identities, "wrok"), {
+      code: "not-found",
+      message: "There is no identity 'wrok'. Did you mean 'work'? Configured: work, home.",
+    });
+    assert.throws(() => findIdentity(identities, "zzzzzz"), /'zzzzzz'\. Configured: work, home\./);
+  });
+
+  it("says how to make the first one", () => {
+    assert.throws(() => findIdentity([], "work"), /`trunkline identity add`/);
+  });
+});
+
+describe("authorOf()", () => {
+  it("names the field that is missing, and the command that sets it", () => {
+    const noUser = resolveIdentity("x", { provider: "github", email: "a@b.example" });
+    assert.throws(() => authorOf(noUser), { code: "config", message: /no user.*edit x --user/ });
+    const noEmail = resolveIdentity("x", { provider: "github", user: "ada" });
+    assert.throws(() => authorOf(noEmail), { code: "config", message: /no email.*edit x --email/ });
+  });
+});

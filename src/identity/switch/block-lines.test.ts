@@ -1,0 +1,56 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { describe, it } from "node:test";
+
+import { SampleRepository } from "../../../test/samples/sample-repository.ts";
+import { type IdentitySettings, resolveIdentity } from "../identity.ts";
+import { gitBlockLines, includeConditions, includedFile, sshBlockLines } from "./block-lines.ts";
+
+const BASE = { provider: "github", sshHost: "gh-work", sshKey: '/k/a "b" %h' } as const;
+
+function identity(more: Partial<IdentitySettings> = {}) {
+  return resolveIdentity("work", { ...BASE, ...more }, { HOME: "/h" });
+}
+
+describe("sshBlockLines()", () => {
+  it("names host and key so that ssh reads them, and ends for what comes after it", () => {
+    using sample = new SampleRepository();
+    const text = [...sshBlockLines([identity()]), "Port 2222", ""].join("\n");
+    const file = sample.write("config", text);
+    const ask = (host: string): string => {
+      const stdio: ["ignore", "pipe", "ignore"] = ["ignore", "pipe", "ignore"];
+      return execFileSync("ssh", ["-F", file, "-G", host], { stdio, encoding: "utf8" });
+    };
+    assert.match(ask("gh-work"), /^hostname github\.com$/m);
+    assert.match(ask("gh-work"), /^identityfile \/k\/a "b" (?:%h|%%h)$/m);
+    assert.match(ask("elsewhere"), /^port 2222$/m);
+  });
+
+  it("leaves out who needs no host of its own, and writes nothing for nobody", () => {
+    const plain = identity({ sshHost: "github.com" });
+    const { sshKey: _, ...keyless } = BASE;
+    assert.deepEqual(sshBlockLines([plain, resolveIdentity("x", keyless)]), []);
+  });
+});
+
+describe("includeConditions()", () => {
+  it("has a condition for each folder, not for rules that say more, and for the ssh host", () => {
+    const match = [{ path: "~/work//" }, { path: "/x", host: "github.com" }, { owner: "acme" }];
+    assert.deepEqual(includeConditions(identity({ match })), [
+      "gitdir:/h/work/",
+      "hasconfig:remote.*.url:git@gh-work:*/**",
+    ]);
+  });
+});
+
+describe("gitBlockLines()", () => {
+  it("is read by git as it was meant, whatever the names", () => {
+    using sample = new SampleRepository();
+    const file = includedFile('/a "b\\c', identity());
+    const condition = 'gitdir:/x "y\\z/';
+    const text = gitBlockLines([{ condition, file }]).join("\n");
+    const path = sample.write("config", `${text}\n`);
+    const key = `includeIf.${condition}.path`;
+    assert.equal(sample.run("config", "--file", path, "--no-includes", "--get", key), file);
+  });
+});

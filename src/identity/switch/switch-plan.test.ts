@@ -1,0 +1,133 @@
+import assert from "node:assert/strict";
+import { existsSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { HOME, SampleIdentities } from "../../../test/samples/sample-identities.ts";
+
+describe("planSwitch()", { timeout: 120_000 }, () => {
+  it("lists every change and makes none", async () => {
+    using sample = new SampleIdentities();
+    const before = sample.read("app/.git/config");
+    const { settings, files } = await sample.plan("home");
+    assert.deepEqual(
+      settings.map(({ key, before: old, after }) => [key, old, after]),
+      [
+        ["trunkline.identity", [], ["home"]],
+        ["user.name", [], ["ada"]],
+        ["user.email", [], ["ada@home.example"]],
+        ["gpg.format", [], ["openpgp"]],
+        ["user.signingKey", [], ["ABCDEF0123456789"]],
+        ["commit.gpgSign", [], ["true"]],
+        ["core.sshCommand", [], settings.at(-2)?.after],
+        [
+          "trunkline.sets",
+          [],
+          ["user.signingKey", "gpg.format", "commit.gpgSign", "core.sshCommand"],
+        ],
+      ],
+    );
+    assert.match(settings.at(-2)?.after[0] ?? "", /^ssh -o .* -o IdentitiesOnly=yes$/);
+    assert.deepEqual(files[0]?.before, before);
+    assert.deepEqual(sample.read("app/.git/config"), before);
+    assert.ok(!existsSync(join(sample.home, "data")));
+  });
+
+  it("has nothing to change for one who is switched already", async () => {
+    using sample = new SampleIdentities();
+    await sample.switch("home");
+    assert.deepEqual((await sample.plan("home")).files, []);
+    assert.equal((await sample.switch("home")).id, undefined);
+  });
+
+  it("warns of what is stronger than the file it writes to", async () => {
+    using sample = new SampleIdentities();
+    sample.run("config", "user.email", "local@example.com");
+    const env = { ...sample.env, GIT_AUTHOR_EMAIL: "env@example.com" };
+    const { notes } = await sample.plan("work", { global: true, env });
+    assert.match(notes.join("\n"), /variable GIT_AUTHOR_EMAIL is stronger/);
+    assert.match(notes.join("\n"), /user.email is also set in local configuration/);
+  });
+
+  it("says that submodules keep the identity they have", async () => {
+    using sample = new SampleIdentities();
+    sample.commit();
+    sample.run("-c", "protocol.file.allow=always", "submodule", "add", "-q", sample.path, "lib");
+    assert.match((await sample.plan("work")).notes.join(), /keep the identity they have: lib/);
+  });
+
+  it("goes through submodules and theirs when told to, and one undo brings all back", async () => {
+    using sample = new SampleIdentities();
+    sample.commit();
+    const add = (folder: string, path: string): void => {
+      const allow = ["-c", "protocol.file.allow=always"];
+      sample.runIn(folder, ...allow, "submodule", "add", "-q", join(sample.home, "seed"), path);
+    };
+    sample.run("clone", "-q", "--bare", sample.path, join(sample.home, "seed"));
+    for (const path of ["lib", "theirs"]) add(sample.path, path);
+    const [lib, theirs] = [join(sample.path, "lib"), join(sample.path, "theirs")];
+    add(lib, "deep er");
+    sample.runIn(theirs, "remote", "set-url", "origin", "git@gh-home:ada/lib.git");
+    const files = ["", "modules/lib/", "modules/lib/modules/deep er/", "modules/theirs/"];
+    const snapshot = () => files.map((path) => sample.read(`app/.git/${path}config`).toString());
+    const before = snapshot();
+    const { plan } = await sample.switch("work", { recurseSubmodules: true });
+    assert.match(plan.notes.join(), /Submodule 'theirs' is for 'home', and stays as it is/);
+    for (const folder of [sample.path, lib, join(lib, "deep er")]) {
+      assert.equal(sample.config("user.email", folder), "ada@acme.example");
+    }
+    assert.equal(sample.config("user.email", theirs), "");
+    await sample.undo();
+    assert.deepEqual(snapshot(), before);
+  });
+
+  it("does not follow what is called a submodule out of the repository", async () => {
+    using sample = new SampleIdentities();
+    const elsewhere = join(sample.home, "elsewhere");
+    sample.run("init", "-q", elsewhere);
+    symlinkSync(elsewhere, join(sample.path, "lib"));
+    const modules = ["lib", "../elsewhere", "."].map((path) => {
+      return `[submodule "${path}"]\n\tpath = ${path}\n\turl = ./x\n`;
+    });
+    sample.write("app/.gitmodules", modules.join(""));
+    const { files } = await sample.plan("work", { recurseSubmodules: true });
+    assert.deepEqual(
+      files.map(({ path }) => path),
+      [join(sample.path, ".git/config")],
+    );
+  });
+});
+
+describe("switching", { timeout: 120_000 }, () => {
+  it("leaves commits possible: the format is openpgp, never gpg (RemoteJuggler defect 1)", async () => {
+    using sample = new SampleIdentities({
+      home: { ...HOME, signing: { format: "openpgp", signCommits: false } },
+    });
+    await sample.switch("home");
+    assert.equal(sample.config("gpg.format"), "openpgp");
+    sample.run("commit", "-q", "--allow-empty", "-m", "x");
+    assert.equal(sample.run("log", "-1", "--format=%an <%ae>"), "ada <ada@home.example>");
+  });
+
+  it("changes the repository alone: nothing of the person's own, no remote", async () => {
+    using sample = new SampleIdentities();
+    const url = "ssh://git@github.com:443/acme/app";
+    sample.run("remote", "add", "origin", url);
+    sample.run("remote", "add", "web", "https://github.com/acme/app.git");
+    sample.write(".gitconfig", "[user]\n\tname = Me\n");
+    await sample.switch("work");
+    assert.equal(sample.read(".gitconfig").toString(), "[user]\n\tname = Me\n");
+    assert.equal(sample.config("remote.origin.url"), url);
+    assert.equal(sample.config("remote.web.url"), "https://github.com/acme/app.git");
+    assert.equal(sample.config("user.email"), "ada@acme.example");
+    assert.match(sample.config("core.sshCommand"), /id_work' -o IdentitiesOnly=yes$/);
+  });
+
+  it("can be followed by git config, which would refuse a key that is there twice", async () => {
+    using sample = new SampleIdentities();
+    sample.run("config", "user.email", "old@example.com");
+    await sample.switch("work");
+    sample.run("config", "user.email", "new@example.com");
+    assert.equal(sample.config("user.email"), "new@example.com");
+  });
+});

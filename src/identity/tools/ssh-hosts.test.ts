@@ -1,0 +1,27 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { SampleRepository } from "../../../test/samples/sample-repository.ts";
+import { sshHosts } from "./ssh-hosts.ts";
+
+describe("sshHosts()", () => {
+  it("names the hosts of a configuration and of what it includes, and no patterns", () => {
+    using sample = new SampleRepository();
+    sample.write(".ssh/config", 'Host one *.two !three "f our" -five\nINCLUDE more/*\nhost=six\n');
+    sample.write(".ssh/more/a", "Host seven\n# Host eight\nInclude ~/.ssh/deep\n");
+    sample.write(".ssh/deep", "  Host nine one\n");
+    assert.deepEqual(sshHosts(sample.env), ["one", "seven", "nine", "six"]);
+  });
+
+  it("ends though a file includes itself, and with fifty hosts", () => {
+    using sample = new SampleRepository();
+    const hosts = Array.from({ length: 80 }, (_, at) => `Host h${at}`);
+    sample.write(".ssh/config", ["Include config", ...hosts].join("\n"));
+    assert.equal(sshHosts(sample.env).length, 50);
+  });
+
+  it("finds none where there is no configuration", () => {
+    using sample = new SampleRepository();
+    assert.deepEqual(sshHosts(sample.env), []);
+  });
+});
