@@ -1,6 +1,4 @@
-import { DEFAULT_BUFFERED } from "../../base/limit/byte-budget.ts";
-import { DEFAULT_PEER_LIMITS } from "../../rpc/peer-options.ts";
-import { DEFAULT_CHANNEL_LIMITS } from "../../wire/channel.ts";
+import { DEFAULT_LIMITS } from "../../base/limit/limits.ts";
 import type { Config } from "./config.ts";
 
 /** The agent that needs no configuration. */
@@ -23,12 +21,7 @@ export function defaultConfig(data: string): Config {
     },
     data,
     log: { level: "info", verbose: false },
-    limits: {
-      ...DEFAULT_CHANNEL_LIMITS,
-      ...DEFAULT_PEER_LIMITS,
-      maxBuffered: DEFAULT_BUFFERED,
-      messages: {},
-    },
+    limits: { ...DEFAULT_LIMITS, messages: {} },
     mcpServers: {},
     agent: BUILT_IN,
     agents: {},
