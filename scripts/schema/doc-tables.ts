@@ -81,12 +81,12 @@ function partLimits(paths: readonly string[]): string {
 }
 
 function fixedLimits(limits: readonly FixedLimit[]): string {
-  const rows = limits.map(({ part, what, unit, value, beyond, file, constant }) => [
+  const rows = limits.map(({ part, what, unit, value, beyond, folder, file, constant }) => [
     part,
     what,
     amount(unit, value),
     beyond,
-    `\`${constant}\` in \`${file}\``,
+    `\`${constant}\` in \`${file}\` of \`${folder}/\``,
   ]);
   return table(["part", "limit", "value", "beyond it", "set by"], rows);
 }

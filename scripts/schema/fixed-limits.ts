@@ -6,7 +6,8 @@ export interface FixedLimit {
   readonly value: number;
   /** What happens beyond it. */
   readonly beyond: string;
-  /** The file under src/ and the constant in it. A test holds the value against it. */
+  /** The part of src/, a file anywhere in it, and the constant there, which a test looks at. */
+  readonly folder: string;
   readonly file: string;
   readonly constant: string;
 }
@@ -22,7 +23,7 @@ type Row = readonly [
   unit: FixedLimit["unit"],
   value: number,
   beyond: string,
-  file: string,
+  folderAndFile: `${string}: ${string}.ts`,
   constant: string,
 ];
 
@@ -33,7 +34,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "milliseconds",
       10 * SECOND,
       "the rest is answered with an error",
-      "gateway/door/serve-stdio.ts",
+      "gateway: serve-stdio.ts",
       "INPUT_GRACE",
     ],
     [
@@ -41,25 +42,18 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "milliseconds",
       800,
       "the rest is answered with an error",
-      "gateway/door/serve-stdio.ts",
+      "gateway: serve-stdio.ts",
       "SIGNAL_GRACE",
     ],
   ],
   JSON: [
-    [
-      "characters of an id",
-      "count",
-      512,
-      "answered with -32600",
-      "rpc/message/id.ts",
-      "LONGEST_ID",
-    ],
+    ["characters of an id", "count", 512, "answered with -32600", "rpc: id.ts", "LONGEST_ID"],
     [
       "bytes of a message whose nesting is not looked at",
       "bytes",
       8 * KIB,
       "its nesting is compared with `limits.maxDepth`",
-      "rpc/message/complexity.ts",
+      "rpc: complexity.ts",
       "UNSEEN",
     ],
     [
@@ -67,7 +61,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "bytes",
       64 * KIB,
       "its work is compared with `limits.maxWork`",
-      "rpc/message/complexity.ts",
+      "rpc: complexity.ts",
       "CHEAP",
     ],
   ],
@@ -77,7 +71,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "count",
       1_000,
       "the session idle longest, of the client with most, is given up; 503 where none is idle",
-      "protocol/mcp/http/options.ts",
+      "protocol/mcp/serve: options.ts",
       "maxSessions",
     ],
     [
@@ -85,7 +79,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "milliseconds",
       24 * HOUR,
       "the session is over",
-      "protocol/mcp/http/options.ts",
+      "protocol/mcp/serve: options.ts",
       "sessionIdle",
     ],
     [
@@ -93,7 +87,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "count",
       1_000,
       "the oldest are dropped",
-      "protocol/mcp/http/options.ts",
+      "protocol/mcp/serve: options.ts",
       "maxLoggedEvents",
     ],
     [
@@ -101,7 +95,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "bytes",
       4 * MIB,
       "the oldest are dropped",
-      "protocol/mcp/http/options.ts",
+      "protocol/mcp/serve: options.ts",
       "maxLoggedBytes",
     ],
     [
@@ -109,7 +103,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "count",
       1_000,
       "the connection idle longest, of the client with most, is given up; 503 where none is idle",
-      "protocol/acp/http/acp-http.ts",
+      "protocol/acp: acp-http.ts",
       "MOST_CONNECTIONS",
     ],
     [
@@ -117,7 +111,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "milliseconds",
       5 * MINUTE,
       "the connection is closed",
-      "protocol/acp/http/acp-http.ts",
+      "protocol/acp: acp-http.ts",
       "SILENCE",
     ],
     [
@@ -125,7 +119,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "milliseconds",
       20 * SECOND,
       "the connection is closed after two that are not answered",
-      "wire/channel/websocket-acceptor.ts",
+      "wire: websocket-acceptor.ts",
       "HEARTBEAT",
     ],
   ],
@@ -135,7 +129,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "count",
       20,
       "answered with 429 until the minute is over",
-      "gateway/access/failed-attempts.ts",
+      "gateway: failed-attempts.ts",
       "LIMIT",
     ],
     [
@@ -143,7 +137,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "milliseconds",
       15 * MINUTE,
       "`trunkline open` makes another",
-      "store/access/login-codes.ts",
+      "store: login-codes.ts",
       "GOOD_FOR",
     ],
     [
@@ -151,7 +145,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "milliseconds",
       12 * HOUR,
       "it needs another link",
-      "gateway/access/browser-logins.ts",
+      "gateway: browser-logins.ts",
       "GOOD_FOR",
     ],
     [
@@ -159,7 +153,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "count",
       1_000,
       "`trunkline token create` fails until one is revoked",
-      "store/access/access-tokens.ts",
+      "store: access-tokens.ts",
       "MOST",
     ],
   ],
@@ -169,7 +163,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "bytes",
       1 * MIB,
       "the file is refused",
-      "gateway/config/file/read-text.ts",
+      "gateway: files.ts",
       "MAX_SIZE",
     ],
   ],
@@ -179,7 +173,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "count",
       1_000,
       "the client is told to resume",
-      "session/limits.ts",
+      "session: limits.ts",
       "updates",
     ],
     [
@@ -187,7 +181,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "milliseconds",
       5 * SECOND,
       "the turn ends without it",
-      "session/limits.ts",
+      "session: limits.ts",
       "cancelGrace",
     ],
     [
@@ -195,7 +189,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "milliseconds",
       30 * MINUTE,
       "it is loaded again when somebody opens it",
-      "session/limits.ts",
+      "session: limits.ts",
       "idle",
     ],
   ],
@@ -205,7 +199,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "bytes",
       10 * MIB,
       "refused with -31702",
-      "agent/files/turn-files.ts",
+      "agent: turn-files.ts",
       "LARGEST_FILE",
     ],
     [
@@ -213,7 +207,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "count",
       2_000,
       "the model reads on from a later line",
-      "agent/tools/read-file.ts",
+      "agent: read-file.ts",
       "MOST_LINES",
     ],
     [
@@ -221,7 +215,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "milliseconds",
       30 * MINUTE,
       "a longer time is refused",
-      "agent/tools/run-command.ts",
+      "agent: run-command.ts",
       "LONGEST",
     ],
     [
@@ -229,7 +223,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "count",
       128,
       "the rest is left out, and the session says so",
-      "agent/tools/toolbox-tools.ts",
+      "agent: toolbox-tools.ts",
       "MOST_TOOLS",
     ],
     [
@@ -237,7 +231,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "count",
       20,
       "older ones cannot be",
-      "agent/files/journal.ts",
+      "agent: journal.ts",
       "MOST_TURNS",
     ],
     [
@@ -245,7 +239,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "count",
       32,
       "it has to release one first",
-      "agent/external-terminals.ts",
+      "agent: external-terminals.ts",
       "MOST",
     ],
   ],
@@ -255,7 +249,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "count",
       10_000,
       "a further one is refused with -32603",
-      "protocol/mcp/serve/tasks.ts",
+      "protocol/mcp/serve: tasks.ts",
       "MOST",
     ],
     [
@@ -263,7 +257,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "milliseconds",
       24 * HOUR,
       "the task is kept that long",
-      "protocol/mcp/serve/tasks.ts",
+      "protocol/mcp/serve: tasks.ts",
       "LONGEST_TTL",
     ],
   ],
@@ -273,7 +267,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "count",
       20_000,
       "the rest is left out, and the log says so",
-      "protocol/mcp/connect/lists.ts",
+      "protocol/mcp/connect: lists.ts",
       "MOST_ITEMS",
     ],
     [
@@ -281,7 +275,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "bytes",
       32 * MIB,
       "the rest is left out, and the log says so",
-      "protocol/mcp/connect/lists.ts",
+      "protocol/mcp/connect: lists.ts",
       "LARGEST",
     ],
   ],
@@ -291,7 +285,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "count",
       100_000,
       "refused",
-      "review/add-comment.ts",
+      "review: add-comment.ts",
       "LONGEST_COMMENT",
     ],
     [
@@ -299,7 +293,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "bytes",
       8 * MIB,
       "it is not taken in",
-      "review/inbox/drop-files.ts",
+      "review: drop-files.ts",
       "LARGEST",
     ],
   ],
@@ -309,7 +303,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "milliseconds",
       30 * SECOND,
       "it is stopped, and what needed it fails",
-      "git/git.ts",
+      "git: git.ts",
       "TIMEOUT",
     ],
     [
@@ -317,7 +311,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "bytes",
       64 * MIB,
       "it is stopped, and what needed it fails",
-      "git/git.ts",
+      "git: git.ts",
       "MAX_OUTPUT",
     ],
   ],
@@ -327,7 +321,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "milliseconds",
       10 * MINUTE,
       "the guard refuses again",
-      "identity/guard/guard-pass.ts",
+      "identity: guard-pass.ts",
       "LASTS",
     ],
     [
@@ -335,7 +329,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "count",
       50,
       "older ones cannot be",
-      "identity/switch/journal.ts",
+      "identity: journal.ts",
       "KEPT",
     ],
   ],
@@ -345,7 +339,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "bytes",
       16 * MIB,
       "the exchange is broken off",
-      "wire/framing/length-prefixed.ts",
+      "wire: length-prefixed.ts",
       "MAX_FRAME",
     ],
     [
@@ -353,7 +347,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "count",
       2_048,
       "a further one is refused",
-      "plugin/guest-guard.ts",
+      "plugin: guest-guard.ts",
       "exchanges",
     ],
     [
@@ -361,7 +355,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "count",
       256,
       "a further one is refused",
-      "plugin/serve/events.ts",
+      "plugin: events.ts",
       "MOST_SUBSCRIPTIONS",
     ],
     [
@@ -369,7 +363,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "count",
       1_000,
       "the oldest are dropped",
-      "plugin/serve/event-queue.ts",
+      "plugin: event-queue.ts",
       "MOST_EVENTS",
     ],
     [
@@ -377,14 +371,15 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       "count",
       100_000,
       "the list is refused",
-      "plugin/storage/storage.ts",
+      "plugin: storage.ts",
       "MAX_ENTRIES",
     ],
   ],
 };
 
 export const FIXED_LIMITS: readonly FixedLimit[] = Object.entries(ROWS).flatMap(([part, rows]) =>
-  rows.map(([what, unit, value, beyond, file, constant]) => {
-    return { part, what, unit, value, beyond, file, constant };
+  rows.map(([what, unit, value, beyond, where, constant]) => {
+    const [folder = "", file = ""] = where.split(": ");
+    return { part, what, unit, value, beyond, folder, file, constant };
   }),
 );

@@ -1,11 +1,11 @@
-import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
+import { glob, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import assert from "node:assert/strict";
 
 import { FIXED_LIMITS } from "../../scripts/schema/fixed-limits.ts";
 import { DEFAULT_LIMITS } from "../../src/base/limit/limits.ts";
-import { defaultConfig } from "../../src/gateway/config/defaults.ts";
+import { defaultConfig } from "../../src/gateway/config/config.ts";
 
 const SRC = join(import.meta.dirname, "../../src");
 
@@ -21,9 +21,16 @@ function valueOf(source: string, name: string): number | undefined {
 
 describe("docs/LIMITS.md", () => {
   it("has the fixed limits as the code sets them", async () => {
-    for (const { file, constant, value } of FIXED_LIMITS) {
-      const source = await readFile(join(SRC, file), "utf8");
-      assert.equal(valueOf(source, constant), value, `${constant} in src/${file}`);
+    for (const { folder, file, constant, value } of FIXED_LIMITS) {
+      const what = `${constant} of a file ${file} in src/${folder}`;
+      const files = await Array.fromAsync(glob(`${folder}/**/${file}`, { cwd: SRC }));
+      const sources = await Promise.all(files.map((path) => readFile(join(SRC, path), "utf8")));
+      const found = sources.map((source) => valueOf(source, constant));
+      assert.deepEqual(
+        found.filter((each) => each !== undefined),
+        [value],
+        what,
+      );
     }
   });
 

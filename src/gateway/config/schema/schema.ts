@@ -1,8 +1,7 @@
-import { BUS_SCHEMAS } from "./bus-schemas.ts";
+import { BUS_SCHEMAS, PROGRAM } from "./bus-schemas.ts";
 import { IDENTITY_SCHEMAS } from "./identity-schemas.ts";
 import { LIMIT_SCHEMAS } from "./limit-schemas.ts";
 import { MODEL_SCHEMAS } from "./model-schemas.ts";
-import { PROGRAM } from "./program-schema.ts";
 import { REMOTE_SCHEMAS } from "./remote-schemas.ts";
 import { REVIEW_SCHEMAS } from "./review-schemas.ts";
 import { SERVE_SCHEMAS } from "./serve-schemas.ts";
