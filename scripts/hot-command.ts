@@ -24,7 +24,7 @@ export function hotCommand(root: string, command: string): Plugin {
       second === undefined ? eager(alone(source)) : alone(source),
     [join(folder, first, `${first}-command.ts`)]: eager,
     // Needed with every configuration, and cheap as long as nothing calls it.
-    [join(root, "src/gateway/config/check-layers.ts")]: (source) => {
+    [join(root, "src/gateway/config/layer.ts")]: (source) => {
       const eager = replaced(source, 'await import("./schema/schema.gen.ts")', "schema");
       return `import * as schema from "./schema/schema.gen.ts";\n${eager}`;
     },

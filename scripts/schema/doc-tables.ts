@@ -1,7 +1,9 @@
+import { type LimitEntry, LIMIT_TABLE } from "../../src/base/limit/limit-table.ts";
 import { MESSAGE_LIMITS, type MessageLimits } from "../../src/base/limit/limits.ts";
 import { configKeys } from "../../src/gateway/config/schema/keys.ts";
 import { ALL_CODES } from "../../src/rpc/codes.ts";
 import { type Block, table } from "./doc-blocks.ts";
+import { FIXED_LIMITS, type FixedLimit } from "./fixed-limits.ts";
 
 /** Who the codes of a domain belong to. */
 const DOMAINS: Readonly<Record<keyof typeof ALL_CODES, string>> = {
@@ -16,6 +18,9 @@ const DOMAINS: Readonly<Record<keyof typeof ALL_CODES, string>> = {
 export const BLOCKS: Readonly<Record<string, Block>> = {
   "error-codes": async () => errorCodes(),
   "message-limits": async () => messageLimits(MESSAGE_LIMITS),
+  "configurable-limits": async () => configurableLimits(LIMIT_TABLE),
+  "part-limits": async () => partLimits(PART_LIMITS),
+  "fixed-limits": async () => fixedLimits(FIXED_LIMITS),
   "config-keys": async () => configTable(),
 };
 
@@ -39,6 +44,59 @@ export function messageLimits(limits: Readonly<Record<string, MessageLimits>>): 
   return table(["message", "size", "rate", "timeout", "retry"], rows);
 }
 
+function configurableLimits(limits: Readonly<Record<string, LimitEntry>>): string {
+  const rows = Object.entries(limits).map(([key, { unit, default: value, bounds, beyond }]) => [
+    `\`limits.${key}\``,
+    amount(unit, value),
+    bounds,
+    beyond,
+  ]);
+  return table(["key", "default", "bounds", "beyond it"], rows);
+}
+
+/** Keys of other parts of the configuration that bound something. */
+const PART_LIMITS = [
+  "models.maxSteps",
+  "models.toolTimeout",
+  "bus.callTimeout",
+  "review.batch",
+  "review.lease",
+  "remote.turns.running",
+  "remote.turns.runningEach",
+  "remote.turns.waitingEach",
+  "remote.bases",
+  "remote.scan.maxFile",
+  "remote.scan.maxTotal",
+  "remote.scan.maxFiles",
+];
+
+function partLimits(paths: readonly string[]): string {
+  const keys = new Map(configKeys().map((key) => [key.path, key]));
+  const rows = paths.map((path) => {
+    const key = keys.get(path);
+    if (key === undefined) throw new Error(`No key of the configuration is called '${path}'`);
+    return [`\`${path}\``, key.fallback ?? "–", key.description];
+  });
+  return table(["key", "default", "bounds"], rows);
+}
+
+function fixedLimits(limits: readonly FixedLimit[]): string {
+  const rows = limits.map(({ part, what, unit, value, beyond, folder, file, constant }) => [
+    part,
+    what,
+    amount(unit, value),
+    beyond,
+    `\`${constant}\` in \`${file}\` of \`${folder}/\``,
+  ]);
+  return table(["part", "limit", "value", "beyond it", "set by"], rows);
+}
+
+function amount(unit: LimitEntry["unit"] | FixedLimit["unit"], value: number): string {
+  if (unit === "bytes") return size(value);
+  if (unit === "milliseconds") return duration(value);
+  return value.toLocaleString("en");
+}
+
 function configTable(): string {
   const rows = configKeys().map(({ path, type, fallback, variable, description }) => [
     `\`${path}\``,
@@ -58,5 +116,8 @@ function size(bytes: number): string {
 }
 
 function duration(milliseconds: number): string {
+  const minutes = milliseconds / 60_000;
+  if (minutes >= 60 && minutes % 60 === 0) return `${minutes / 60} h`;
+  if (minutes > 5 && Number.isInteger(minutes)) return `${minutes} min`;
   return milliseconds % 1000 === 0 ? `${milliseconds / 1000} s` : `${milliseconds} ms`;
 }

@@ -1,10 +1,11 @@
 import { existsSync } from "node:fs";
 
-import type { IdentitiesOptions } from "../identity/identities.ts";
-import type { IdentityCommands } from "../identity/identity-commands.ts";
+import type { ActsAs, AgentIdentity } from "../agent/agent-identity.ts";
 import type { Config, ConfigInput } from "./config/config.ts";
 import { userFile } from "./config/locations.ts";
 import type { House } from "./house.ts";
+import type { IdentitiesOptions } from "../identity/identities.ts";
+import type { IdentityCommands } from "../identity/identity-commands.ts";
 
 /** What the identities of a configuration are opened with. */
 export function identitiesOptions(
@@ -49,4 +50,32 @@ export async function currentIdentities(
   const input = { cwd: folder, env, flags: { config: configFile, data } };
   const { config } = await loadConfig(input);
   return new IdentityCommands(identitiesOptions(config, input));
+}
+
+/**
+ * Whom an agent acts as to git in a folder: who its configuration names, else who the folder is for.
+ * Nobody where none can be told; it then acts as whoever runs us.
+ */
+export function agentIdentity(
+  house: House,
+  chosen: string | undefined,
+  env: NodeJS.ProcessEnv = process.env,
+): ActsAs {
+  return async (cwd) => {
+    await using commands = await currentIdentities(house, cwd, env);
+    const actAs = (name: string): AgentIdentity => {
+      // What is wrong with it is told before an agent is started as somebody else.
+      commands.environment(name, {});
+      return { name, environment: (base) => commands.environment(name, base) };
+    };
+    if (chosen !== undefined) return actAs(chosen);
+    if (commands.identities.list.length === 0) return undefined;
+    try {
+      const name = await commands.identities.right(cwd);
+      return name === undefined ? undefined : actAs(name);
+    } catch (error) {
+      house.log.warn("agent.no-identity", { cwd, error });
+      return undefined;
+    }
+  };
 }

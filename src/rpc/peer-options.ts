@@ -1,3 +1,4 @@
+import { DEFAULT_LIMITS } from "../base/limit/limits.ts";
 import type { Rate } from "../base/limit/rate-limiter.ts";
 import type { ComplexityLimits } from "./message/complexity.ts";
 import type { Dialect } from "./dialect.ts";
@@ -16,11 +17,10 @@ export interface PeerLimits extends ComplexityLimits {
   readonly maxInFlight: number;
 }
 
-export const DEFAULT_PEER_LIMITS: PeerLimits = {
-  maxInFlight: 4096,
-  maxDepth: 256,
-  maxWork: 480_000,
-};
+export function resolvePeerLimits(limits: Partial<PeerLimits> = {}): PeerLimits {
+  const { maxInFlight, maxDepth, maxWork } = DEFAULT_LIMITS;
+  return { maxInFlight, maxDepth, maxWork, ...limits };
+}
 
 export interface PeerOptions<S> {
   readonly dialect: Dialect;
@@ -46,7 +46,7 @@ export function resolvePeerOptions<S>(options: PeerOptions<S>): ResolvedPeerOpti
   return {
     dialect: options.dialect,
     routes: options.routes,
-    limits: { ...DEFAULT_PEER_LIMITS, ...options.limits },
+    limits: resolvePeerLimits(options.limits),
     errorRate: options.errorRate,
     trace: options.trace,
     report: options.report ?? (() => {}),

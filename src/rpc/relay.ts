@@ -12,7 +12,7 @@ import {
   recoverUnparsed,
 } from "./message/id.ts";
 import { parseMessage } from "./message/parse-message.ts";
-import { DEFAULT_PEER_LIMITS, type PeerLimits } from "./peer-options.ts";
+import { type PeerLimits, resolvePeerLimits } from "./peer-options.ts";
 import { errorText, RpcError } from "./rpc-error.ts";
 
 export interface RelayOptions {
@@ -61,7 +61,7 @@ class Direction implements Sink<string> {
   constructor(source: Channel<string>, target: Channel<string>, options: RelayOptions) {
     this.#source = source;
     this.#target = target;
-    this.#limits = { ...DEFAULT_PEER_LIMITS, ...options.limits };
+    this.#limits = resolvePeerLimits(options.limits);
     this.#cancelMethods = new Set(options.cancelMethods);
   }
 

@@ -1,3 +1,5 @@
+import { DEFAULT_LIMITS } from "../base/limit/limits.ts";
+
 /** Why one frame could not be delivered. The conversation goes on after it. */
 export interface FrameFault {
   /** `busy`: the process holds too much already, and may have room later. */
@@ -85,17 +87,9 @@ export interface ChannelLimits {
   readonly closeGrace: number;
 }
 
-const MiB = 1024 * 1024;
-
-export const DEFAULT_CHANNEL_LIMITS: ChannelLimits = {
-  maxMessage: 10 * MiB,
-  highWater: 4 * MiB,
-  maxUnsent: 64 * MiB,
-  closeGrace: 1_000,
-};
-
 export function resolveChannelLimits(limits: Partial<ChannelLimits> = {}): ChannelLimits {
-  return { ...DEFAULT_CHANNEL_LIMITS, ...limits };
+  const { maxMessage, highWater, maxUnsent, closeGrace } = DEFAULT_LIMITS;
+  return { maxMessage, highWater, maxUnsent, closeGrace, ...limits };
 }
 
 /** The channel died because the other side does not read what it is sent. */

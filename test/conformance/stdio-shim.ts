@@ -8,7 +8,7 @@ import { text } from "node:stream/consumers";
 
 import { refuseForeign } from "../../src/gateway/access/refuse-foreign.ts";
 import { resolveServing } from "../../src/gateway/access/serving.ts";
-import { defaultConfig } from "../../src/gateway/config/defaults.ts";
+import { defaultConfig } from "../../src/gateway/config/config.ts";
 import type { JsonObject } from "../../src/protocol/mcp/json-object.ts";
 import { META, metaOf } from "../../src/protocol/mcp/meta.ts";
 import { describedClient } from "../../src/protocol/mcp/serve/client.ts";
@@ -18,8 +18,8 @@ import {
   versionMismatch,
 } from "../../src/protocol/mcp/serve/http/check-headers.ts";
 import { errorText, type RpcError } from "../../src/rpc/rpc-error.ts";
-import { Toolbox } from "../../src/tool/toolbox.ts";
 import type { ToolDefinition } from "../../src/tool/tool.ts";
+import { Toolbox } from "../../src/tool/toolbox.ts";
 import { STDIO_SERVER } from "./fixture-server.ts";
 
 interface Message {

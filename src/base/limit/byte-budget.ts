@@ -1,7 +1,7 @@
+import { DEFAULT_LIMITS } from "./limits.ts";
+
 /** What each holder may hold that is not counted: small messages pass whatever the large ones do. */
 export const FREE_BYTES = 64 * 1024;
-
-export const DEFAULT_BUFFERED = 64 * 1024 * 1024;
 
 /** Bytes that a number of holders may hold together. */
 export class ByteBudget {
@@ -28,7 +28,7 @@ export class ByteBudget {
  * What all unfinished bodies and buffered messages of this process may take together. Each has a
  * limit of its own too, but a stranger may begin any number of them.
  */
-export const BUFFERS = new ByteBudget(DEFAULT_BUFFERED);
+export const BUFFERS = new ByteBudget(DEFAULT_LIMITS.maxBuffered);
 
 /** What one connection, body or queue holds of a budget. */
 export class Holding {

@@ -20,6 +20,21 @@ const MB = 1024 * KB;
 const second = 1000;
 const perMinute = (limit: number): Rate => ({ limit, windowMs: 60 * second });
 
+/**
+ * What can be set under `limits` in the configuration, with its default. What each bounds, and what
+ * happens beyond it, is told in `limit-table.ts`, which a start does not load.
+ */
+export const DEFAULT_LIMITS = {
+  maxMessage: 10 * MB,
+  highWater: 4 * MB,
+  maxUnsent: 64 * MB,
+  maxBuffered: 64 * MB,
+  closeGrace: 1 * second,
+  maxInFlight: 4_096,
+  maxDepth: 256,
+  maxWork: 480_000,
+} as const;
+
 /** Bytes of a question to a person, who has to see all of what is allowed. */
 export const LARGEST_QUESTION = 1 * MB;
 

@@ -1,9 +1,8 @@
-import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import assert from "node:assert/strict";
 
-import type { LoadedConfig } from "../../gateway/config/config.ts";
-import { defaultConfig } from "../../gateway/config/defaults.ts";
 import { checkModels } from "./models.ts";
+import { defaultConfig, type LoadedConfig } from "../../gateway/config/config.ts";
 
 function loaded(models: object = {}): LoadedConfig {
   const config = defaultConfig("/nonexistent");

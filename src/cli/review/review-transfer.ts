@@ -6,7 +6,7 @@ import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { followReviews } from "../../review/inbox/follow-reviews.ts";
 import { exportReviews, importReviews } from "../../review/transfer/import-export.ts";
-import { untilSignal } from "../../gateway/signals.ts";
+import { untilSignal } from "../../gateway/long-running.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { firstLine } from "../shell/first-line.ts";

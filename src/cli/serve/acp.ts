@@ -1,4 +1,4 @@
-import { serveAcpOnStdio } from "../../gateway/door/acp-on-stdio.ts";
+import { serveAcpOnStdio, serveJugglerOnStdio } from "../../gateway/door/acp-on-stdio.ts";
 import { repairIdentities } from "../../identity/switch/repair.ts";
 import type { Invocation } from "../shell/command.ts";
 import { openLastingHouse } from "../shell/open-house.ts";
@@ -14,9 +14,7 @@ export async function run(invocation: Invocation<AcpValues>): Promise<number> {
   const { agent, dialect } = invocation.values;
   const house = await openLastingHouse(invocation);
   await using _repair = repairIdentities(house.config.data, house.log);
-  if (dialect === "juggler") {
-    const { serveJugglerOnStdio } = await import("../../gateway/door/juggler-on-stdio.ts");
-    await serveJugglerOnStdio(house);
-  } else await serveAcpOnStdio(house, { agent, hasActions: dialect !== "acp" });
+  if (dialect === "juggler") await serveJugglerOnStdio(house);
+  else await serveAcpOnStdio(house, { agent, hasActions: dialect !== "acp" });
   return 0;
 }

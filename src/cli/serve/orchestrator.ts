@@ -1,6 +1,6 @@
 import { homeOf } from "../../base/process/home-of.ts";
 import { runOrchestrator } from "../../gateway/bus/run-orchestrator.ts";
-import { untilSignal } from "../../gateway/signals.ts";
+import { untilSignal } from "../../gateway/long-running.ts";
 import type { Invocation, Values } from "../shell/command.ts";
 import { openLastingHouse } from "../shell/open-house.ts";
 

@@ -1,13 +1,13 @@
-import { announceGateway } from "../../gateway/http/announce-gateway.ts";
-import { BusBeside } from "../../gateway/bus/bus-beside.ts";
-import { HttpServer } from "../../gateway/http/http-server.ts";
-import { repairIdentities } from "../../identity/switch/repair.ts";
-import { openData } from "../../gateway/open-data.ts";
-import { openTools } from "../../gateway/tool/open-tools.ts";
-import { untilSignal } from "../../gateway/signals.ts";
+import { NO_AUTH_WARNING, serveWelcome } from "./serve-welcome.ts";
 import type { Invocation } from "../shell/command.ts";
 import { openLastingHouse } from "../shell/open-house.ts";
-import { NO_AUTH_WARNING, serveWelcome } from "./serve-welcome.ts";
+import { BusBeside } from "../../gateway/bus/bus-beside.ts";
+import { openData } from "../../gateway/config/data-folder.ts";
+import { HttpServer } from "../../gateway/http/http-server.ts";
+import { untilSignal } from "../../gateway/long-running.ts";
+import { openTools } from "../../gateway/tool/open-tools.ts";
+import { repairIdentities } from "../../identity/switch/repair.ts";
+import { announceGateway } from "../../store/access/running-gateways.ts";
 
 /** Whoever pressed Ctrl-C is waiting. */
 const STOP_GRACE = 500;
@@ -32,7 +32,10 @@ export async function run(invocation: Invocation<ServeValues>): Promise<number> 
   const noAuth = values["no-auth"] === true;
   const server = await HttpServer.open(house, { offer: tools.offer, noAuth });
   try {
-    using _announced = await announceGateway(house.config.data, server);
+    using _announced = await announceGateway(house.config.data, {
+      url: server.localUrl,
+      browser: server.browserUrl,
+    });
     if (server.warning !== undefined) err(`trunkline: warning: ${server.warning}\n`);
     if (noAuth) err(`trunkline: warning: ${NO_AUTH_WARNING}\n`);
     await greet(server, invocation);

@@ -98,7 +98,7 @@ async function placeOf(
   isElsewhere: boolean,
   cwd: string,
 ): Promise<{ sessionId: string; cwd: string }> {
-  await using commands = await SessionCommands.open(house);
+  await using commands = await SessionCommands.open(house.config.data);
   try {
     const { id: sessionId, cwd: folder } = await commands.find(id);
     return { sessionId, cwd: folder };

@@ -1,4 +1,5 @@
-import type { SessionEntry, SessionRecord } from "../../gateway/session/session-commands.ts";
+import type { SessionEntry } from "../../gateway/session/session-commands.ts";
+import type { SessionRecord } from "../../store/session/session-log.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { firstLine } from "../shell/first-line.ts";
 import { paint } from "../shell/paint.ts";

@@ -144,7 +144,8 @@ export async function permissions(
 const LIST_RULES = "`trunkline session permissions` lists what there is.";
 
 async function open(invocation: Invocation): Promise<SessionCommands> {
-  return SessionCommands.open(await quietHouse(invocation));
+  const { config } = await quietHouse(invocation);
+  return SessionCommands.open(config.data);
 }
 
 function numberOf(text: string | undefined, option: string): number {

@@ -1,8 +1,8 @@
+import type { Invocation } from "./command.ts";
 import type { ConfigFlags } from "../../gateway/config/config.ts";
 import { loadConfig } from "../../gateway/config/load.ts";
 import { House } from "../../gateway/house.ts";
-import { outliveRejections } from "../../gateway/outlive-rejections.ts";
-import type { Invocation } from "./command.ts";
+import { outliveRejections } from "../../gateway/long-running.ts";
 
 /** The house of a command that serves others until it is stopped. */
 export async function openLastingHouse(invocation: Invocation): Promise<House> {

@@ -1,13 +1,13 @@
 import { TrunklineError } from "../../base/errors.ts";
 import type { Scope } from "../../base/principal.ts";
-import { accessTokens, ownerTokenIn } from "../../gateway/access/open-access.ts";
 import { expandPath } from "../../gateway/config/locations.ts";
+import type { AccessToken } from "../../store/access/access-token.ts";
+import { AccessTokens } from "../../store/access/access-tokens.ts";
+import { OwnerToken } from "../../store/access/owner-token.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { quietHouse } from "../shell/quiet-house.ts";
 
-type Tokens = ReturnType<typeof accessTokens>;
-type Kept = ReturnType<Tokens["list"]>[number];
 type Printing = { readonly json?: boolean };
 
 /** What a token is good for when nobody says. */
@@ -75,7 +75,7 @@ export async function revoke(invocation: Invocation<Printing>): Promise<number> 
 /** `trunkline token rotate` */
 export async function rotate(invocation: Invocation<Printing>): Promise<number> {
   const { values, out } = invocation;
-  const owner = ownerTokenIn((await quietHouse(invocation)).config.data);
+  const owner = new OwnerToken((await quietHouse(invocation)).config.data);
   await owner.rotate();
   const { path: tokenFile } = owner;
   if (values.json) out(`${JSON.stringify({ tokenFile }, null, 2)}\n`);
@@ -84,8 +84,9 @@ export async function rotate(invocation: Invocation<Printing>): Promise<number> 
   return 0;
 }
 
-async function open(invocation: Invocation): Promise<Tokens> {
-  return accessTokens(await quietHouse(invocation));
+async function open(invocation: Invocation): Promise<AccessTokens> {
+  const { config, report } = await quietHouse(invocation);
+  return new AccessTokens(config.data, { report });
 }
 
 /** What a token may reach, as far as that is limited. */
@@ -98,7 +99,7 @@ function limitsOf({ values, cwd, env }: Invocation<CreateValues>): { limits?: ob
 }
 
 /** What a token is good for: "tools, review; agents: a". */
-function grantWords({ scopes, limits = {} }: Kept): string {
+function grantWords({ scopes, limits = {} }: AccessToken): string {
   const lists = Object.entries<readonly string[]>({ ...limits }).map(
     ([name, list]) => `${name}: ${list.join(", ")}`,
   );
@@ -117,12 +118,12 @@ function expiryOf(text: string): Date {
 }
 
 /** The hash would let nobody in, but nobody needs it either. */
-function shownOf({ id, name, created, expires, lastUsed, scopes, limits }: Kept): object {
+function shownOf({ id, name, created, expires, lastUsed, scopes, limits }: AccessToken): object {
   const isExpired = expires !== undefined && !(Date.parse(expires) > Date.now());
   return { id, name, scopes, limits, created, expires, lastUsed, isExpired };
 }
 
-function table(tokens: readonly Kept[]): string {
+function table(tokens: readonly AccessToken[]): string {
   const rows = [
     ["NAME", "ID", "CREATED", "EXPIRES", "LAST USED", "GOOD FOR"],
     ...tokens.map((kept) => [
@@ -141,7 +142,7 @@ function table(tokens: readonly Kept[]): string {
   return lines.map((line) => `${line.trimEnd()}\n`).join("");
 }
 
-function expiryWords({ expires }: Kept): string {
+function expiryWords({ expires }: AccessToken): string {
   if (expires === undefined) return "never";
   return Date.parse(expires) > Date.now() ? timeOf(expires) : "expired";
 }

@@ -1,7 +1,7 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { suggest } from "../../base/text/suggest.ts";
 import { type OpenedTools, openTools } from "../../gateway/tool/open-tools.ts";
-import { untilSignal } from "../../gateway/signals.ts";
+import { untilSignal } from "../../gateway/long-running.ts";
 import { TERMINAL, TerminalCaller } from "../../gateway/tool/terminal-caller.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visible, visibleLine } from "../../base/text/visible.ts";

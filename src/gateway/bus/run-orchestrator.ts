@@ -1,13 +1,13 @@
 import { resolve } from "node:path";
 
-import { Policy } from "../../tool/policy.ts";
-import { Offer } from "../../tool/offer/offer.ts";
 import { type BusPlan, busPlan, openBus, reconfigure } from "./bus.ts";
+import { openData } from "../config/data-folder.ts";
 import type { Config } from "../config/config.ts";
 import { followConfig, type Reloading } from "../config/follow-config.ts";
 import type { House } from "../house.ts";
-import { openAudit } from "../tool/open-audit.ts";
-import { openData } from "../open-data.ts";
+import { openAudit } from "../tool/toolbox-parts.ts";
+import { Offer } from "../../tool/offer/offer.ts";
+import { Policy } from "../../tool/policy.ts";
 
 export interface RunOrchestratorOptions {
   readonly listen: string | undefined;

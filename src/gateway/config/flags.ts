@@ -1,9 +1,8 @@
 import { TrunklineError } from "../../base/errors.ts";
 import type { ConfigInput } from "./config.ts";
-import { keyText, type KeyPath, type Layer, mergeValues, type Values } from "./layer.ts";
+import { type KeyPath, keyText, type Layer, mergeValues, type Values } from "./layer.ts";
 import { expandPath } from "./locations.ts";
-import { readScalar } from "./scalar.ts";
-import { nest, parseAssignment } from "./set-path.ts";
+import { nest, parseAssignment, readScalar } from "./set-path.ts";
 
 /** What the command line sets. An option of its own is stronger than `--set`. */
 export function flagsLayer({ cwd, env, flags }: ConfigInput): Layer {

@@ -1,11 +1,10 @@
-import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { chmod, mkdir, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import assert from "node:assert/strict";
 
-import type { ConfigFlags } from "./config.ts";
-import { defaultConfig } from "./defaults.ts";
+import { type ConfigFlags, defaultConfig } from "./config.ts";
 import { SampleHome } from "../../../test/samples/sample-home.ts";
 
 describe("loadConfig()", () => {

@@ -1,15 +1,18 @@
 import { TrunklineError } from "../../base/errors.ts";
-import { checkedValues } from "./check-layers.ts";
-import type { Config, ConfigInput, ConfigSource, LoadedConfig } from "./config.ts";
-import { defaultConfig } from "./defaults.ts";
+import {
+  type Config,
+  type ConfigInput,
+  type ConfigSource,
+  defaultConfig,
+  type LoadedConfig,
+} from "./config.ts";
 import { environmentLayer } from "./environment.ts";
-import { userLayer } from "./file/files.ts";
-import { flagsLayer } from "./flags.ts";
-import { type Layer, mergeValues, originsOf, type Values } from "./layer.ts";
-import { defaultData, findProjectFile, userFile } from "./locations.ts";
+import { readText, userLayer } from "./file/files.ts";
 import type { ParsedFile } from "./file/parse-file.ts";
 import { quickParse } from "./file/quick-parse.ts";
-import { readText } from "./file/read-text.ts";
+import { flagsLayer } from "./flags.ts";
+import { checkedValues, type Layer, mergeValues, originsOf, type Values } from "./layer.ts";
+import { defaultData, findProjectFile, userFile } from "./locations.ts";
 
 /**
  * The configuration in force: options, then the environment, then the project's file, then the
@@ -32,7 +35,7 @@ export async function loadConfig(input: ConfigInput): Promise<LoadedConfig> {
     layers.push(userLayer(user.path, await parsed(user.path, user.text), env));
   }
   const data = dataFolder([...layers, environment, flags]) ?? defaultData(env);
-  if (data.startsWith("/proc")) (await import("./check-data.ts")).checkData(data);
+  if (data.startsWith("/proc")) (await import("./data-folder.ts")).checkData(data);
 
   const projectPath = input.ignoreProject ? undefined : findProjectFile(cwd);
   const projectText = projectPath === undefined ? undefined : readText(projectPath);

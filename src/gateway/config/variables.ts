@@ -1,8 +1,7 @@
 import type { Variables } from "./environment.ts";
-import { type Setting, settings } from "./schema/keys.ts";
 import { keyText, mergeValues, type Values } from "./layer.ts";
-import { readScalar } from "./scalar.ts";
-import { nest } from "./set-path.ts";
+import { type Setting, settings } from "./schema/keys.ts";
+import { nest, readScalar } from "./set-path.ts";
 
 /** Adds to `known` what variables named after settings say: `TRUNKLINE_SERVER_PORT`. */
 export function readVariables(

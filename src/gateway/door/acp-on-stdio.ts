@@ -1,11 +1,12 @@
+import { serveStdio, untilOver } from "./serve-stdio.ts";
+import type { House } from "../house.ts";
+import { LazySessions } from "../session/lazy-sessions.ts";
+import { LazyTools } from "../tool/lazy-tools.ts";
 import { AcpDoor } from "../../protocol/acp/door.ts";
 import { AcpConversation } from "../../protocol/acp/serve.ts";
+import { jugglerRoutes, jugglerServer } from "../../protocol/juggler/serve.ts";
+import type { PeerOptions } from "../../rpc/peer-options.ts";
 import { stdioChannel } from "../../wire/channel/stdio.ts";
-import type { House } from "../house.ts";
-import { LazyTools } from "../tool/lazy-tools.ts";
-import { untilOver } from "./serve-stdio.ts";
-import { LazySessions } from "../session/lazy-sessions.ts";
-import { withActions } from "./with-actions.ts";
 
 export interface AcpOnStdioOptions {
   /** Who works in new sessions. */
@@ -29,4 +30,22 @@ export async function serveAcpOnStdio(
   const options = hasActions ? withActions(door.peerOptions, tools) : door.peerOptions;
   const channel = stdioChannel(house.config.limits);
   await untilOver(new AcpConversation(door, channel, { peer: house.withLimits(options) }));
+}
+
+/**
+ * Has another dialect's door understand RemoteJuggler's actions too, though they may never come:
+ * the first message tells which is spoken.
+ */
+export function withActions<S>(door: PeerOptions<S>, { offer }: LazyTools): PeerOptions<S> {
+  const own = jugglerRoutes<S>({ offer, folder: process.cwd() });
+  return {
+    ...door,
+    routes: new Map([...door.routes, ...own.map((each) => [each.name, each] as const)]),
+  };
+}
+
+/** What a JetBrains IDE starts that is told to speak RemoteJuggler's dialect. */
+export async function serveJugglerOnStdio(house: House): Promise<void> {
+  await using tools = new LazyTools(house);
+  await serveStdio(house, undefined, jugglerServer({ offer: tools.offer, folder: process.cwd() }));
 }

@@ -1,19 +1,18 @@
 import { join } from "node:path";
 
-import { BusCertificates } from "../../plugin/bus-certificates.ts";
 import { OWNER } from "../../base/principal.ts";
+import { busTransport } from "../bus/bus.ts";
+import { serveStdio } from "./serve-stdio.ts";
+import type { House } from "../house.ts";
+import { openAudit, repositoryOf } from "../tool/toolbox-parts.ts";
+import { BusCertificates } from "../../plugin/bus-certificates.ts";
 import { expectOrchestrator } from "../../plugin/expect-peer.ts";
 import { BRIDGE_NAME } from "../../plugin/guests.ts";
 import { RemoteBus } from "../../plugin/remote-bus.ts";
 import { Connection } from "../../protocol/mcp/serve/connection.ts";
 import { McpDoor } from "../../protocol/mcp/serve/door.ts";
-import { Policy } from "../../tool/policy.ts";
 import { Offer } from "../../tool/offer/offer.ts";
-import { busTransport } from "../bus/bus.ts";
-import type { House } from "../house.ts";
-import { openAudit } from "../tool/open-audit.ts";
-import { repositoryOf } from "../repository-of.ts";
-import { serveStdio } from "./serve-stdio.ts";
+import { Policy } from "../../tool/policy.ts";
 
 export interface BridgeOptions {
   readonly address: string;

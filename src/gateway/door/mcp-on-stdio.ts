@@ -1,10 +1,10 @@
 import { OWNER } from "../../base/principal.ts";
+import { serveStdio } from "./serve-stdio.ts";
+import type { House } from "../house.ts";
+import { LazyTaskStore } from "../tool/lazy-tools.ts";
+import { openTools } from "../tool/open-tools.ts";
 import { Connection } from "../../protocol/mcp/serve/connection.ts";
 import { McpDoor } from "../../protocol/mcp/serve/door.ts";
-import type { House } from "../house.ts";
-import { LazyTaskStore } from "../tool/lazy-task-store.ts";
-import { openTools } from "../tool/open-tools.ts";
-import { serveStdio } from "./serve-stdio.ts";
 
 /** What an assistant starts. */
 export async function serveMcpOnStdio(house: House): Promise<void> {

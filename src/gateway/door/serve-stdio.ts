@@ -2,7 +2,7 @@ import { Peer } from "../../rpc/peer.ts";
 import type { PeerOptions } from "../../rpc/peer-options.ts";
 import { stdioChannel } from "../../wire/channel/stdio.ts";
 import type { House } from "../house.ts";
-import { untilSignal } from "../signals.ts";
+import { untilSignal } from "../long-running.ts";
 
 /** After the end of input: whoever closed it may still read the answers. */
 const INPUT_GRACE = 10_000;

@@ -1,8 +1,8 @@
 import { TrunklineError } from "../../base/errors.ts";
+import { isLoopbackAddress } from "./loopback.ts";
 import { LoginCodes } from "../../store/access/login-codes.ts";
 import { OwnerToken } from "../../store/access/owner-token.ts";
 import { type RunningGateway, runningGateways } from "../../store/access/running-gateways.ts";
-import { isLoopbackAddress } from "./loopback.ts";
 
 /** A link that lets a browser into the gateway that runs with a data folder, once. */
 export async function loginLinkFor(data: string): Promise<string> {

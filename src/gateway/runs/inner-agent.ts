@@ -2,13 +2,13 @@ import { dirname } from "node:path";
 
 import { ExternalAgent, type ExternalAgentOptions } from "../../agent/external-agent.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import type { Run } from "../../run/runs.ts";
-import type { SandboxParts } from "../../sandbox/probe.ts";
-import type { Agent } from "../../session/agent.ts";
-import { BUILT_IN } from "../config/defaults.ts";
+import { BUILT_IN } from "../config/config.ts";
 import type { House } from "../house.ts";
 import { ConfinedAgent } from "./confined-agent.ts";
 import { modelServices } from "./model-services.ts";
+import type { Run } from "../../run/runs.ts";
+import type { SandboxParts } from "../../sandbox/probe.ts";
+import type { Agent } from "../../session/agent.ts";
 
 export interface InnerAgentOptions {
   readonly run: Run;

@@ -84,7 +84,7 @@ async function sandboxFor(
   const { parts, findings } = await probeSandbox(folder);
   if (parts !== undefined) return parts;
   const why = findings.find(({ isInForce }) => !isInForce)?.detail ?? "nothing says why";
-  const next = "`trunkline serve --unsafe-no-sandbox` runs agents without one";
+  const next = "Set `remote.sandbox` to `unsafe-off` to run agents without one";
   throw new TrunklineError("unavailable", `Cannot run agents in a sandbox: ${why}. ${next}.`);
 }
 

@@ -1,12 +1,15 @@
+import { join } from "node:path";
+
 import { BuiltInAgent } from "../../agent/built-in-agent.ts";
+import type { ReviewComments } from "../../agent/commands/review-comments.ts";
+import { configuredModels } from "../../agent/models/model-commands.ts";
 import type { OpenServers } from "../../agent/session-servers.ts";
+import type { House } from "../house.ts";
+import { agentIdentity } from "../open-identities.ts";
+import { ReviewCommands } from "../../review/review-commands.ts";
 import type { Audit } from "../../tool/audit.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
 import { Policy } from "../../tool/policy.ts";
-import { agentIdentity } from "./agent-identity.ts";
-import type { House } from "../house.ts";
-import { configuredModels } from "../../agent/models/model-commands.ts";
-import { reviewComments } from "./review-comments.ts";
 
 export interface OpenBuiltInOptions {
   /** The toolbox of the house, opened when a model is to be offered its tools. */
@@ -44,5 +47,35 @@ function lazyServers({ config, report }: House, audit: Audit): OpenServers {
       },
     });
     return open(servers, session);
+  };
+}
+
+const BY = "trunkline";
+
+/** The reviews of the data folder as commands use them. */
+export function reviewComments(data: string): ReviewComments {
+  return {
+    async open(folder) {
+      using commands = await ReviewCommands.open(data, folder);
+      if (commands.repository === undefined) return [];
+      const { gitDir, root } = commands.repository;
+      const threads = await commands.list({ gitDir, states: ["open", "reopened"] });
+      return threads.map(({ id, file, line, comment, suggestion }) => ({
+        id,
+        path: join(root, file),
+        ...(line === undefined ? {} : { line }),
+        comment,
+        hasSuggestion: suggestion !== undefined,
+      }));
+    },
+    async suggested(folder, id) {
+      using commands = await ReviewCommands.open(data, folder);
+      const { path, content } = await commands.suggested(id);
+      return { path: join(commands.here.root, path), text: content.toString("utf8") };
+    },
+    async done(folder, id, text) {
+      using commands = await ReviewCommands.open(data, folder);
+      await commands.propose(id, { by: BY, role: "agent", text, proposal: { text } });
+    },
   };
 }

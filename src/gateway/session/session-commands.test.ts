@@ -4,14 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import type { House } from "../house.ts";
 import { SessionCommands } from "./session-commands.ts";
 
 describe("SessionCommands", () => {
   it("revokes what was permitted once and for all, and puts that on record", async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-commands-"));
-    const config = { data: folder.path } as House["config"];
-    await using commands = await SessionCommands.open({ config });
+    await using commands = await SessionCommands.open(folder.path);
     const rule = { workspace: "/w", subject: "execute npm install", decision: "allow" } as const;
     await commands.rules.add({ ...rule, session: "s", by: "editor", principal: "" });
     const [kept] = await commands.rules.list();

@@ -1,12 +1,9 @@
+import { Journal } from "../../agent/files/journal.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { SessionEvent } from "../../session/event.ts";
 import { AuditLog } from "../../store/audit/audit-log.ts";
 import { type SessionRecord, SessionLog } from "../../store/session/session-log.ts";
-import { type PermissionRule, SessionRules } from "../../store/session/session-rules.ts";
-import { forgetUndo } from "./forget-undo.ts";
-import type { House } from "../house.ts";
-
-export type { PermissionRule, SessionEvent, SessionRecord };
+import { SessionRules } from "../../store/session/session-rules.ts";
 
 /** One event of a session, as a person or a program reads it. */
 export interface SessionEntry {
@@ -28,7 +25,7 @@ export class SessionCommands implements AsyncDisposable {
     this.rules = new SessionRules(log.database);
   }
 
-  static async open({ config: { data } }: Pick<House, "config">): Promise<SessionCommands> {
+  static async open(data: string): Promise<SessionCommands> {
     return new SessionCommands(await SessionLog.open(data), data);
   }
 
@@ -71,7 +68,7 @@ export class SessionCommands implements AsyncDisposable {
   async delete(id: string): Promise<void> {
     const { key } = await this.#log.hold(id);
     await this.#log.release(key);
-    await forgetUndo(this.#data, id);
+    await new Journal(this.#data, id).remove();
     await this.#log.delete(id);
   }
 

@@ -1,19 +1,18 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { suggest } from "../../base/text/suggest.ts";
+import { BUILT_IN } from "../config/config.ts";
+import type { House } from "../house.ts";
+import { agentIdentity } from "../open-identities.ts";
+import type { LazyRuns } from "../runs/lazy-runs.ts";
+import type { OpenBuiltInOptions } from "./built-in-agent.ts";
+import { LazyTools } from "../tool/lazy-tools.ts";
+import { openAudit } from "../tool/toolbox-parts.ts";
 import type { Agent } from "../../session/agent.ts";
 import { resolveSessionLimits } from "../../session/limits.ts";
 import { Sessions } from "../../session/sessions.ts";
 import { SessionLog } from "../../store/session/session-log.ts";
 import { SessionRules } from "../../store/session/session-rules.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
-import { agentIdentity } from "./agent-identity.ts";
-import type { OpenBuiltInOptions } from "./built-in-agent.ts";
-import { BUILT_IN } from "../config/defaults.ts";
-import { forgetUndo } from "./forget-undo.ts";
-import type { House } from "../house.ts";
-import { LazyTools } from "../tool/lazy-tools.ts";
-import { openAudit } from "../tool/open-audit.ts";
-import type { LazyRuns } from "../runs/late-runs.ts";
 
 export interface OpenSessionsOptions {
   /** The toolbox for the built-in agent, where somebody else has it open; else one is opened. */
@@ -49,7 +48,8 @@ export async function openSessions(
       log: house.log,
       audit: (entry) => audit.record(entry),
       forget: async (id, run) => {
-        await forgetUndo(data, id);
+        const { Journal } = await import("../../agent/files/journal.ts");
+        await new Journal(data, id).remove();
         if (run !== undefined) await options.runs?.remove(run);
       },
     }),

@@ -1,7 +1,10 @@
 import { Lazy } from "../../base/lazy.ts";
-import type { Offer } from "../../tool/offer/offer.ts";
 import type { House } from "../house.ts";
 import type { OpenedTools } from "./open-tools.ts";
+import type { TaskRecord, TaskStore } from "../../protocol/mcp/serve/task-store.ts";
+import type { TasksOptions } from "../../protocol/mcp/serve/tasks.ts";
+import type { TaskRecords } from "../../store/task-records.ts";
+import type { Offer } from "../../tool/offer/offer.ts";
 
 /** Every tool there is, opened when the first is wanted. */
 export class LazyTools implements AsyncDisposable {
@@ -18,5 +21,36 @@ export class LazyTools implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await (await this.#tools.opened())?.[Symbol.asyncDispose]();
+  }
+}
+
+/** The tasks of a data folder, opened with the first that is begun or asked for. */
+export class LazyTaskStore implements TaskStore, AsyncDisposable {
+  readonly #records: Lazy<TaskRecords>;
+  /** As a door takes them. */
+  readonly options: TasksOptions;
+
+  constructor({ config, report }: House) {
+    this.options = { store: this, report };
+    this.#records = new Lazy(async () => {
+      const { TaskRecords } = await import("../../store/task-records.ts");
+      return TaskRecords.open(config.data);
+    });
+  }
+
+  async begin(task: TaskRecord): Promise<void> {
+    await (await this.#records.get()).begin(task);
+  }
+
+  async end(task: TaskRecord): Promise<void> {
+    await (await this.#records.get()).end(task);
+  }
+
+  async find(id: string): Promise<TaskRecord | undefined> {
+    return (await this.#records.get()).find(id);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    (await this.#records.opened())?.[Symbol.dispose]();
   }
 }

@@ -1,15 +1,13 @@
+import { lazyBus } from "../bus/lazy-bus.ts";
+import type { House } from "../house.ts";
+import { offerIdentities } from "./identities-offer.ts";
+import { LazyApprover } from "./lazy-approver.ts";
+import { openAudit, repositoryAddresses, repositoryOf } from "./toolbox-parts.ts";
+import { ReviewsOffer } from "./reviews-offer.ts";
+import { type OpenedOffer, openOffer } from "./upstreams.ts";
 import type { Approvals } from "../../store/approval/approvals.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import { Policy } from "../../tool/policy.ts";
-import type { House } from "../house.ts";
-import { offerIdentities } from "./identities-offer.ts";
-import { lazyBus } from "../bus/lazy-bus.ts";
-import { LazyApprover } from "./lazy-approver.ts";
-import { openAudit } from "./open-audit.ts";
-import { repositoryAddresses } from "../session/repository-addresses.ts";
-import { repositoryOf } from "../repository-of.ts";
-import { ReviewsOffer } from "./reviews-offer.ts";
-import { type OpenedOffer, openOffer } from "./upstreams.ts";
 
 export interface OpenToolsOptions {
   /** Follows changes of the configuration for as long as it is open. */

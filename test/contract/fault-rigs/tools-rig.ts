@@ -1,23 +1,23 @@
-import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import assert from "node:assert/strict";
 
 import type { House } from "../../../src/gateway/house.ts";
 import { HttpServer } from "../../../src/gateway/http/http-server.ts";
-import { LazyTaskStore } from "../../../src/gateway/tool/lazy-task-store.ts";
+import { LazyTaskStore } from "../../../src/gateway/tool/lazy-tools.ts";
 import { type OpenedTools, openTools } from "../../../src/gateway/tool/open-tools.ts";
+import { jugglerServer } from "../../../src/protocol/juggler/serve.ts";
 import { Connection } from "../../../src/protocol/mcp/serve/connection.ts";
 import { McpDoor } from "../../../src/protocol/mcp/serve/door.ts";
-import { jugglerServer } from "../../../src/protocol/juggler/serve.ts";
-import { Peer } from "../../../src/rpc/peer.ts";
 import type { PeerOptions } from "../../../src/rpc/peer-options.ts";
+import { Peer } from "../../../src/rpc/peer.ts";
 import { OwnerToken } from "../../../src/store/access/owner-token.ts";
 import { Reviews } from "../../../src/store/review/reviews.ts";
 import { textResult } from "../../../src/tool/tool.ts";
 import { memoryPair } from "../../../src/wire/channel/memory.ts";
-import type { FaultRig, Step } from "../store-fault-contract.ts";
 import { type FaultHouse, faultHouse } from "./fault-house.ts";
+import type { FaultRig, Step } from "../store-fault-contract.ts";
 
 interface Answer {
   readonly id?: unknown;

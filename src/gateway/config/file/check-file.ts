@@ -1,11 +1,10 @@
 import { TrunklineError } from "../../../base/errors.ts";
-import { agentProblem } from "../check-agent.ts";
-import { checkedValues } from "../check-layers.ts";
-import type { ConfigInput, LoadedConfig } from "../config.ts";
-import { userLayer } from "./files.ts";
-import { loadConfig } from "../load.ts";
+import { suggest } from "../../../base/text/suggest.ts";
+import { BUILT_IN, type Config, type ConfigInput, type LoadedConfig } from "../config.ts";
+import { readText, userLayer } from "./files.ts";
 import { parseFile } from "./parse-file.ts";
-import { readText } from "./read-text.ts";
+import { checkedValues } from "../layer.ts";
+import { loadConfig } from "../load.ts";
 
 /** Looks at one file by itself. Throws when it is wrong. */
 export async function checkFile(path: string, env: NodeJS.ProcessEnv): Promise<void> {
@@ -23,4 +22,16 @@ export async function checkAll(input: ConfigInput): Promise<LoadedConfig> {
   if (problem === undefined) return loaded;
   const { where } = loaded.origins.get("agent") ?? { where: "agent" };
   throw new TrunklineError("config", `${where}: 'agent' ${problem}`);
+}
+
+/**
+ * What is wrong with the agent that a configuration names. No start asks: where sessions are not
+ * wanted, it is in nobody's way.
+ */
+export function agentProblem({ agent, agents }: Config): string | undefined {
+  const names = [BUILT_IN, ...Object.keys(agents)];
+  if (names.includes(agent)) return undefined;
+  const [near] = suggest(agent, names);
+  const hint = near === undefined ? "" : `; did you mean '${near}'?`;
+  return `must be one of: ${names.join(", ")}${hint}`;
 }

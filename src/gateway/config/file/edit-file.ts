@@ -1,13 +1,12 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 
-import { prepare, readNow, replace } from "../../../identity/switch/file-change.ts";
-import { withLock } from "../../../store/with-lock.ts";
-import { checkedValues } from "../check-layers.ts";
 import { userLayer } from "./files.ts";
-import type { KeyPath } from "../layer.ts";
 import { parseFile } from "./parse-file.ts";
 import { setInJsonc } from "./set-in-jsonc.ts";
+import { checkedValues, type KeyPath } from "../layer.ts";
+import { prepare, readNow, replace } from "../../../identity/switch/file-change.ts";
+import { withLock } from "../../../store/with-lock.ts";
 
 /** A value to set in the configuration file; undefined removes it. */
 export interface ConfigFileEdit {

@@ -1,9 +1,11 @@
+import { isUtf8 } from "node:buffer";
 import { dirname } from "node:path";
 
 import { TrunklineError } from "../../../base/errors.ts";
+import { readRegularFile } from "../../../base/file/read-regular-file.ts";
+import type { ParsedFile } from "./parse-file.ts";
 import { isValues, keyText, type Layer, type Values } from "../layer.ts";
 import { expandPath } from "../locations.ts";
-import type { ParsedFile } from "./parse-file.ts";
 
 /** What the user's own file sets. */
 export function userLayer(path: string, file: ParsedFile, env: NodeJS.ProcessEnv): Layer {
@@ -76,4 +78,27 @@ function withPaths(values: Values, folder: string, env: NodeJS.ProcessEnv): Valu
 function edit(value: unknown, key: string, change: (value: unknown) => unknown): unknown {
   if (!isValues(value) || !Object.hasOwn(value, key)) return value;
   return { ...value, [key]: change(value[key]) };
+}
+
+/** No configuration is this large; a file that is was not meant as one. */
+const MAX_SIZE = 1024 * 1024;
+
+/** The text of a configuration file, or nothing when there is no such file. */
+export function readText(path: string): string | undefined {
+  let bytes: Buffer | undefined;
+  try {
+    bytes = readRegularFile(path, { most: MAX_SIZE });
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw unreadable(path, code === "EACCES" ? "permission denied" : message, error);
+  }
+  if (bytes === undefined) return undefined;
+  if (!isUtf8(bytes)) throw unreadable(path, "it is not valid UTF-8");
+  return bytes.toString("utf8");
+}
+
+function unreadable(path: string, why: string, cause?: unknown): TrunklineError {
+  return new TrunklineError("config", `Cannot read configuration file '${path}': ${why}`, {
+    cause,
+  });
 }

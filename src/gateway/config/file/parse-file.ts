@@ -7,8 +7,8 @@ import {
 } from "jsonc-parser";
 
 import { TrunklineError } from "../../../base/errors.ts";
+import { LineMap } from "./quick-parse.ts";
 import type { KeyPath } from "../layer.ts";
-import { LineMap } from "./line-map.ts";
 
 /** Deeper than any configuration, and far from where a parser runs out of stack. */
 const MAX_DEPTH = 64;

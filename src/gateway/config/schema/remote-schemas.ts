@@ -70,13 +70,23 @@ export const REMOTE_SCHEMAS = {
         additionalProperties: false,
         description: "How many turns may run at once; the others wait, and are told their place.",
         properties: {
-          running: { type: "integer", minimum: 1, default: 32, description: "Of all together." },
-          runningEach: { type: "integer", minimum: 1, default: 16, description: "Of one token." },
+          running: {
+            type: "integer",
+            minimum: 1,
+            default: 32,
+            description: "Turns that run at once, of all tokens together.",
+          },
+          runningEach: {
+            type: "integer",
+            minimum: 1,
+            default: 16,
+            description: "Turns that run at once, of one token.",
+          },
           waitingEach: {
             type: "integer",
             minimum: 0,
             default: 100,
-            description: "Of one token that may wait; further ones are refused.",
+            description: "Turns that wait, of one token; further ones are refused.",
           },
         },
       },

@@ -367,11 +367,11 @@ export interface RemoteSettings {
   };
   /** How many turns may run at once; the others wait, and are told their place. */
   readonly turns?: {
-    /** Of all together. */
+    /** Turns that run at once, of all tokens together. */
     readonly running?: number;
-    /** Of one token. */
+    /** Turns that run at once, of one token. */
     readonly runningEach?: number;
-    /** Of one token that may wait; further ones are refused. */
+    /** Turns that wait, of one token; further ones are refused. */
     readonly waitingEach?: number;
   };
   /** Checked-out revisions that are kept of each repository. */

@@ -1,14 +1,13 @@
-import assert from "node:assert/strict";
+import { Ajv2020 } from "ajv/dist/2020.js";
 import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
+import assert from "node:assert/strict";
 
-import { Ajv2020 } from "ajv/dist/2020.js";
-
-import { defaultConfig } from "../defaults.ts";
+import { defaultConfig } from "../config.ts";
+import { parseFile } from "../file/parse-file.ts";
+import { leaves, valueAt } from "../layer.ts";
 import { configJsonSchema } from "./json-schema.ts";
 import { configKeys, projectAccess } from "./keys.ts";
-import { leaves, valueAt } from "../layer.ts";
-import { parseFile } from "../file/parse-file.ts";
 import { checkConfigFile } from "./schema.gen.ts";
 
 const VALUES: readonly unknown[] = [

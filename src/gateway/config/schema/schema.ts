@@ -1,7 +1,7 @@
-import { BUS_SCHEMAS } from "./bus-schemas.ts";
+import { BUS_SCHEMAS, PROGRAM } from "./bus-schemas.ts";
 import { IDENTITY_SCHEMAS } from "./identity-schemas.ts";
+import { LIMIT_SCHEMAS } from "./limit-schemas.ts";
 import { MODEL_SCHEMAS } from "./model-schemas.ts";
-import { PROGRAM } from "./program-schema.ts";
 import { REMOTE_SCHEMAS } from "./remote-schemas.ts";
 import { REVIEW_SCHEMAS } from "./review-schemas.ts";
 import { SERVE_SCHEMAS } from "./serve-schemas.ts";
@@ -112,111 +112,7 @@ export const schemas = {
     },
   },
 
-  LimitSettings: {
-    description: "Bounds that keep one peer from taking everything.",
-    type: "object",
-    additionalProperties: false,
-    properties: {
-      maxMessage: {
-        type: "integer",
-        minimum: 1024,
-        maximum: 268_435_456,
-        default: 10_485_760,
-        description: "Bytes of one incoming message.",
-      },
-      highWater: {
-        type: "integer",
-        minimum: 1024,
-        maximum: 1_073_741_824,
-        default: 4_194_304,
-        description: "Unsent bytes above which a sender is asked to wait.",
-      },
-      maxUnsent: {
-        type: "integer",
-        minimum: 1024,
-        maximum: 1_073_741_824,
-        default: 67_108_864,
-        description: "Unsent bytes above which a peer that does not read is given up.",
-      },
-      maxBuffered: {
-        type: "integer",
-        minimum: 1_048_576,
-        maximum: 17_179_869_184,
-        default: 67_108_864,
-        description:
-          "Bytes that all unfinished bodies and messages that wait to be sent or read may take " +
-          "together, beyond the first 64 KiB of each; never less than two messages.",
-      },
-      closeGrace: {
-        type: "integer",
-        minimum: 0,
-        maximum: 600_000,
-        default: 1_000,
-        description: "Milliseconds that closing waits for a peer to take what is unsent.",
-      },
-      maxInFlight: {
-        type: "integer",
-        minimum: 1,
-        maximum: 1_000_000,
-        default: 4_096,
-        description: "Requests of one peer that may wait for an answer at once.",
-      },
-      maxDepth: {
-        type: "integer",
-        minimum: 16,
-        maximum: 1_000,
-        default: 256,
-        description: "Levels of nesting in one message.",
-      },
-      maxWork: {
-        type: "integer",
-        minimum: 10_000,
-        maximum: 100_000_000,
-        default: 480_000,
-        description: "Work that one message makes for the parser, in units of about 50 ns.",
-      },
-      messages: {
-        type: "object",
-        additionalProperties: { $ref: "#MessageLimit" },
-        default: {},
-        description: "Limits of single messages, by method or by prefix such as `fs/*`.",
-      },
-    },
-  },
-
-  MessageLimit: {
-    description: "Limits of one kind of message.",
-    type: "object",
-    additionalProperties: false,
-    properties: {
-      maxSize: { type: "integer", minimum: 1, description: "Bytes of the whole message." },
-      timeout: {
-        type: "integer",
-        minimum: 1,
-        maximum: 2_147_483_647,
-        description: "Milliseconds without progress.",
-      },
-      rate: {
-        description: "Calls in a window of time.",
-        type: "object",
-        additionalProperties: false,
-        required: ["limit", "windowMs"],
-        properties: {
-          limit: {
-            type: "integer",
-            minimum: 1,
-            maximum: 1_000_000,
-            description: "Calls that pass in a window.",
-          },
-          windowMs: {
-            type: "integer",
-            minimum: 1,
-            description: "Length of the window in milliseconds.",
-          },
-        },
-      },
-    },
-  },
+  ...LIMIT_SCHEMAS,
 
   McpServer: {
     description: "An MCP server: a program that is started, or an address.",

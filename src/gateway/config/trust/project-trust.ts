@@ -2,11 +2,11 @@ import { join, resolve } from "node:path";
 
 import { TrunklineError } from "../../../base/errors.ts";
 import type { ConfigInput } from "../config.ts";
+import { readText } from "../file/files.ts";
+import { parseFile } from "../file/parse-file.ts";
 import { isValues } from "../layer.ts";
 import { loadConfig } from "../load.ts";
 import { findProjectFile, PROJECT_FILE } from "../locations.ts";
-import { parseFile } from "../file/parse-file.ts";
-import { readText } from "../file/read-text.ts";
 import { TrustStore } from "./trust.ts";
 
 export interface Trusted {

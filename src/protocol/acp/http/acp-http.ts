@@ -5,7 +5,7 @@ import { givenUpFor } from "../../../base/given-up-for.ts";
 import type { Principal } from "../../../base/principal.ts";
 import { holdId, isId } from "../../../rpc/message/id.ts";
 import { parseMessage } from "../../../rpc/message/parse-message.ts";
-import { DEFAULT_PEER_LIMITS, type PeerOptions } from "../../../rpc/peer-options.ts";
+import { type PeerOptions, resolvePeerLimits } from "../../../rpc/peer-options.ts";
 import { errorText, RpcError } from "../../../rpc/rpc-error.ts";
 import { STANDARD } from "../../../rpc/codes.ts";
 import { type ChannelLimits, resolveChannelLimits } from "../../../wire/channel.ts";
@@ -96,7 +96,7 @@ export class AcpHttp {
     response: ServerResponse,
     principal: Principal,
   ): void {
-    const message = parseMessage(text, DEFAULT_PEER_LIMITS);
+    const message = parseMessage(text, resolvePeerLimits());
     if (message instanceof RpcError) return refuse(response, message);
     if (typeof message !== "object" || message === null || Array.isArray(message)) {
       const why = Array.isArray(message) ? "batches are not supported" : "message is no object";

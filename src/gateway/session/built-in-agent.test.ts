@@ -1,10 +1,10 @@
-import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import assert from "node:assert/strict";
 
+import { reviewComments } from "./built-in-agent.ts";
 import { ReviewCommands } from "../../review/review-commands.ts";
 import { AgentRig } from "../../../test/agent/agent-rig.ts";
 import { REJECT } from "../../../test/agent/sample-turn.ts";
-import { reviewComments } from "./review-comments.ts";
 
 const SOURCE = { by: "ada", source: "test" };
 

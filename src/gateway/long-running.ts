@@ -1,3 +1,6 @@
+import { BackgroundError, whatItBelongsTo } from "../base/background.ts";
+import type { Log } from "../base/log.ts";
+
 /** npm passes a terminal's Ctrl-C on to a program that has it already. */
 const ECHO_MS = 1_000;
 
@@ -16,5 +19,17 @@ export function untilSignal(): Promise<NodeJS.Signals> {
     process.on("SIGINT", stop);
     process.on("SIGTERM", stop);
     process.on("SIGHUP", stop);
+  });
+}
+
+/**
+ * Has a process that serves others live on when something fails that nobody waited for: it costs
+ * what it belongs to, and not what everybody else is doing. That is told in the log.
+ */
+export function outliveRejections(log: Log): void {
+  process.on("unhandledRejection", (error: unknown) => {
+    const work = error instanceof BackgroundError ? { work: error.work } : {};
+    const cause = error instanceof BackgroundError ? error.cause : error;
+    log.error("process.rejection", { ...whatItBelongsTo(), ...work, error: cause });
   });
 }

@@ -1,4 +1,14 @@
+import type { House } from "../house.ts";
 import type { ConfigScope } from "../../git/config/config-list.ts";
+import { AuditLog } from "../../store/audit/audit-log.ts";
+
+/** The record of calls of a house. */
+export function openAudit({ config, log }: House): AuditLog {
+  return new AuditLog(config.data, {
+    // A call that is not on record is no matter of a warning, which short commands do not show.
+    report: (event, fields) => log.error(event, fields),
+  });
+}
 
 /** What a repository says itself, rather than its user. */
 const OWN: ReadonlySet<ConfigScope> = new Set(["local", "worktree"]);
@@ -19,4 +29,10 @@ export async function repositoryAddresses(folder: string): Promise<readonly stri
     // What cannot be told is in none that anybody is allowed.
     return [];
   }
+}
+
+/** The repository that a folder is in, by its top folder. Only a client with several roots needs it. */
+export async function repositoryOf(folder: string): Promise<string | undefined> {
+  const { findRepository } = await import("../../review/repository.ts");
+  return findRepository(folder)?.root;
 }

@@ -1,11 +1,11 @@
-import assert from "node:assert/strict";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import assert from "node:assert/strict";
 
-import { SampleRepository } from "../../../test/samples/sample-repository.ts";
-import { agentIdentity } from "./agent-identity.ts";
-import { loadConfig } from "../config/load.ts";
-import { House } from "../house.ts";
+import { loadConfig } from "./config/load.ts";
+import { House } from "./house.ts";
+import { agentIdentity } from "./open-identities.ts";
+import { SampleRepository } from "../../test/samples/sample-repository.ts";
 
 const WORK = { provider: "github", user: "ada", email: "ada@acme.test", organizations: ["acme"] };
 const MAIL = "GIT_AUTHOR_EMAIL";

@@ -1,0 +1,385 @@
+/** A limit that no configuration changes, and that somebody who uses the program can meet. */
+export interface FixedLimit {
+  readonly part: string;
+  readonly what: string;
+  readonly unit: "bytes" | "milliseconds" | "count";
+  readonly value: number;
+  /** What happens beyond it. */
+  readonly beyond: string;
+  /** The part of src/, a file anywhere in it, and the constant there, which a test looks at. */
+  readonly folder: string;
+  readonly file: string;
+  readonly constant: string;
+}
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+type Row = readonly [
+  what: string,
+  unit: FixedLimit["unit"],
+  value: number,
+  beyond: string,
+  folderAndFile: `${string}: ${string}.ts`,
+  constant: string,
+];
+
+const ROWS: Readonly<Record<string, readonly Row[]>> = {
+  "standard streams": [
+    [
+      "time to answer after the end of input",
+      "milliseconds",
+      10 * SECOND,
+      "the rest is answered with an error",
+      "gateway: serve-stdio.ts",
+      "INPUT_GRACE",
+    ],
+    [
+      "time to answer after a signal",
+      "milliseconds",
+      800,
+      "the rest is answered with an error",
+      "gateway: serve-stdio.ts",
+      "SIGNAL_GRACE",
+    ],
+  ],
+  JSON: [
+    ["characters of an id", "count", 512, "answered with -32600", "rpc: id.ts", "LONGEST_ID"],
+    [
+      "bytes of a message whose nesting is not looked at",
+      "bytes",
+      8 * KIB,
+      "its nesting is compared with `limits.maxDepth`",
+      "rpc: complexity.ts",
+      "UNSEEN",
+    ],
+    [
+      "bytes of a message whose work is not counted",
+      "bytes",
+      64 * KIB,
+      "its work is compared with `limits.maxWork`",
+      "rpc: complexity.ts",
+      "CHEAP",
+    ],
+  ],
+  HTTP: [
+    [
+      "MCP sessions at once",
+      "count",
+      1_000,
+      "the session idle longest, of the client with most, is given up; 503 where none is idle",
+      "protocol/mcp/serve: options.ts",
+      "maxSessions",
+    ],
+    [
+      "time without a request until an MCP session ends",
+      "milliseconds",
+      24 * HOUR,
+      "the session is over",
+      "protocol/mcp/serve: options.ts",
+      "sessionIdle",
+    ],
+    [
+      "events of an MCP session kept for a client that comes back",
+      "count",
+      1_000,
+      "the oldest are dropped",
+      "protocol/mcp/serve: options.ts",
+      "maxLoggedEvents",
+    ],
+    [
+      "bytes of those events",
+      "bytes",
+      4 * MIB,
+      "the oldest are dropped",
+      "protocol/mcp/serve: options.ts",
+      "maxLoggedBytes",
+    ],
+    [
+      "ACP connections over HTTP at once",
+      "count",
+      1_000,
+      "the connection idle longest, of the client with most, is given up; 503 where none is idle",
+      "protocol/acp: acp-http.ts",
+      "MOST_CONNECTIONS",
+    ],
+    [
+      "time without a stream or a request until an ACP connection over HTTP ends",
+      "milliseconds",
+      5 * MINUTE,
+      "the connection is closed",
+      "protocol/acp: acp-http.ts",
+      "SILENCE",
+    ],
+    [
+      "time between two heartbeats of a WebSocket",
+      "milliseconds",
+      20 * SECOND,
+      "the connection is closed after two that are not answered",
+      "wire: websocket-acceptor.ts",
+      "HEARTBEAT",
+    ],
+  ],
+  access: [
+    [
+      "wrong tokens from one address in a minute",
+      "count",
+      20,
+      "answered with 429 until the minute is over",
+      "gateway: failed-attempts.ts",
+      "LIMIT",
+    ],
+    [
+      "time that a login link can be used",
+      "milliseconds",
+      15 * MINUTE,
+      "`trunkline open` makes another",
+      "store: login-codes.ts",
+      "GOOD_FOR",
+    ],
+    [
+      "time that a browser stays logged in",
+      "milliseconds",
+      12 * HOUR,
+      "it needs another link",
+      "gateway: browser-logins.ts",
+      "GOOD_FOR",
+    ],
+    [
+      "access tokens",
+      "count",
+      1_000,
+      "`trunkline token create` fails until one is revoked",
+      "store: access-tokens.ts",
+      "MOST",
+    ],
+  ],
+  configuration: [
+    [
+      "bytes of a configuration file",
+      "bytes",
+      1 * MIB,
+      "the file is refused",
+      "gateway: files.ts",
+      "MAX_SIZE",
+    ],
+  ],
+  sessions: [
+    [
+      "updates that wait for one client",
+      "count",
+      1_000,
+      "the client is told to resume",
+      "session: limits.ts",
+      "updates",
+    ],
+    [
+      "time that an agent has to end a cancelled turn",
+      "milliseconds",
+      5 * SECOND,
+      "the turn ends without it",
+      "session: limits.ts",
+      "cancelGrace",
+    ],
+    [
+      "time until a session that nobody looks at is put away",
+      "milliseconds",
+      30 * MINUTE,
+      "it is loaded again when somebody opens it",
+      "session: limits.ts",
+      "idle",
+    ],
+  ],
+  agent: [
+    [
+      "bytes of a file that is read or written",
+      "bytes",
+      10 * MIB,
+      "refused with -31702",
+      "agent: turn-files.ts",
+      "LARGEST_FILE",
+    ],
+    [
+      "lines of one `read_file`",
+      "count",
+      2_000,
+      "the model reads on from a later line",
+      "agent: read-file.ts",
+      "MOST_LINES",
+    ],
+    [
+      "time of one command, where the model asks for the longest",
+      "milliseconds",
+      30 * MINUTE,
+      "a longer time is refused",
+      "agent: run-command.ts",
+      "LONGEST",
+    ],
+    [
+      "tools that a model is offered",
+      "count",
+      128,
+      "the rest is left out, and the session says so",
+      "agent: toolbox-tools.ts",
+      "MOST_TOOLS",
+    ],
+    [
+      "turns that can be undone",
+      "count",
+      20,
+      "older ones cannot be",
+      "agent: journal.ts",
+      "MOST_TURNS",
+    ],
+    [
+      "terminals that an agent has open",
+      "count",
+      32,
+      "it has to release one first",
+      "agent: external-terminals.ts",
+      "MOST",
+    ],
+  ],
+  "MCP tasks": [
+    [
+      "tasks at once",
+      "count",
+      10_000,
+      "a further one is refused with -32603",
+      "protocol/mcp/serve: tasks.ts",
+      "MOST",
+    ],
+    [
+      "time that a task is kept, where the client asks for the longest",
+      "milliseconds",
+      24 * HOUR,
+      "the task is kept that long",
+      "protocol/mcp/serve: tasks.ts",
+      "LONGEST_TTL",
+    ],
+  ],
+  "other MCP servers": [
+    [
+      "entries of one list",
+      "count",
+      20_000,
+      "the rest is left out, and the log says so",
+      "protocol/mcp/connect: lists.ts",
+      "MOST_ITEMS",
+    ],
+    [
+      "bytes of one list",
+      "bytes",
+      32 * MIB,
+      "the rest is left out, and the log says so",
+      "protocol/mcp/connect: lists.ts",
+      "LARGEST",
+    ],
+  ],
+  review: [
+    [
+      "characters of a comment",
+      "count",
+      100_000,
+      "refused",
+      "review: add-comment.ts",
+      "LONGEST_COMMENT",
+    ],
+    [
+      "bytes of a drop file",
+      "bytes",
+      8 * MIB,
+      "it is not taken in",
+      "review: drop-files.ts",
+      "LARGEST",
+    ],
+  ],
+  git: [
+    [
+      "time of one git command on this machine",
+      "milliseconds",
+      30 * SECOND,
+      "it is stopped, and what needed it fails",
+      "git: git.ts",
+      "TIMEOUT",
+    ],
+    [
+      "bytes that it prints",
+      "bytes",
+      64 * MIB,
+      "it is stopped, and what needed it fails",
+      "git: git.ts",
+      "MAX_OUTPUT",
+    ],
+  ],
+  identities: [
+    [
+      "time that a pass of the guard lasts",
+      "milliseconds",
+      10 * MINUTE,
+      "the guard refuses again",
+      "identity: guard-pass.ts",
+      "LASTS",
+    ],
+    [
+      "switches that can be undone",
+      "count",
+      50,
+      "older ones cannot be",
+      "identity: journal.ts",
+      "KEPT",
+    ],
+  ],
+  "plugin bus": [
+    [
+      "bytes of one frame",
+      "bytes",
+      16 * MIB,
+      "the exchange is broken off",
+      "wire: length-prefixed.ts",
+      "MAX_FRAME",
+    ],
+    [
+      "requests that a plugin has under way",
+      "count",
+      2_048,
+      "a further one is refused",
+      "plugin: guest-guard.ts",
+      "exchanges",
+    ],
+    [
+      "subscriptions of one plugin",
+      "count",
+      256,
+      "a further one is refused",
+      "plugin: events.ts",
+      "MOST_SUBSCRIPTIONS",
+    ],
+    [
+      "events of one source that wait for a subscriber",
+      "count",
+      1_000,
+      "the oldest are dropped",
+      "plugin: event-queue.ts",
+      "MOST_EVENTS",
+    ],
+    [
+      "documents in a folder that is listed",
+      "count",
+      100_000,
+      "the list is refused",
+      "plugin: storage.ts",
+      "MAX_ENTRIES",
+    ],
+  ],
+};
+
+export const FIXED_LIMITS: readonly FixedLimit[] = Object.entries(ROWS).flatMap(([part, rows]) =>
+  rows.map(([what, unit, value, beyond, where, constant]) => {
+    const [folder = "", file = ""] = where.split(": ");
+    return { part, what, unit, value, beyond, folder, file, constant };
+  }),
+);

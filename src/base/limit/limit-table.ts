@@ -1,0 +1,93 @@
+import { DEFAULT_LIMITS } from "./limits.ts";
+
+/** A limit that can be configured, as the schema of the configuration and the documents tell it. */
+export interface LimitEntry {
+  readonly unit: "bytes" | "milliseconds" | "requests" | "levels" | "units";
+  readonly default: number;
+  readonly minimum: number;
+  readonly maximum: number;
+  /** What it bounds, as a sentence that begins with the unit. */
+  readonly bounds: string;
+  /** What happens beyond it. */
+  readonly beyond: string;
+}
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+const GIB = 1024 * MIB;
+
+/** Every key of `limits` in the configuration that is a number. */
+export const LIMIT_TABLE: Readonly<Record<keyof typeof DEFAULT_LIMITS, LimitEntry>> = {
+  maxMessage: {
+    unit: "bytes",
+    default: DEFAULT_LIMITS.maxMessage,
+    minimum: KIB,
+    maximum: 256 * MIB,
+    bounds: "Bytes of one incoming message.",
+    beyond:
+      "It is answered with -32600, and with its id where that can be found, and skipped in " +
+      "bounded memory. A WebSocket frame of more than twice as many closes the connection.",
+  },
+  highWater: {
+    unit: "bytes",
+    default: DEFAULT_LIMITS.highWater,
+    minimum: KIB,
+    maximum: GIB,
+    bounds: "Unsent bytes above which a sender is asked to wait.",
+    beyond: "Nothing more is read from the peer until it has read.",
+  },
+  maxUnsent: {
+    unit: "bytes",
+    default: DEFAULT_LIMITS.maxUnsent,
+    minimum: KIB,
+    maximum: GIB,
+    bounds: "Unsent bytes above which a peer that does not read is given up.",
+    beyond: "The connection is closed.",
+  },
+  maxBuffered: {
+    unit: "bytes",
+    default: DEFAULT_LIMITS.maxBuffered,
+    minimum: MIB,
+    maximum: 16 * GIB,
+    bounds:
+      "Bytes that all unfinished bodies and messages that wait to be sent or read may take " +
+      "together, beyond the first 64 KiB of each; never less than two messages.",
+    beyond:
+      "HTTP is answered with 503 and `Retry-After`, a WebSocket is closed with 1013, a reader " +
+      "that does not read is given up, and streams keep fewer events for clients that come back.",
+  },
+  closeGrace: {
+    unit: "milliseconds",
+    default: DEFAULT_LIMITS.closeGrace,
+    minimum: 0,
+    maximum: 600_000,
+    bounds: "Milliseconds that closing waits for a peer to take what is unsent.",
+    beyond: "What is still unsent is dropped.",
+  },
+  maxInFlight: {
+    unit: "requests",
+    default: DEFAULT_LIMITS.maxInFlight,
+    minimum: 1,
+    maximum: 1_000_000,
+    bounds: "Requests of one peer that may wait for an answer at once.",
+    beyond: "A further request is answered with -32028. A batch holds no more messages than this.",
+  },
+  maxDepth: {
+    unit: "levels",
+    default: DEFAULT_LIMITS.maxDepth,
+    minimum: 16,
+    maximum: 1_000,
+    bounds: "Levels of nesting in one message.",
+    beyond: "The message is answered with -32600.",
+  },
+  maxWork: {
+    unit: "units",
+    default: DEFAULT_LIMITS.maxWork,
+    minimum: 10_000,
+    maximum: 100_000_000,
+    bounds: "Work that one message makes for the parser, in units of about 50 ns.",
+    beyond:
+      "The message is answered with -32600: `[[],[],…` of 10 MiB would hold the event loop for a " +
+      "second.",
+  },
+};
