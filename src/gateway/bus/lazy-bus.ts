@@ -1,36 +1,57 @@
 import { background } from "../../base/background.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
-import { BusBeside } from "./bus-beside.ts";
-import type { Reloading } from "../config/follow-config.ts";
+import type { Config } from "../config/config.ts";
+import { followConfig, type Reloading } from "../config/follow-config.ts";
 import type { House } from "../house.ts";
+import type { BusBeside } from "./bus-beside.ts";
 
 /** Milliseconds after which plugins are started, though nobody has asked for a list. */
 const SOON = 200;
 
 /**
- * The configured plugins, for a program that is not the bus: they are its own, on an address that
- * nobody else knows, and are started with the first list, or soon.
+ * The configured plugins of a program that is not the bus: they are its own, on an address that
+ * nobody else knows. They are started with the first list, or soon. Nothing is loaded for them as
+ * long as the configuration names none.
  */
 export function lazyBus(
   { config, log }: House,
   offer: Offer,
   reloading: Reloading | undefined,
 ): AsyncDisposable {
-  const bus = new BusBeside({ config, log, offer, reloading, listen: "localhost:0" });
-  const open = async (): Promise<void> => {
-    if (!bus.isWanted) return;
+  let bus: Promise<BusBeside> | undefined;
+  let isWanted = hasPlugins(config);
+  const load = async (now: Pick<Config, "bus" | "data">): Promise<BusBeside> => {
+    const { BusBeside } = await import("./bus-beside.ts");
+    return new BusBeside({ config: now, log, offer, reloading, listen: "localhost:0" });
+  };
+  const open = async (now: Pick<Config, "bus" | "data"> = config): Promise<void> => {
     try {
-      await (await bus.open()).orchestrator.known();
+      bus ??= load(now);
+      const loaded = await bus;
+      isWanted = loaded.isWanted;
+      if (isWanted) await (await loaded.open()).orchestrator.known();
     } catch (error) {
       log.error("bus.not-opened", { error });
     }
   };
-  const timer = setTimeout(() => background(open(), "Opening the bus"), SOON).unref();
-  offer.waitFor(() => (bus.isWanted ? open() : undefined));
+  const timer = setTimeout(() => {
+    if (isWanted) background(open(), "Opening the bus");
+  }, SOON).unref();
+  // Once it is loaded, the bus follows the configuration by itself.
+  const stop = followConfig(reloading, log, async (changed) => {
+    isWanted = hasPlugins(changed);
+    if (bus === undefined && isWanted) await open({ ...config, bus: changed.bus });
+  });
+  offer.waitFor(() => (isWanted ? open() : undefined));
   return {
     async [Symbol.asyncDispose]() {
       clearTimeout(timer);
-      await bus[Symbol.asyncDispose]();
+      stop();
+      await (await bus?.catch(() => undefined))?.[Symbol.asyncDispose]();
     },
   };
+}
+
+function hasPlugins({ bus }: Pick<Config, "bus">): boolean {
+  return Object.values(bus.plugins).some(({ enabled }) => enabled !== false);
 }

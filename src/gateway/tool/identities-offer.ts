@@ -4,7 +4,6 @@ import type { Offer } from "../../tool/offer/offer.ts";
 import type { ProjectNeed, ProjectUse } from "../../tool/project.ts";
 import type { Arguments, ToolContext, ToolResult } from "../../tool/tool.ts";
 import type { House } from "../house.ts";
-import { currentIdentities } from "../open-identities.ts";
 
 export interface IdentitiesOfferOptions {
   /** Whose configuration counts for a call that is about no project. */
@@ -60,13 +59,16 @@ async function call(
   house: House,
   options: IdentitiesOfferOptions,
 ): Promise<ToolResult> {
-  const { callJugglerTool } = await import("../../identity/tools/call-tool.ts");
+  const [{ callJugglerTool }, { currentIdentities }] = await Promise.all([
+    import("../../identity/tools/call-tool.ts"),
+    import("../open-identities.ts"),
+  ]);
   const { project } = context;
   const { folder: own = process.cwd(), env = process.env } = options;
   const folder = project?.folder ?? context.folder ?? own;
-  await using desks = new AsyncDisposableStack();
+  await using opened = new AsyncDisposableStack();
   const open = async (): Promise<ToolCommands> => {
-    const commands = desks.use(await currentIdentities(house, folder, env));
+    const commands = opened.use(await currentIdentities(house, folder, env));
     await commands.identities.recover();
     return Object.assign(commands, { reload: open });
   };
