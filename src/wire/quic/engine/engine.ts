@@ -189,7 +189,10 @@ export class Engine {
     const connection = this.connections.get(payload.readUInt32LE());
     // One that is over has told so, and the program knows what that means for the stream.
     if (connection === undefined || connection.isEnding) return;
-    connection.open(id).write(payload.subarray(4), isLast);
+    const stream = connection.open(id);
+    // It may turn out to be over only now: what is written then would count as unsent for ever.
+    if (connection.isEnding) return;
+    stream.write(payload.subarray(4), isLast);
     this.#touched.add(connection.endpoint);
   }
 

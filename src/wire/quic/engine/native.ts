@@ -101,6 +101,7 @@ const INTERNALS = {
   ossl_quic_stream_map_get_by_id: { arguments: [P, "u64"], return: P },
   ossl_quic_stream_map_update_state: { arguments: [P, P], return: "void" },
   ossl_quic_stream_map_release: { arguments: [P, P], return: "void" },
+  ossl_quic_stream_iter_init: { arguments: [P, P, INT], return: "void" },
 } as const;
 
 const opened = dlopen(null, DEFINITIONS);
