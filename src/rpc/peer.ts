@@ -12,24 +12,23 @@ import {
 import { Batch } from "./message/batch.ts";
 import { Call } from "./call.ts";
 import { ACP, STANDARD, TRUNKLINE } from "./codes.ts";
-import type { Dialect } from "./dialect.ts";
+import {
+  type Dialect,
+  type PeerLimits,
+  type PeerOptions,
+  resolvePeerOptions,
+  type Trace,
+} from "./peer-options.ts";
 import { readElements } from "./message/envelope.ts";
-import { faultError } from "./fault-error.ts";
+import { errorText, faultError, RpcError, toRpcError } from "./rpc-error.ts";
 import { type HeldId, type LostMessage, recoverMessage, recoverUnparsed } from "./message/id.ts";
 import { InFlight } from "./in-flight.ts";
 import { classify } from "./message/message.ts";
 import type { Method } from "./method.ts";
 import { Outgoing, type RequestOptions } from "./outgoing.ts";
 import { parseMessage } from "./message/parse-message.ts";
-import {
-  type PeerLimits,
-  type PeerOptions,
-  resolvePeerOptions,
-  type Trace,
-} from "./peer-options.ts";
 import { refuse } from "./refuse.ts";
 import type { Route, Routes } from "./route.ts";
-import { errorText, RpcError, toRpcError } from "./rpc-error.ts";
 
 const LONGEST_NAME = 256;
 

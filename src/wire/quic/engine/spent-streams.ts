@@ -3,6 +3,7 @@ import { addressOf, internals, native, NULL, pinnedBuffer, type Pointer } from "
 
 const CLASS_GENERIC = 0;
 const VALUE_WRITE_BUFFER_SIZE = 7;
+const VALUE_WRITE_BUFFER_USED = 8;
 const value = pinnedBuffer(8);
 const valueAddress = addressOf(value);
 /** A QUIC_STREAM_ITER: the map, the first stream, and the stream that it stands at. */
@@ -106,4 +107,10 @@ function mapOf(from: NonNullable<typeof internals>, connection: Pointer): Pointe
 function hasArrived(ssl: Pointer): boolean {
   native.SSL_get_value_uint(ssl, CLASS_GENERIC, VALUE_WRITE_BUFFER_SIZE, valueAddress);
   return value.readBigUInt64LE() === 0n;
+}
+
+/** Bytes of a stream that OpenSSL keeps until they have arrived. */
+export function bytesUnderWay(ssl: Pointer): number {
+  native.SSL_get_value_uint(ssl, CLASS_GENERIC, VALUE_WRITE_BUFFER_USED, valueAddress);
+  return Number(value.readBigUInt64LE());
 }

@@ -1,5 +1,4 @@
-import { LONGEST_PAYLOAD } from "../control-frame.ts";
-import { WRITE_WINDOW } from "./stream-window.ts";
+import { LONGEST_PAYLOAD, WRITE_WINDOW } from "../control-frame.ts";
 
 /** Leaves room in a payload for what precedes the bytes that open a stream. */
 const PIECE = LONGEST_PAYLOAD - 4;

@@ -4,7 +4,7 @@ import type { BidiStream, Refuse } from "../connection.ts";
 import { ConnectionError } from "../connection-error.ts";
 import type { HeldBytes } from "../stream/held-bytes.ts";
 import { Incoming } from "../stream/incoming.ts";
-import { READ_WINDOW } from "../stream/stream-window.ts";
+import { READ_WINDOW } from "../control-frame.ts";
 
 /** What an exchange over TLS needs of the socket's owner. */
 export interface TlsStreamHost {
