@@ -12,7 +12,7 @@ interface Waiting {
 const SENT = Promise.resolve();
 
 /** The sending half of a stream: passes bytes on in pieces, as far as there is room. */
-export class Outgoing {
+export class StreamSender {
   readonly #send: (piece: Uint8Array, isLast: boolean) => void;
   readonly #waiting: Waiting[] = [];
   #room = WRITE_WINDOW;
