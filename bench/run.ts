@@ -14,7 +14,6 @@ import { identityBench } from "./identity.ts";
 import { mcpHttp } from "./mcp-http.ts";
 import { mcpStdio } from "./mcp-stdio.ts";
 import { parseOptions } from "./options.ts";
-import { relayBench } from "./relay.ts";
 import { reviewNotice } from "./review-notice.ts";
 import { reviewAdd, reviewList } from "./reviews.ts";
 import { sessionLogBench } from "./session-log.ts";
@@ -29,7 +28,6 @@ const BENCHES = [
   mcpHttp,
   coldStart,
   coldList,
-  relayBench,
   reviewAdd,
   reviewList,
   reviewNotice,

@@ -1,4 +1,4 @@
-import type { Dialect } from "../../src/rpc/dialect.ts";
+import type { Dialect } from "../../src/rpc/peer-options.ts";
 
 export const benchDialect: Dialect = {
   name: "bench",

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { BusCertificates } from "../../src/plugin/bus-certificates.ts";
 import { BusClient } from "../../src/protocol/bus/connect.ts";
-import { connect } from "../../src/wire/quic/connect.ts";
+import { connect } from "../../src/wire/quic/transport.ts";
 
 type Call = (text: string) => Promise<unknown>;
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { BusCertificates } from "../../src/plugin/bus-certificates.ts";
 import { type BusService, serveExchange } from "../../src/protocol/bus/serve.ts";
-import { listen } from "../../src/wire/quic/listen.ts";
+import { listen } from "../../src/wire/quic/transport.ts";
 
 const [scheme = "quic", count = "1", folder = mkdtempSync(join(tmpdir(), "trunkline-bench-"))] =
   process.argv.slice(2);

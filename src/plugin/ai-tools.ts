@@ -1,5 +1,5 @@
 import type { Arguments, Tool, ToolContext, ToolResult } from "../tool/tool.ts";
-import { PROVIDER } from "./plugin/plugin-tool.ts";
+import { PROVIDER } from "./bus-context.ts";
 
 /** Providers that speak the language of another. */
 const ALIASES: Readonly<Record<string, string>> = {

@@ -1,12 +1,12 @@
 import { isAbsolute } from "node:path";
-
 import type { Log, LogLevel } from "../base/log.ts";
 import type { Stop } from "../base/stop.ts";
 import type { ToolCall } from "../protocol/bus/shape/tool-shape.ts";
 import type { Project } from "../tool/project.ts";
 import { type Caller, CannotAsk, type Question, type ToolContext } from "../tool/tool.ts";
-import { markNested } from "./nested-call.ts";
-import { PROVIDER } from "./plugin/plugin-tool.ts";
+
+/** Where a caller says in the `meta` of its call which provider of AI it means. */
+export const PROVIDER = "trunkline/provider";
 
 export interface BusContextOptions {
   /** Who calls, by its certificate. */
@@ -66,4 +66,16 @@ export class BusContext implements ToolContext {
   async ask(question: Question): Promise<unknown> {
     throw new CannotAsk(question);
   }
+}
+
+const nested = new WeakSet<object>();
+
+/** Has a call count as one that a plugin makes, however often its context is wrapped on its way. */
+export function markNested(meta: ToolContext["meta"]): void {
+  nested.add(meta);
+}
+
+/** Whether a plugin makes the call, maybe in the middle of one that it answers itself. */
+export function isNested({ meta }: Pick<ToolContext, "meta">): boolean {
+  return nested.has(meta);
 }

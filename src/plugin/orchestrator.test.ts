@@ -12,8 +12,7 @@ import { Offer } from "../tool/offer/offer.ts";
 import { Policy, type PolicyRule } from "../tool/policy.ts";
 import { sampleTool } from "../../test/samples/sample-context.ts";
 import { textResult } from "../tool/tool.ts";
-import { connect } from "../wire/quic/connect.ts";
-import { listen } from "../wire/quic/listen.ts";
+import { connect, listen } from "../wire/quic/transport.ts";
 import { BusCertificates } from "./bus-certificates.ts";
 import { Orchestrator } from "./orchestrator.ts";
 

@@ -20,21 +20,18 @@ import type {
   ListenOptions,
 } from "../wire/quic/connection.ts";
 import { HeldBytes } from "../wire/quic/stream/held-bytes.ts";
-import { boundedReport } from "./bounded-report.ts";
+import { boundedReport, GUEST_LIMITS, GuestGuard } from "./guest-guard.ts";
 import { BusCertificates } from "./bus-certificates.ts";
 import { Events } from "./serve/events.ts";
-import { expectPlugin } from "./expect-peer.ts";
+import { expectPlugin, Guests, problemOfId } from "./guests.ts";
 import { FirstStarts } from "./plugin/first-starts.ts";
-import { GuestGuard, GUEST_LIMITS } from "./guest-guard.ts";
-import { Guests, problemOfId } from "./guests.ts";
-import type { PluginOffer } from "./bounded-offer.ts";
-import { limitStorage } from "./storage/limit-storage.ts";
+import type { PluginOffer } from "./plugin/introduce.ts";
+import { limitStorage, routeStorage } from "./storage/route-storage.ts";
 import { Plugin, type PluginStatus } from "./plugin/plugin.ts";
 import { PluginFolders } from "./plugin/plugin-folders.ts";
 import { PluginTools } from "./plugin/plugin-tools.ts";
 import { serveBus } from "./serve/serve-bus.ts";
 import { serveControl } from "./serve/serve-control.ts";
-import { routeStorage } from "./storage/route-storage.ts";
 import type { PluginLimits, PluginSettings } from "./plugin/settings.ts";
 
 /** How the bus reaches others. */

@@ -3,7 +3,7 @@ import { answerOf } from "../protocol/bus/answer.ts";
 import { BusClient } from "../protocol/bus/connect.ts";
 import { fromToolResponse } from "../protocol/bus/shape/tool-result.ts";
 import { fromBusPrompt, fromPromptGetResponse } from "../protocol/bus/shape/prompt-shape.ts";
-import { fromBusTool, toToolRequest } from "../protocol/bus/shape/tool-shape.ts";
+import { fromBusTool, isIdempotent, toToolRequest } from "../protocol/bus/shape/tool-shape.ts";
 import type { Offer } from "../tool/offer/offer.ts";
 import type { Prompt } from "../tool/prompt.ts";
 import { projectFolder } from "../tool/project.ts";
@@ -18,7 +18,6 @@ import {
 } from "../tool/tool.ts";
 import { parseAddress } from "../wire/quic/address.ts";
 import type { Connection } from "../wire/quic/connection.ts";
-import { isIdempotent } from "./idempotent.ts";
 
 export interface RemoteBusOptions {
   /** As it was given, for messages. */

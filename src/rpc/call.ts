@@ -4,7 +4,7 @@ import type { Room, Topic } from "../wire/channel.ts";
 import type { Batch } from "./message/batch.ts";
 import type { HeldId } from "./message/id.ts";
 import type { Method } from "./method.ts";
-import type { RequestOptions } from "./outgoing.ts";
+import type { RequestOptions } from "./pending-requests.ts";
 import type { Peer } from "./peer.ts";
 
 /**

@@ -1,8 +1,8 @@
 import { DEFAULT_LIMITS } from "../base/limit/limits.ts";
 import type { Rate } from "../base/limit/rate-limiter.ts";
 import type { ComplexityLimits } from "./message/complexity.ts";
-import type { Dialect } from "./dialect.ts";
 import type { Routes } from "./route.ts";
+import { type Code } from "./codes.ts";
 
 /** Sees every message; only there when someone wants to. */
 export interface Trace {
@@ -51,4 +51,21 @@ export function resolvePeerOptions<S>(options: PeerOptions<S>): ResolvedPeerOpti
     trace: options.trace,
     report: options.report ?? (() => {}),
   };
+}
+
+/** What differs between the protocols that speak JSON-RPC, and nothing else. */
+export interface Dialect {
+  readonly name: string;
+  /** Arrays of messages are answered; elsewhere they are an invalid request. */
+  readonly batches: boolean;
+  /** A message with a method and `"id": null` is a notification; elsewhere an invalid request. */
+  readonly nullIdIsNotification: boolean;
+  readonly cancel: {
+    /** The notification that names a request to give up, in `params.requestId`. */
+    readonly method: string;
+    /** What a cancelled request is answered with; where nothing, the document forbids an answer. */
+    readonly answer?: Code;
+  };
+  /** The message of -32601. */
+  readonly methodNotFound: (method: string) => string;
 }

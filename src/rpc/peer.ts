@@ -12,24 +12,23 @@ import {
 import { Batch } from "./message/batch.ts";
 import { Call } from "./call.ts";
 import { ACP, STANDARD, TRUNKLINE } from "./codes.ts";
-import type { Dialect } from "./dialect.ts";
-import { readElements } from "./message/envelope.ts";
-import { faultError } from "./fault-error.ts";
-import { type HeldId, type LostMessage, recoverMessage, recoverUnparsed } from "./message/id.ts";
-import { InFlight } from "./in-flight.ts";
-import { classify } from "./message/message.ts";
-import type { Method } from "./method.ts";
-import { Outgoing, type RequestOptions } from "./outgoing.ts";
-import { parseMessage } from "./message/parse-message.ts";
 import {
+  type Dialect,
   type PeerLimits,
   type PeerOptions,
   resolvePeerOptions,
   type Trace,
 } from "./peer-options.ts";
+import { readElements } from "./message/envelope.ts";
+import { errorText, faultError, RpcError, toRpcError } from "./rpc-error.ts";
+import { type HeldId, type LostMessage, recoverMessage, recoverUnparsed } from "./message/id.ts";
+import { InFlight } from "./in-flight.ts";
+import { classify } from "./message/message.ts";
+import type { Method } from "./method.ts";
+import { PendingRequests, type RequestOptions } from "./pending-requests.ts";
+import { parseMessage } from "./message/parse-message.ts";
 import { refuse } from "./refuse.ts";
 import type { Route, Routes } from "./route.ts";
-import { errorText, RpcError, toRpcError } from "./rpc-error.ts";
 
 const LONGEST_NAME = 256;
 
@@ -47,7 +46,7 @@ export class Peer<S = undefined> implements Sink<string> {
   readonly #errors: RateLimiter | undefined;
   readonly #trace: Trace | undefined;
   readonly #report: (event: string, fields: Record<string, unknown>) => void;
-  readonly #outgoing: Outgoing;
+  readonly #requests: PendingRequests;
   readonly #inFlight = new InFlight<S>();
   readonly #ended = Promise.withResolvers<void>();
   #full: Room | undefined;
@@ -66,7 +65,7 @@ export class Peer<S = undefined> implements Sink<string> {
     this.#errors = resolved.errorRate && new RateLimiter(resolved.errorRate);
     this.#trace = resolved.trace;
     this.#report = resolved.report;
-    this.#outgoing = new Outgoing({
+    this.#requests = new PendingRequests({
       deadlines: this.deadlines,
       send: (text, topic) => {
         this.#send(text, topic);
@@ -91,7 +90,7 @@ export class Peer<S = undefined> implements Sink<string> {
   /** Asks the other side and waits for its answer. Rejects with what it answered, as an `RpcError`. */
   request<P, R>(method: Method<P, R>, params: P, options: RequestOptions = {}): Promise<R> {
     // The method's own check makes the result an R.
-    return this.#outgoing.request(method, params, options) as Promise<R>;
+    return this.#requests.request(method, params, options) as Promise<R>;
   }
 
   /** Tells the other side. Resolves when there is room to tell it more. */
@@ -107,7 +106,7 @@ export class Peer<S = undefined> implements Sink<string> {
     for (const call of this.#inFlight.all) {
       this.#endCall(call, error, RpcError.of(STANDARD.internal, "shutting down"));
     }
-    this.#outgoing.failAll(error);
+    this.#requests.failAll(error);
     this.deadlines.clear();
     this.#pause?.end();
     this.#ended.resolve();
@@ -137,14 +136,14 @@ export class Peer<S = undefined> implements Sink<string> {
 
   /** Called by the channel: one request of ours gets no answer. */
   lost(id: string | number, error: Error): void {
-    this.#outgoing.fail(id, error);
+    this.#requests.fail(id, error);
   }
 
   /** Called by the channel. */
   end(error?: Error): void {
     this.#hasEnded = true;
     const reason = new TrunklineError("closed", "The connection is closed", { cause: error });
-    this.#outgoing.failAll(reason);
+    this.#requests.failAll(reason);
     if (error !== undefined) {
       this.#report("rpc.connection-failed", { error: error.message });
       for (const call of this.#inFlight.all) this.#endCall(call, reason, undefined);
@@ -167,7 +166,7 @@ export class Peer<S = undefined> implements Sink<string> {
     }
     const isMalformed = error.code === STANDARD.parse.code;
     const failure = isMalformed ? error : new TrunklineError("limit", error.message);
-    if (this.#outgoing.fail(JSON.parse(idText), failure)) return;
+    if (this.#requests.fail(JSON.parse(idText), failure)) return;
     this.#report("rpc.unknown-response", { id: idText, error: error.message });
   }
 
@@ -206,7 +205,7 @@ export class Peer<S = undefined> implements Sink<string> {
         this.#notified(message.method, message.params, text);
         break;
       case "answer":
-        if (!this.#outgoing.settle(message.id, message.body)) {
+        if (!this.#requests.settle(message.id, message.body)) {
           this.#report("rpc.unknown-response", { id: message.id });
         }
         break;

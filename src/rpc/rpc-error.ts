@@ -4,6 +4,7 @@ import { originalError } from "../base/original-error.ts";
 import { type ErrorCode, TrunklineError } from "../base/errors.ts";
 import { visible } from "../base/text/visible.ts";
 import { ACP, type Code, STANDARD, TRUNKLINE } from "./codes.ts";
+import type { FrameFault } from "../wire/channel.ts";
 
 /** An error that crosses the wire. */
 export class RpcError extends Error {
@@ -76,4 +77,12 @@ export function toRpcError(
   const correlationId = crypto.randomUUID();
   report(correlationId, failure);
   return RpcError.of(STANDARD.internal, undefined, { correlationId });
+}
+
+/** What a message that was not read whole is answered with. */
+export function faultError({ kind, size, limit }: FrameFault): RpcError {
+  if (kind === "encoding") return RpcError.of(STANDARD.parse, "message is not valid UTF-8");
+  if (kind === "busy") return RpcError.of(TRUNKLINE.busy, "too much is buffered: try again later");
+  const tooLarge = `message of ${size} bytes is over the limit of ${limit}`;
+  return RpcError.of(STANDARD.invalidRequest, tooLarge, { size, limit });
 }

@@ -4,7 +4,7 @@ import { after, before, describe, it } from "node:test";
 import { encodeFrame } from "../../src/wire/framing/length-prefixed.ts";
 import { bodyOf, decodeResponse, encodeRequest } from "../../src/protocol/bus/codec.ts";
 import { serveExchange } from "../../src/protocol/bus/serve.ts";
-import { connect } from "../../src/wire/quic/connect.ts";
+import { connect } from "../../src/wire/quic/transport.ts";
 import type { BidiStream, ConnectOptions } from "../../src/wire/quic/connection.ts";
 import { BusHome, type OrchestratorProgram } from "../support/bus-home.ts";
 import { busCredentials, HealthyClient } from "../support/bus-healthy.ts";

@@ -1,5 +1,5 @@
 import type { FrameFault } from "../../src/wire/channel.ts";
-import type { TextFraming } from "../../src/wire/framing/text-framing.ts";
+import type { TextFraming } from "../../src/wire/framing/ndjson.ts";
 
 /** What a framing finds in these chunks, in order: messages as texts, the rest as faults. */
 export function decode(

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 
 import { bodyOf, decodeResponse } from "../../src/protocol/bus/codec.ts";
 import { encodeFrame } from "../../src/wire/framing/length-prefixed.ts";
-import { connect } from "../../src/wire/quic/connect.ts";
+import { connect } from "../../src/wire/quic/transport.ts";
 import { busCredentials } from "../support/bus-healthy.ts";
 import { BusHome } from "../support/bus-home.ts";
 import { denseFrames } from "./dense-frames.ts";

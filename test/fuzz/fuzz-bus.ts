@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 
 import { decodeResponse } from "../../src/protocol/bus/codec.ts";
 import { LengthPrefixedDecoder, MAX_FRAME } from "../../src/wire/framing/length-prefixed.ts";
-import { connect } from "../../src/wire/quic/connect.ts";
+import { connect } from "../../src/wire/quic/transport.ts";
 import type { BidiStream, Connection, Credentials } from "../../src/wire/quic/connection.ts";
 import type { SeededRandom } from "../support/seeded-random.ts";
 import { type HostileExchange, HostileFrames } from "./hostile-frames.ts";

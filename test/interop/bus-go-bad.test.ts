@@ -3,7 +3,7 @@ import { after, before, describe, it } from "node:test";
 
 import type { PluginLimits } from "../../src/plugin/plugin/settings.ts";
 import { BusClient } from "../../src/protocol/bus/connect.ts";
-import { connect } from "../../src/wire/quic/connect.ts";
+import { connect } from "../../src/wire/quic/transport.ts";
 import { BusHome, type OrchestratorProgram, type PluginEntry } from "../support/bus-home.ts";
 import { busCredentials, HealthyClient } from "../support/bus-healthy.ts";
 import { BusInProcess, wordsOf } from "../support/bus-in-process.ts";

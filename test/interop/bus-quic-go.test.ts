@@ -6,9 +6,8 @@ import { runInNewContext } from "node:vm";
 
 import { Redial } from "../../src/protocol/bus/redial.ts";
 import { encodeFrame, MAX_FRAME } from "../../src/wire/framing/length-prefixed.ts";
-import { connect } from "../../src/wire/quic/connect.ts";
+import { connect, listen } from "../../src/wire/quic/transport.ts";
 import type { Connection } from "../../src/wire/quic/connection.ts";
-import { listen } from "../../src/wire/quic/listen.ts";
 import { sharedEngine } from "../../src/wire/quic/quic-engine.ts";
 import { BusHome } from "../support/bus-home.ts";
 import { busCredentials } from "../support/bus-healthy.ts";

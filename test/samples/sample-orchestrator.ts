@@ -5,9 +5,8 @@ import { background } from "../../src/base/background.ts";
 import { BusClient } from "../../src/protocol/bus/connect.ts";
 import type { PluginManifest } from "../../src/protocol/bus/plugin.gen.ts";
 import { type BusHandlers, serveExchange } from "../../src/protocol/bus/serve.ts";
-import { connect } from "../../src/wire/quic/connect.ts";
+import { connect, listen } from "../../src/wire/quic/transport.ts";
 import type { Connection, Listener } from "../../src/wire/quic/connection.ts";
-import { listen } from "../../src/wire/quic/listen.ts";
 import { BusCertificates } from "../../src/plugin/bus-certificates.ts";
 
 /** What an orchestrator heard, in order: `register tools.greet`. */

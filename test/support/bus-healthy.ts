@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { BusCertificates } from "../../src/plugin/bus-certificates.ts";
 import { answerOf } from "../../src/protocol/bus/answer.ts";
 import { BusClient } from "../../src/protocol/bus/connect.ts";
-import { connect } from "../../src/wire/quic/connect.ts";
+import { connect } from "../../src/wire/quic/transport.ts";
 import type { Credentials } from "../../src/wire/quic/connection.ts";
 
 /** Certificates of a bus, made in its folder where they are not there. */

@@ -8,8 +8,7 @@ import type { PluginLimits, PluginSettings } from "../../src/plugin/plugin/setti
 import { BusClient } from "../../src/protocol/bus/connect.ts";
 import { Offer } from "../../src/tool/offer/offer.ts";
 import type { ToolResult } from "../../src/tool/tool.ts";
-import { connect } from "../../src/wire/quic/connect.ts";
-import { listen } from "../../src/wire/quic/listen.ts";
+import { connect, listen } from "../../src/wire/quic/transport.ts";
 import type { BusHome, PluginEntry } from "./bus-home.ts";
 
 /** Short, so that a test sees in a second what takes a minute otherwise. */

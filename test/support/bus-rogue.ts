@@ -12,10 +12,9 @@ import { bodyOf, decodeRequest, encodeResponse } from "../../src/protocol/bus/co
 import { BusClient } from "../../src/protocol/bus/connect.ts";
 import { PluginResponseSchema } from "../../src/protocol/bus/plugin.gen.ts";
 import type { BusHandlers } from "../../src/protocol/bus/serve.ts";
-import { connect } from "../../src/wire/quic/connect.ts";
+import { connect, listen } from "../../src/wire/quic/transport.ts";
 import { encodeFrame, MAX_FRAME } from "../../src/wire/framing/length-prefixed.ts";
 import type { BidiStream, Credentials } from "../../src/wire/quic/connection.ts";
-import { listen } from "../../src/wire/quic/listen.ts";
 
 const { BUS_ID = "rogue", BUS_ROGUE } = process.env;
 const flags = readFlags(process.argv.slice(2));

@@ -1,4 +1,4 @@
-import { connect } from "../../src/wire/quic/connect.ts";
+import { connect, listen } from "../../src/wire/quic/transport.ts";
 import type {
   BidiStream,
   Connection,
@@ -9,7 +9,6 @@ import type {
   ListenOptions,
 } from "../../src/wire/quic/connection.ts";
 import type { ConnectionError } from "../../src/wire/quic/connection-error.ts";
-import { listen } from "../../src/wire/quic/listen.ts";
 import { encodeFrame } from "../../src/wire/framing/length-prefixed.ts";
 import { TestCa } from "./quic-certificates.ts";
 

@@ -1,6 +1,5 @@
-import type { Dialect } from "../../src/rpc/dialect.ts";
+import type { Dialect, PeerOptions } from "../../src/rpc/peer-options.ts";
 import { Peer } from "../../src/rpc/peer.ts";
-import type { PeerOptions } from "../../src/rpc/peer-options.ts";
 import type { Routes } from "../../src/rpc/route.ts";
 import type { ChannelLimits } from "../../src/wire/channel.ts";
 import { memoryPair } from "../../src/wire/channel/memory.ts";

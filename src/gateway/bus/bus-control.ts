@@ -1,7 +1,6 @@
 import { BusCertificates } from "../../plugin/bus-certificates.ts";
 import type { PluginStatus } from "../../plugin/plugin/plugin.ts";
-import { expectOrchestrator } from "../../plugin/expect-peer.ts";
-import { CONTROL_NAME } from "../../plugin/guests.ts";
+import { CONTROL_NAME, expectOrchestrator } from "../../plugin/guests.ts";
 import { CONTROL } from "../../plugin/serve/serve-control.ts";
 import { answerOf } from "../../protocol/bus/answer.ts";
 import { BusClient } from "../../protocol/bus/connect.ts";

@@ -96,8 +96,8 @@ export async function reconfigure(
 /** Over QUIC, or TLS where the address says so. */
 export async function busTransport(): Promise<BusTransport> {
   const [{ listen }, { connect }] = await Promise.all([
-    import("../../wire/quic/listen.ts"),
-    import("../../wire/quic/connect.ts"),
+    import("../../wire/quic/transport.ts"),
+    import("../../wire/quic/transport.ts"),
   ]);
   return { listen, connect };
 }

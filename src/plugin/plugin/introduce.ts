@@ -1,8 +1,8 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { answerOf } from "../../protocol/bus/answer.ts";
 import type { BusClient } from "../../protocol/bus/connect.ts";
-import { boundedOffer, type PluginOffer } from "../bounded-offer.ts";
 import type { PluginSettings } from "./settings.ts";
+import type { PromptDefinition, ToolDefinition } from "../../protocol/bus/plugin.gen.ts";
 
 /** Bytes of an answer that is a word or two, and of one that is a list. */
 export const SHORT_ANSWER = 64 * 1024;
@@ -37,4 +37,36 @@ export async function introduce(
 function refusal(what: string, reason: string): TrunklineError {
   const why = reason.slice(0, LONGEST_REASON) || "no reason given";
   return new TrunklineError("unavailable", `${what}: ${why}`);
+}
+
+/** What a plugin offers. */
+export interface PluginOffer {
+  readonly tools: readonly ToolDefinition[];
+  readonly prompts: readonly PromptDefinition[];
+  /** What it would offer, too, but for its size. */
+  readonly leftOut: readonly string[];
+}
+
+/** Tools, and prompts, of one plugin. */
+const MOST = 1_000;
+/** Characters of one of them, and of all together: every list of every client has them. */
+const LONGEST = 128 * 1024;
+const LONGEST_ALL = 1024 * 1024;
+
+/** As much of what a plugin offers as others can be made to read. */
+export function boundedOffer(
+  tools: readonly ToolDefinition[],
+  prompts: readonly PromptDefinition[],
+): PluginOffer {
+  let left = LONGEST_ALL;
+  const leftOut: string[] = [];
+  const bounded = <T extends { readonly name: string }>(all: readonly T[]): T[] =>
+    all.filter((one, index) => {
+      const { length } = JSON.stringify(one);
+      const isIn = index < MOST && length <= Math.min(LONGEST, left);
+      if (isIn) left -= length;
+      else leftOut.push(one.name.slice(0, 100));
+      return isIn;
+    });
+  return { tools: bounded(tools), prompts: bounded(prompts), leftOut };
 }

@@ -1,12 +1,10 @@
-import { statSync } from "node:fs";
+import { rmSync, statSync } from "node:fs";
 import { rename, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-
 import { makeFolder } from "../../base/process/make-folder.ts";
 import { PLUGIN_UNIT } from "../../protocol/bus/certificates/certificates.ts";
 import type { Credentials } from "../../wire/quic/connection.ts";
 import type { BusCertificates } from "../bus-certificates.ts";
-import { removeFolder } from "./remove-folder.ts";
 
 const AUTHORITY_KEY = "ca.key";
 /** What is older than this is not taken for half written by whoever reads it. */
@@ -90,5 +88,14 @@ export class PluginFolder implements AsyncDisposable {
     const then = new Date(Date.now() - SETTLED);
     await utimes(temporary, then, then);
     await rename(temporary, path);
+  }
+}
+
+/** Removes what a plugin was given, whatever it has made of it. What stays goes with a later bus. */
+export function removeFolder(path: string): void {
+  try {
+    rmSync(path, { recursive: true, force: true });
+  } catch {
+    // It is not worth failing for.
   }
 }

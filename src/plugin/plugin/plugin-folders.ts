@@ -4,8 +4,7 @@ import { join } from "node:path";
 import { makeFolder } from "../../base/process/make-folder.ts";
 import { FileLock } from "../../store/file-lock.ts";
 import type { BusCertificates } from "../bus-certificates.ts";
-import { PluginFolder } from "./plugin-folder.ts";
-import { removeFolder } from "./remove-folder.ts";
+import { PluginFolder, removeFolder } from "./plugin-folder.ts";
 
 /** Its holder's folders are in use for as long as it is held. */
 const LOCK = "lock";

@@ -1,18 +1,24 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { answerOf } from "../../protocol/bus/answer.ts";
 import { FAILURE } from "../../protocol/bus/failure.ts";
-import type { ToolDefinition as BusTool } from "../../protocol/bus/plugin.gen.ts";
+import type {
+  PromptDefinition as BusPrompt,
+  ToolDefinition as BusTool,
+} from "../../protocol/bus/plugin.gen.ts";
 import { fromToolResponse } from "../../protocol/bus/shape/tool-result.ts";
-import { fromBusTool, toToolRequest } from "../../protocol/bus/shape/tool-shape.ts";
+import { fromBusTool, isIdempotent, toToolRequest } from "../../protocol/bus/shape/tool-shape.ts";
 import { projectFolder } from "../../tool/project.ts";
 import type { Arguments, Tool, ToolContext, ToolResult } from "../../tool/tool.ts";
-import { isIdempotent } from "../idempotent.ts";
-import { isNested } from "../nested-call.ts";
+import { isNested, PROVIDER } from "../bus-context.ts";
 import type { Plugin } from "./plugin.ts";
 import { callInPieces } from "../serve/stream-call.ts";
+import {
+  fromBusPrompt,
+  fromPromptGetResponse,
+  toPromptGetRequest,
+} from "../../protocol/bus/shape/prompt-shape.ts";
+import type { Prompt } from "../../tool/prompt.ts";
 
-/** Where a caller says in the `meta` of its call which provider of AI it means. */
-export const PROVIDER = "trunkline/provider";
 const TRACE_PARENT = "traceparent";
 
 /** A tool of a plugin, under the name that it has here. */
@@ -67,4 +73,18 @@ async function callAtOnce(
   const response = answerOf(`Plugin '${plugin.id}'`, answer, "toolCall");
   if (!response.success && response.errorCode === FAILURE.toolNotFound) return undefined;
   return fromToolResponse(response);
+}
+
+/** A prompt of a plugin, under the name that it has here. */
+export function pluginPrompt(plugin: Plugin, prompt: BusPrompt, name: string): Prompt {
+  return {
+    definition: { ...fromBusPrompt(prompt), name },
+    async get(args, context) {
+      const value = toPromptGetRequest(prompt.name, args);
+      // A prompt only reads, so it may be asked for once more.
+      const asking = { stop: context.stop, again: true, isNested: isNested(context) };
+      const answer = await (await plugin.link()).ask({ case: "promptGet", value }, asking);
+      return fromPromptGetResponse(answerOf(`Plugin '${plugin.id}'`, answer, "promptGet"));
+    },
+  };
 }

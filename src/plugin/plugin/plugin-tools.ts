@@ -6,8 +6,7 @@ import { type Publication, Published } from "../../tool/offer/published.ts";
 import type { Tool } from "../../tool/tool.ts";
 import { type AiTool, aiTool } from "../ai-tools.ts";
 import type { Plugin } from "./plugin.ts";
-import { pluginPrompt } from "./plugin-prompt.ts";
-import { pluginTool } from "./plugin-tool.ts";
+import { pluginPrompt, pluginTool } from "./plugin-tool.ts";
 
 /** Something that a plugin brings. */
 interface Owned<T> extends Publication<T> {

@@ -1,16 +1,16 @@
 import type { Log } from "../../base/log.ts";
 import type { Stop } from "../../base/stop.ts";
 import { checkAnswer } from "../../protocol/bus/answer.ts";
-import type { BusClient } from "../../protocol/bus/connect.ts";
+import type { Asked, AskOptions, BusClient } from "../../protocol/bus/connect.ts";
 import { contentText } from "../../protocol/bus/shape/content-text.ts";
 import { toStruct } from "../../protocol/bus/shape/json-struct.ts";
-import type { ToolResponse } from "../../protocol/bus/plugin.gen.ts";
+import type { PluginResponse, ToolResponse } from "../../protocol/bus/plugin.gen.ts";
 import { fromToolResponse } from "../../protocol/bus/shape/tool-result.ts";
 import { type ToolCall, toToolRequest } from "../../protocol/bus/shape/tool-shape.ts";
 import type { CallContext, CallResult, PluginContext } from "./context.ts";
-import { OwnRequests } from "./own-requests.ts";
 import { RemoteStorage } from "./remote-storage.ts";
 import { ToolError } from "./tool-error.ts";
+import { Slots } from "../../base/limit/slots.ts";
 
 export const ORCHESTRATOR = "The orchestrator";
 
@@ -99,4 +99,30 @@ function about(call: ToolCall | undefined): Pick<ToolCall, "session" | "project"
     ...(session === undefined ? {} : { session }),
     ...(traceParent === undefined ? {} : { traceParent }),
   };
+}
+
+/** What one handler may ask the orchestrator at once; more wait. */
+const AT_ONCE = 8;
+
+/**
+ * What one handler asks the orchestrator. A handler that asks for a thousand things at once waits for
+ * its own answers, and never for those of another: that one may wait for this handler's end.
+ */
+export class OwnRequests implements Pick<BusClient, "ask"> {
+  readonly #client: BusClient;
+  readonly #slots = new Slots(AT_ONCE);
+
+  constructor(client: BusClient) {
+    this.#client = client;
+  }
+
+  async ask(request: Asked, options: AskOptions = {}): Promise<PluginResponse> {
+    const entering = this.#slots.take(options.stop);
+    if (entering !== undefined) await entering;
+    try {
+      return await this.#client.ask(request, options);
+    } finally {
+      this.#slots.leave();
+    }
+  }
 }

@@ -1,7 +1,7 @@
 import { TrunklineError } from "../../base/errors.ts";
 import type { PromptDefinition } from "../../tool/prompt.ts";
 import type { Arguments, JsonSchema, ToolDefinition } from "../../tool/tool.ts";
-import { IDEMPOTENT } from "../idempotent.ts";
+import { IDEMPOTENT } from "../../protocol/bus/shape/tool-shape.ts";
 import type { CallContext, PluginContext } from "./context.ts";
 import type {
   Chunk,

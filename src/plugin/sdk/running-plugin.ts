@@ -6,7 +6,7 @@ import { PLUGIN_UNIT } from "../../protocol/bus/certificates/certificates.ts";
 import { parseAddress } from "../../wire/quic/address.ts";
 import type { Connection, Listener } from "../../wire/quic/connection.ts";
 import { BusCertificates } from "../bus-certificates.ts";
-import { expectOrchestrator, isPlugin } from "../expect-peer.ts";
+import { expectOrchestrator, isPlugin } from "../guests.ts";
 import type { BusTransport } from "../orchestrator.ts";
 import type { PluginFlags } from "./flags.ts";
 import type { PluginParts } from "./parts.ts";

@@ -1,3 +1,3 @@
 // The module "trunkline/plugin/test".
-export type { PluginHarness, TestPluginOptions, TestTool } from "./test/harness.ts";
+export type { PluginHarness, TestPluginOptions, TestTool } from "./test/test-plugin.ts";
 export { testPlugin } from "./test/test-plugin.ts";

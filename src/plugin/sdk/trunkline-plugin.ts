@@ -30,5 +30,5 @@ export type {
   ToolSpec,
 } from "./definition.ts";
 export type { FromSchema, Schema } from "./from-schema.ts";
-export { runPlugin } from "./run-plugin.ts";
+export { runPlugin } from "./define-plugin.ts";
 export { ToolError } from "./tool-error.ts";

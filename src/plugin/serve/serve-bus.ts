@@ -17,7 +17,7 @@ import type { Events } from "./events.ts";
 import type { FirstStarts } from "../plugin/first-starts.ts";
 import type { Guest, Guests } from "../guests.ts";
 import type { PluginTools } from "../plugin/plugin-tools.ts";
-import { serveStreams } from "./serve-streams.ts";
+import { serveStreams } from "./stream-handlers.ts";
 
 export interface Bus {
   readonly offer: Offer;

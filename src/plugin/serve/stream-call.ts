@@ -5,7 +5,7 @@ import type { StreamEnd } from "../../protocol/bus/plugin.gen.ts";
 import { fromToolResponse } from "../../protocol/bus/shape/tool-result.ts";
 import { projectFolder } from "../../tool/project.ts";
 import { type Arguments, errorResult, type ToolContext, type ToolResult } from "../../tool/tool.ts";
-import { isNested } from "../nested-call.ts";
+import { isNested } from "../bus-context.ts";
 import { Pieces } from "./pieces.ts";
 import type { Plugin } from "../plugin/plugin.ts";
 

@@ -1,5 +1,5 @@
 import { ACP } from "../../rpc/codes.ts";
-import type { Dialect } from "../../rpc/dialect.ts";
+import type { Dialect } from "../../rpc/peer-options.ts";
 
 /** Agent Client Protocol. */
 export const acpDialect: Dialect = {

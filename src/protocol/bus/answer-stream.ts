@@ -3,7 +3,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import type { Stop } from "../../base/stop.ts";
 import type { BidiStream } from "../../wire/quic/connection.ts";
 import type { PluginResponse } from "./plugin.gen.ts";
-import { readResponses } from "./response-stream.ts";
+import { readResponses } from "./frame-stream.ts";
 
 export interface AnswerStreamOptions {
   readonly stop?: Stop | undefined;

@@ -6,11 +6,9 @@ import {
   type MessageShape,
   toBinary,
 } from "@bufbuild/protobuf";
-
 import { TrunklineError } from "../../base/errors.ts";
 import { encodeFrame, MAX_FRAME, PREFIX } from "../../wire/framing/length-prefixed.ts";
 import type { Refuse } from "../../wire/quic/connection.ts";
-import { keepMarks } from "./keep-marks.ts";
 import {
   type PluginRequest,
   PluginRequestSchema,
@@ -19,6 +17,7 @@ import {
 } from "./plugin.gen.ts";
 import { checkWire, MAX_DEPTH, WireProblem } from "./wire-check.ts";
 import { shapeOf } from "./wire-shape.ts";
+import { configureTextEncoding } from "@bufbuild/protobuf/wire";
 
 export type RequestInit = MessageInitShape<typeof PluginRequestSchema>;
 export type ResponseInit = MessageInitShape<typeof PluginResponseSchema>;
@@ -28,6 +27,9 @@ export type ResponseInit = MessageInitShape<typeof PluginResponseSchema>;
  * this only tells the reader that so many are right.
  */
 const RECURSION = { recursionLimit: 2 * MAX_DEPTH + 8 };
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 keepMarks();
 
@@ -123,4 +125,19 @@ function isLimit(error: unknown): boolean {
 
 function unreadable(why: string): TrunklineError {
   return new TrunklineError("unavailable", `Cannot read a frame: ${why}`);
+}
+
+/**
+ * Makes the library keep a byte order mark at the beginning of a text. By itself it drops the mark,
+ * and a text would not arrive as it was sent.
+ */
+function keepMarks(): void {
+  // The other way that is offered, to replace the global TextDecoder, would change the program.
+  // oxlint-disable-next-line typescript/no-deprecated
+  configureTextEncoding({
+    encodeUtf8: (text) => encoder.encode(text),
+    encodeUtf8Into: (text, bytes) => encoder.encodeInto(text, bytes),
+    decodeUtf8: (bytes) => decoder.decode(bytes),
+    checkUtf8: (text) => text.isWellFormed(),
+  });
 }

@@ -6,7 +6,7 @@ import { decodeRequest, encodeResponse, type ResponseInit } from "./codec.ts";
 import { FAILURE, failure, failureOf } from "./failure.ts";
 import { type Begun, type Ledger, OverLimit } from "./ledger.ts";
 import type { PluginRequest } from "./plugin.gen.ts";
-import { type FrameTaker, readFrames } from "./request-stream.ts";
+import { type FrameTaker, readFrames } from "./frame-stream.ts";
 
 type Request = PluginRequest["request"];
 type Kind = NonNullable<Request["case"]>;

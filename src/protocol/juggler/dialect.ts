@@ -1,5 +1,5 @@
 import { ACP } from "../../rpc/codes.ts";
-import type { Dialect } from "../../rpc/dialect.ts";
+import type { Dialect } from "../../rpc/peer-options.ts";
 
 /** RemoteJuggler's "Agent Communication Protocol", which the JetBrains IDEs call actions by. */
 export const jugglerDialect: Dialect = {

@@ -1,4 +1,4 @@
-import type { Dialect } from "../../rpc/dialect.ts";
+import type { Dialect } from "../../rpc/peer-options.ts";
 
 /** Model Context Protocol, on connections that begin with `initialize`. */
 export const mcpDialect: Dialect = {

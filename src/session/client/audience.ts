@@ -103,7 +103,7 @@ export class Audience {
   }
 
   #shownAs(seq: number, update: SessionUpdate): readonly Shown[] {
-    const outgoing = { seq, kind: update.sessionUpdate, text: "", update };
-    return toShown(outgoing, this.#limits.updateSize);
+    const stored = { seq, kind: update.sessionUpdate, text: "", update };
+    return toShown(stored, this.#limits.updateSize);
   }
 }

@@ -3,7 +3,7 @@ import { META } from "../../protocol/mcp/meta.ts";
 type JsonObject = Readonly<Record<string, unknown>>;
 
 /** What a message is about, as far as headers tell of it. */
-export interface Outgoing {
+export interface HttpRequestBody {
   readonly id?: unknown;
   readonly method?: unknown;
   readonly params?: JsonObject;
@@ -13,7 +13,7 @@ export interface Outgoing {
 export type ParameterHeaders = ReadonlyMap<string, readonly string[]>;
 
 /** The revision a message claims for itself, as all requests do from 2026-07-28 on. */
-export function claimedRevision({ params }: Outgoing): string | undefined {
+export function claimedRevision({ params }: HttpRequestBody): string | undefined {
   const meta = params?._meta as JsonObject | undefined;
   const revision = meta?.[META.protocolVersion];
   return typeof revision === "string" ? revision : undefined;
@@ -21,7 +21,7 @@ export function claimedRevision({ params }: Outgoing): string | undefined {
 
 /** The headers that repeat what the body of a request of 2026-07-28 says (SEP-2243). */
 export function modernHeaders(
-  message: Outgoing,
+  message: HttpRequestBody,
   revision: string,
   parametersOf: (tool: string) => ParameterHeaders | undefined,
 ): Record<string, string> {

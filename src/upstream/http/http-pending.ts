@@ -1,8 +1,8 @@
 import type { Exchange } from "./http-exchange.ts";
-import { claimedRevision, type Outgoing } from "./http-headers.ts";
+import { claimedRevision, type HttpRequestBody } from "./http-headers.ts";
 
 /** A message of either side, looked at and not checked: the peer does that. */
-export interface HttpMessage extends Outgoing {
+export interface HttpMessage extends HttpRequestBody {
   readonly result?: Readonly<Record<string, unknown>>;
   readonly error?: unknown;
 }

@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import {
   claimedRevision,
   modernHeaders,
-  type Outgoing,
+  type HttpRequestBody,
   parameterHeaders,
   type ParameterHeaders,
 } from "./http-headers.ts";
@@ -33,7 +33,7 @@ export class HttpSession {
   }
 
   /** The headers that a message is posted with. */
-  headersFor(message: Outgoing): Record<string, string> {
+  headersFor(message: HttpRequestBody): Record<string, string> {
     const claimed = claimedRevision(message);
     const ofEra =
       claimed === undefined

@@ -8,8 +8,7 @@ import {
   resolveChannelLimits,
   type Sink,
 } from "../channel.ts";
-import { ndjson } from "../framing/ndjson.ts";
-import type { TextDecoder } from "../framing/text-framing.ts";
+import { ndjson, type TextDecoder } from "../framing/ndjson.ts";
 import { Outbox } from "./outbox.ts";
 
 export interface StreamChannelOptions {

@@ -1,7 +1,26 @@
 import { isUtf8 } from "node:buffer";
-
 import { ByteQueue, faultOf } from "./byte-queue.ts";
-import type { TextDecoder, TextFrames, TextFraming } from "./text-framing.ts";
+import type { FrameFault } from "../channel.ts";
+
+/** Receives what a decoder finds. */
+export interface TextFrames {
+  text(message: string): void;
+  fault(fault: FrameFault): void;
+}
+
+/** Turns the bytes of one direction into messages, however the chunks fall. */
+export interface TextDecoder {
+  push(chunk: Buffer): void;
+  /** The input is over: what is unfinished is delivered or reported. */
+  end(): void;
+}
+
+/** How messages are laid into a byte stream and found again. */
+export interface TextFraming {
+  /** `limit` bounds one message in bytes, and the memory of the decoder. */
+  readonly decoder: (limit: number, out: TextFrames) => TextDecoder;
+  readonly encode: (message: string) => string;
+}
 
 const LF = 0x0a;
 const CR = 0x0d;

@@ -1,5 +1,5 @@
 import { ByteQueue } from "./byte-queue.ts";
-import type { TextDecoder, TextFrames } from "./text-framing.ts";
+import type { TextDecoder, TextFrames } from "./ndjson.ts";
 
 /** One event of a `text/event-stream` (WHATWG HTML, section 9.2). */
 export interface SseEvent {

@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 
 import { ByteQueue, faultOf } from "./byte-queue.ts";
-import type { TextDecoder, TextFrames, TextFraming } from "./text-framing.ts";
+import type { TextDecoder, TextFrames, TextFraming } from "./ndjson.ts";
 
 /** The stream is one message from its first byte to its last, as an HTTP body is. */
 export const wholeBody: Pick<TextFraming, "decoder"> = {

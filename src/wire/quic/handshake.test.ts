@@ -11,10 +11,9 @@ import {
   testCredentials,
   TestPair,
 } from "../../../test/support/quic-pair.ts";
-import { connect } from "./connect.ts";
+import { connect, listen } from "./transport.ts";
 import type { ConnectOptions, Credentials } from "./connection.ts";
 import { ConnectionError } from "./connection-error.ts";
-import { listen } from "./listen.ts";
 import type { Trouble } from "./settings.ts";
 
 for (const scheme of ["quic", "tls"] as const) {

@@ -10,9 +10,9 @@ import {
 } from "./connection.ts";
 import { ConnectionError } from "./connection-error.ts";
 import type { EngineSession, ListenerEvents } from "./engine-session.ts";
-import { PeerCount } from "./peer-count.ts";
+import { PeerCount } from "./peer-certificate.ts";
 import type { QuicConnection } from "./quic-connection.ts";
-import { type QuicEngine, sharedEngine } from "./quic-engine.ts";
+import type { QuicEngine } from "./quic-engine.ts";
 import type { QuicStream } from "./stream/quic-stream.ts";
 import type { Ending, ListenSettings } from "./settings.ts";
 
@@ -59,7 +59,7 @@ export class QuicListener implements Listener, ListenerEvents {
     host: string,
     port: number,
     options: ListenOptions,
-    engine: QuicEngine = sharedEngine,
+    engine: QuicEngine,
   ): Promise<QuicListener> {
     const listener = new QuicListener(engine, host, port, options);
     await listener.#listen();

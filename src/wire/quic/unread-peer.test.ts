@@ -4,8 +4,7 @@ import { describe, test } from "node:test";
 
 import { ask, LIMIT, MiB, testCredentials, TestPair } from "../../../test/support/quic-pair.ts";
 import { encodeFrame } from "../framing/length-prefixed.ts";
-import { parseAddress } from "./address.ts";
-import { connectQuic } from "./connect-quic.ts";
+import { connect } from "./transport.ts";
 import type { PeerCertificate } from "./connection.ts";
 import { ConnectionError } from "./connection-error.ts";
 import { QuicEngine, sharedEngine } from "./quic-engine.ts";
@@ -41,8 +40,7 @@ describe("a peer that takes nothing of what it is sent", { timeout: 60_000 }, ()
     // An engine of its own, which can be stopped alone.
     const engine = new QuicEngine();
     const { client } = await testCredentials();
-    const address = parseAddress(pair.listener.address);
-    const connection = await connectQuic(address, { credentials: client }, engine);
+    const connection = await connect(pair.listener.address, { credentials: client }, engine);
     const pid = (await engine.pid()) ?? 0;
     for (let count = 0; count < EXCHANGES; count++) {
       connection

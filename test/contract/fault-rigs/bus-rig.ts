@@ -7,7 +7,7 @@ import { type Asked, BusClient } from "../../../src/protocol/bus/connect.ts";
 import type { PluginResponse } from "../../../src/protocol/bus/plugin.gen.ts";
 import { Offer } from "../../../src/tool/offer/offer.ts";
 import { textResult } from "../../../src/tool/tool.ts";
-import { connect } from "../../../src/wire/quic/connect.ts";
+import { connect } from "../../../src/wire/quic/transport.ts";
 import type { FaultRig, Step } from "../store-fault-contract.ts";
 import { faultHouse } from "./fault-house.ts";
 

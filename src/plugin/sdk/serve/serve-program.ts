@@ -1,8 +1,7 @@
 import { fstatSync } from "node:fs";
 import { background } from "../../../base/background.ts";
 import { Log } from "../../../base/log.ts";
-import { connect } from "../../../wire/quic/connect.ts";
-import { listen } from "../../../wire/quic/listen.ts";
+import { connect, listen } from "../../../wire/quic/transport.ts";
 import type { PluginFlags } from "../flags.ts";
 import type { PluginParts } from "../parts.ts";
 import { RunningPlugin } from "../running-plugin.ts";

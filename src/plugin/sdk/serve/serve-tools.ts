@@ -4,15 +4,17 @@ import type { Stopper } from "../../../base/stop.ts";
 import { FAILURE, failure } from "../../../protocol/bus/failure.ts";
 import type { ToolRequest, ToolResponseSchema } from "../../../protocol/bus/plugin.gen.ts";
 import type { BusHandlers } from "../../../protocol/bus/serve.ts";
-import { fromToolRequest, toBusTool } from "../../../protocol/bus/shape/tool-shape.ts";
-import type { ToolCall } from "../../../protocol/bus/shape/tool-shape.ts";
+import {
+  fromToolRequest,
+  toBusTool,
+  type ToolCall,
+} from "../../../protocol/bus/shape/tool-shape.ts";
 import { argumentProblem } from "../../../tool/schema/argument-problem.ts";
 import type { Arguments } from "../../../tool/tool.ts";
 import { Pieces } from "../../serve/pieces.ts";
-import { chunkBytes } from "./chunk-bytes.ts";
+import { chunkBytes, returned, thrownResponse } from "../returned.ts";
 import type { Outside } from "../outside.ts";
 import type { ToolPart } from "../parts.ts";
-import { returned, thrownResponse } from "../returned.ts";
 import type { RunningCalls } from "./running-calls.ts";
 import { ToolError } from "../tool-error.ts";
 import { untilStopped } from "../until-stopped.ts";

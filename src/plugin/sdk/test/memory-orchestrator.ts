@@ -4,7 +4,7 @@ import type { BusHandlers } from "../../../protocol/bus/serve.ts";
 import { passes } from "../../serve/events.ts";
 import { serveStorage } from "../../storage/serve-storage.ts";
 import type { PluginEvent } from "../definition.ts";
-import type { TestTool } from "./harness.ts";
+import type { TestTool } from "./test-plugin.ts";
 import { MemoryStorage } from "./memory-storage.ts";
 import { returned, thrownResponse } from "../returned.ts";
 

@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Returned } from "../definition.ts";
 import { definePlugin } from "../define-plugin.ts";
-import type { PluginHarness, TestPluginOptions } from "./harness.ts";
-import { testPlugin } from "./test-plugin.ts";
+import { type PluginHarness, testPlugin, type TestPluginOptions } from "./test-plugin.ts";
 import { ToolError } from "../tool-error.ts";
 
 const about = { id: "sample", version: "1.0.0" };

@@ -8,8 +8,14 @@ import { serveExchange } from "../../../protocol/bus/serve.ts";
 import { toToolRequest } from "../../../protocol/bus/shape/tool-shape.ts";
 import type { CallResult, PluginStorage } from "../context.ts";
 import { DefinedPlugin } from "../defined-plugin.ts";
-import type { Health, HealthStatus, Plugin, PluginEvent, PromptMessage } from "../definition.ts";
-import type { PluginHarness, TestPluginOptions } from "./harness.ts";
+import type {
+  Health,
+  HealthStatus,
+  Plugin,
+  PluginEvent,
+  PromptMessage,
+  Returned,
+} from "../definition.ts";
 import { MemoryConnection } from "./memory-connection.ts";
 import { MemoryOrchestrator } from "./memory-orchestrator.ts";
 import { callResult } from "../outside.ts";
@@ -21,6 +27,36 @@ import { NO_STOP } from "../serve/running-calls.ts";
 import { ToolError } from "../tool-error.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
+
+/** Stands for a tool of another plugin. */
+export type TestTool = (args: Fields) => Returned | Promise<Returned>;
+
+export interface TestPluginOptions {
+  /** What the plugin boots with. */
+  readonly config?: Readonly<Record<string, string>>;
+  /** The tools that `callTool` reaches, by their names. */
+  readonly tools?: Readonly<Record<string, TestTool>>;
+  /** Takes the lines that the plugin logs; without it they are dropped. */
+  readonly log?: (line: string) => void;
+}
+
+/** A plugin under test, and an orchestrator in memory around it. */
+export interface PluginHarness extends AsyncDisposable {
+  /** What the plugin has published. */
+  readonly published: readonly PluginEvent[];
+  /** The storage that the plugin writes to. */
+  readonly storage: PluginStorage;
+  /** Calls a tool. Throws a `ToolError` when it fails. */
+  call(name: string, args?: Fields): Promise<CallResult>;
+  /** Calls a tool that answers in pieces. Leaving the loop cancels it. */
+  stream(name: string, args?: Fields): AsyncGenerator<Uint8Array, void, void>;
+  prompt(name: string, args?: Readonly<Record<string, string>>): Promise<PromptMessage[]>;
+  /** Publishes as another plugin. Resolves when the handler is done, if the plugin wants the event. */
+  publish(topic: string, type: string, payload?: Fields): Promise<void>;
+  health(): Promise<Health>;
+  /** Ends the plugin. Resolves to whether it ended well. */
+  shutdown(): Promise<boolean>;
+}
 
 /** Boots a plugin inside the test: all that the bus does, without processes and networks. */
 export async function testPlugin(

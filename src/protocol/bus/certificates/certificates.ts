@@ -1,11 +1,12 @@
 import { TrunklineError } from "../../../base/errors.ts";
 import { Authority } from "./authority.ts";
 import { CertificateFiles } from "./certificate-files.ts";
-import { checkHosts, hostWithout } from "./hosts.ts";
 import type { KeyType } from "./issue.ts";
 import { checkPair, parseCertificates, parseKey, Unusable } from "./pem.ts";
 import { dayOf, RENEW_AUTHORITY, RENEW_LEAF, Renewal } from "./renewal.ts";
 import { settled } from "./settled.ts";
+import type { X509Certificate } from "node:crypto";
+import { isIP } from "node:net";
 
 /** The organizational unit in a plugin's certificate, by which it is known for one. */
 export const PLUGIN_UNIT = "plugin";
@@ -131,4 +132,27 @@ export class Certificates {
 
 function isFor({ subject }: Authority["certificate"], unit: string | undefined): boolean {
   return unit === undefined || subject.split("\n").includes(`OU=${unit}`);
+}
+
+const HOST = /^[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,251}[A-Za-z0-9_])?$/;
+
+/** Refuses what no certificate can be made out to. */
+function checkHosts(hosts: readonly string[]): void {
+  for (const host of hosts) {
+    if (HOST.test(host) || (isIP(host) !== 0 && !host.includes("%"))) continue;
+    const next = "Give a name or an address, without port";
+    throw new TrunklineError("usage", `No certificate can be made out to '${host}'. ${next}`);
+  }
+}
+
+/** The first host that a certificate does not speak for. */
+function hostWithout(certificate: X509Certificate, hosts: readonly string[]): string | undefined {
+  return hosts.find((host) => {
+    const found = isIP(host) === 0 ? byName(certificate, host) : certificate.checkIP(host);
+    return found === undefined;
+  });
+}
+
+function byName(certificate: X509Certificate, host: string): string | undefined {
+  return certificate.checkHost(host, { subject: "never" });
 }

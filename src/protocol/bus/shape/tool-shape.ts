@@ -1,5 +1,4 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-
 import type { Arguments, ToolDefinition } from "../../../tool/tool.ts";
 import { toStruct } from "./json-struct.ts";
 import type {
@@ -69,4 +68,14 @@ export function fromToolRequest(request: ToolRequest): ToolCall {
     ...(provider === "" ? {} : { provider }),
     ...(traceParent === "" ? {} : { traceParent }),
   };
+}
+
+/**
+ * Where a tool says that calling it twice does no more than calling it once. The bus has no place
+ * for it but the schema, where programs that do not know it pass it over.
+ */
+export const IDEMPOTENT = "x-idempotent";
+
+export function isIdempotent({ inputSchema }: BusTool): boolean {
+  return inputSchema?.[IDEMPOTENT] === true;
 }

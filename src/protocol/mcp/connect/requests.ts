@@ -1,7 +1,7 @@
 import { background } from "../../../base/background.ts";
 import type { Stop } from "../../../base/stop.ts";
 import { STANDARD } from "../../../rpc/codes.ts";
-import type { RequestOptions, Settler } from "../../../rpc/outgoing.ts";
+import type { RequestOptions, Settler } from "../../../rpc/pending-requests.ts";
 import type { Peer } from "../../../rpc/peer.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import type { ToolContext } from "../../../tool/tool.ts";

@@ -1,18 +1,19 @@
 import { EVENT } from "../control-frame.ts";
 import type { DialSettings, ListenSettings, TlsSettings } from "../settings.ts";
 import { isIP } from "node:net";
-import { EngineError, takeErrors } from "./engine-error.ts";
-import type { Engine } from "./engine.ts";
 import {
   addressOf,
+  EngineError,
   fixedBuffer,
   fixedText,
   lend,
   native,
   NULL,
-  type Pointer,
   pinnedBuffer,
+  type Pointer,
+  takeErrors,
 } from "./native.ts";
+import type { Engine } from "./engine.ts";
 import { NativeConnection } from "./native-connection.ts";
 import { PollSet, WAIT, type Waiting } from "./poll-set.ts";
 import { TlsContext } from "./tls-context.ts";

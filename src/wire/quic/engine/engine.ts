@@ -2,11 +2,11 @@ import { COMMAND, EVENT, FIRST, LAST } from "../control-frame.ts";
 import type { DialSettings, Ending, ListenSettings, TlsSettings } from "../settings.ts";
 import { ControlPipe } from "./control-pipe.ts";
 import { ClientEndpoint, type Endpoint, ListenerEndpoint } from "./endpoint.ts";
-import { EngineError } from "./engine-error.ts";
+import { EngineError } from "./native.ts";
 import { watchFiles } from "./file-watch.ts";
 import type { NativeConnection } from "./native-connection.ts";
 import type { NativeStream } from "./native-stream.ts";
-import { SendLoad } from "./send-load.ts";
+import { SendLoad } from "./send-window.ts";
 
 const READS_NOTHING: Ending = { trouble: "limit", detail: "it does not take what it is sent" };
 /**
@@ -189,7 +189,10 @@ export class Engine {
     const connection = this.connections.get(payload.readUInt32LE());
     // One that is over has told so, and the program knows what that means for the stream.
     if (connection === undefined || connection.isEnding) return;
-    connection.open(id).write(payload.subarray(4), isLast);
+    const stream = connection.open(id);
+    // It may turn out to be over only now: what is written then would count as unsent for ever.
+    if (connection.isEnding) return;
+    stream.write(payload.subarray(4), isLast);
     this.#touched.add(connection.endpoint);
   }
 

@@ -1,10 +1,10 @@
-import { EVENT, FIRST, LAST, LONGEST_PAYLOAD } from "../control-frame.ts";
-import { READ_WINDOW } from "../stream/stream-window.ts";
+import { EVENT, FIRST, LAST, LONGEST_PAYLOAD, READ_WINDOW } from "../control-frame.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { NativeConnection } from "./native-connection.ts";
 import { addressOf, native, NULL, type Pointer, pinnedBuffer } from "./native.ts";
 import { WAIT, type Waiting } from "./poll-set.ts";
-import { bytesUnderWay, type Sender } from "./send-window.ts";
+import type { Sender } from "./send-window.ts";
+import { bytesUnderWay } from "./spent-streams.ts";
 
 const CONCLUDE = 1n;
 const ERROR_WANT_READ = 2;

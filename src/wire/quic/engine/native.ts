@@ -1,4 +1,5 @@
 import { dlopen, getRawPointer } from "node:ffi";
+import type { Trouble } from "../settings.ts";
 
 /** An address of native memory. Whoever made it frees it, once. */
 export type Pointer = bigint;
@@ -101,6 +102,7 @@ const INTERNALS = {
   ossl_quic_stream_map_get_by_id: { arguments: [P, "u64"], return: P },
   ossl_quic_stream_map_update_state: { arguments: [P, P], return: "void" },
   ossl_quic_stream_map_release: { arguments: [P, P], return: "void" },
+  ossl_quic_stream_iter_init: { arguments: [P, P, INT], return: "void" },
 } as const;
 
 const opened = dlopen(null, DEFINITIONS);
@@ -155,4 +157,27 @@ function loadInternals() {
   } catch {
     return undefined;
   }
+}
+
+/** Something the engine was asked for and cannot do. */
+export class EngineError extends Error {
+  readonly trouble: Trouble;
+
+  constructor(trouble: Trouble, message: string) {
+    super(message);
+    this.trouble = trouble;
+  }
+}
+
+const text = pinnedBuffer(256);
+const textAddress = addressOf(text);
+
+/** The first thing OpenSSL has complained about, and makes it forget the others. */
+export function takeErrors(): string {
+  const code = native.ERR_get_error();
+  native.ERR_clear_error();
+  if (code === 0n) return "OpenSSL does not say why";
+  native.ERR_error_string_n(code, textAddress, BigInt(text.length));
+  // error:80000062:system library::Address already in use
+  return text.toString("latin1", 0, text.indexOf(0)).split(":").at(-1) ?? "";
 }

@@ -3,8 +3,13 @@ import { addressOf, internals, native, NULL, pinnedBuffer, type Pointer } from "
 
 const CLASS_GENERIC = 0;
 const VALUE_WRITE_BUFFER_SIZE = 7;
+const VALUE_WRITE_BUFFER_USED = 8;
 const value = pinnedBuffer(8);
 const valueAddress = addressOf(value);
+/** A QUIC_STREAM_ITER: the map, the first stream, and the stream that it stands at. */
+const iterator = pinnedBuffer(24);
+const iteratorAddress = addressOf(iterator);
+const AT = 16;
 
 /**
  * Streams that both sides have ended, until the peer has acknowledged their last bytes.
@@ -19,6 +24,8 @@ export class SpentStreams {
   readonly #window: SendWindow;
   readonly #streams: { readonly ssl: Pointer; readonly underWay: number }[] = [];
   #first = 0;
+  /** Ids of streams that were freed and that OpenSSL would still send something on. */
+  #unreleased: bigint[] = [];
   /** What OpenSSL keeps the connection's streams in, as long as that lasts. */
   #map: Pointer | undefined;
 
@@ -28,7 +35,7 @@ export class SpentStreams {
   }
 
   get isEmpty(): boolean {
-    return this.#streams.length === 0;
+    return this.#streams.length === 0 && this.#unreleased.length === 0;
   }
 
   /** Takes over a native stream that was read and written to its end. */
@@ -51,6 +58,9 @@ export class SpentStreams {
     }
     if (this.#first > 0) this.#streams.splice(0, this.#first);
     this.#first = 0;
+    if (this.#unreleased.length > 0) {
+      this.#unreleased = this.#unreleased.filter((id) => !this.#release(id));
+    }
   }
 
   /** Frees all. What was written still goes out while the connection lasts. */
@@ -59,19 +69,33 @@ export class SpentStreams {
       this.#window.move(-underWay);
       native.SSL_free(ssl);
     }
+    // The connection is about to be freed, and all of its streams with it.
+    this.#unreleased = [];
   }
 
   #free(ssl: Pointer): void {
     const id = native.SSL_get_stream_id(ssl);
     native.SSL_free(ssl);
-    if (internals === undefined) return;
+    if (!this.#release(id)) this.#unreleased.push(id);
+  }
+
+  /**
+   * Has OpenSSL forget a stream. False where it is the next one that OpenSSL would send on: a peer
+   * that asked us to stop (RFC 9000 § 3.5) is still owed a RESET_STREAM, which waits where the
+   * congestion window is full. OpenSSL takes a stream that it releases off its list, but leaves its
+   * pointer to the next one where it is: to release that one would have it send from freed memory.
+   */
+  #release(id: bigint): boolean {
+    if (internals === undefined) return true;
     const map = (this.#map ??= mapOf(internals, this.#connection));
     const stream = internals.ossl_quic_stream_map_get_by_id(map, id);
-    if (stream === NULL) return;
-    // A stream may be in the list of those with something to send after it has nothing more to say;
-    // to release it there would leave that list with a pointer to what is gone.
+    if (stream === NULL) return true;
+    // Moves the pointer on from a stream that has nothing more to send.
     internals.ossl_quic_stream_map_update_state(map, stream);
+    internals.ossl_quic_stream_iter_init(iteratorAddress, map, 0);
+    if (iterator.readBigUInt64LE(AT) === stream) return false;
     internals.ossl_quic_stream_map_release(map, stream);
+    return true;
   }
 }
 
@@ -83,4 +107,10 @@ function mapOf(from: NonNullable<typeof internals>, connection: Pointer): Pointe
 function hasArrived(ssl: Pointer): boolean {
   native.SSL_get_value_uint(ssl, CLASS_GENERIC, VALUE_WRITE_BUFFER_SIZE, valueAddress);
   return value.readBigUInt64LE() === 0n;
+}
+
+/** Bytes of a stream that OpenSSL keeps until they have arrived. */
+export function bytesUnderWay(ssl: Pointer): number {
+  native.SSL_get_value_uint(ssl, CLASS_GENERIC, VALUE_WRITE_BUFFER_USED, valueAddress);
+  return Number(value.readBigUInt64LE());
 }

@@ -1,8 +1,16 @@
 import { getUint8, setUint64, setUint8 } from "node:ffi";
 import type { TlsSettings } from "../settings.ts";
-import { EngineError, takeErrors } from "./engine-error.ts";
-import { addressOf, fixedText, library, native, NULL, type Pointer } from "./native.ts";
-import { readCertificates, readKey } from "./pem.ts";
+import {
+  addressOf,
+  EngineError,
+  fixedText,
+  library,
+  native,
+  NULL,
+  type Pointer,
+  takeErrors,
+} from "./native.ts";
+import { readCertificates, readKey } from "./native-certificates.ts";
 
 const VERIFY_PEER = 1;
 const FAIL_IF_NO_PEER_CERT = 2;

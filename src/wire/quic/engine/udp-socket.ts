@@ -1,6 +1,13 @@
 import { isIPv6, SocketAddress } from "node:net";
-import { EngineError, takeErrors } from "./engine-error.ts";
-import { fixedBuffer, lend, native, NULL, type Pointer } from "./native.ts";
+import {
+  EngineError,
+  fixedBuffer,
+  lend,
+  native,
+  NULL,
+  type Pointer,
+  takeErrors,
+} from "./native.ts";
 
 const isMac = process.platform === "darwin";
 const AF_INET = 2;

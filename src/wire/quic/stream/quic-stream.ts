@@ -3,8 +3,8 @@ import type { BidiStream, Refuse } from "../connection.ts";
 import { ConnectionError } from "../connection-error.ts";
 import { COMMAND, FIRST, LAST } from "../control-frame.ts";
 import type { EngineSession } from "../engine-session.ts";
-import { Incoming } from "./incoming.ts";
-import { Outgoing } from "./outgoing.ts";
+import { StreamReceiver } from "./stream-receiver.ts";
+import { StreamSender } from "./stream-sender.ts";
 import type { QuicConnection } from "../quic-connection.ts";
 
 /** A stream whose native half is in the engine. */
@@ -12,8 +12,8 @@ export class QuicStream implements BidiStream {
   readonly id: number;
   readonly #session: EngineSession;
   readonly #connection: QuicConnection;
-  readonly #incoming: Incoming;
-  readonly #outgoing = new Outgoing((piece, isLast) => this.#send(piece, isLast));
+  readonly #receiver: StreamReceiver;
+  readonly #sender = new StreamSender((piece, isLast) => this.#send(piece, isLast));
   #isOpened: boolean;
   #isPatient = false;
   readonly #stopper = new Stopper();
@@ -24,7 +24,7 @@ export class QuicStream implements BidiStream {
     this.#session = session;
     this.#connection = connection;
     this.#isOpened = isOpened;
-    this.#incoming = new Incoming({
+    this.#receiver = new StreamReceiver({
       held: connection.held,
       grant: (bytes) => session.sendNumber(COMMAND.credit, id, bytes),
       breakOff: (error) => this.#breakOff(error),
@@ -36,21 +36,21 @@ export class QuicStream implements BidiStream {
   }
 
   write(bytes: Uint8Array): Promise<void> {
-    return this.#outgoing.add(bytes, false);
+    return this.#sender.add(bytes, false);
   }
 
   end(bytes: Uint8Array = new Uint8Array()): Promise<void> {
-    const sent = this.#outgoing.add(bytes, true);
+    const sent = this.#sender.add(bytes, true);
     this.#settle();
     return sent;
   }
 
   readAll(limit: number, refuse?: Refuse): Promise<Buffer> {
-    return this.#incoming.readAll(limit, refuse);
+    return this.#receiver.readAll(limit, refuse);
   }
 
   chunks(): AsyncGenerator<Buffer, void, void> {
-    return this.#incoming.chunks();
+    return this.#receiver.chunks();
   }
 
   patient(): void {
@@ -64,12 +64,12 @@ export class QuicStream implements BidiStream {
 
   /** The engine's word: bytes came. They are lent. */
   receive(bytes: Buffer, isLast: boolean): void {
-    this.#incoming.push(bytes, isLast);
+    this.#receiver.push(bytes, isLast);
     this.#settle();
   }
 
   giveRoom(bytes: number): void {
-    this.#outgoing.giveRoom(bytes);
+    this.#sender.giveRoom(bytes);
     this.#settle();
   }
 
@@ -83,16 +83,16 @@ export class QuicStream implements BidiStream {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#connection.forget(this, true);
-    this.#incoming.fail(error);
-    this.#outgoing.fail(error);
+    this.#receiver.fail(error);
+    this.#sender.fail(error);
     this.#stopper.stop(error);
   }
 
   /** Whether nothing of an unfinished request came for a while. Called at intervals. */
   isStale(): boolean {
     // Until it is answered, it is not the peer that has something to say.
-    if (this.#isPatient && !this.#outgoing.isDone) this.#incoming.wasHeard = true;
-    return this.#incoming.isSilent();
+    if (this.#isPatient && !this.#sender.isDone) this.#receiver.wasHeard = true;
+    return this.#receiver.isSilent();
   }
 
   giveUp(error: ConnectionError): void {
@@ -113,7 +113,7 @@ export class QuicStream implements BidiStream {
   }
 
   #settle(): void {
-    if (this.#isOver || !this.#incoming.isEnded || !this.#outgoing.isDone) return;
+    if (this.#isOver || !this.#receiver.isEnded || !this.#sender.isDone) return;
     this.#isOver = true;
     this.#connection.forget(this, false);
   }

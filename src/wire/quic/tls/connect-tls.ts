@@ -2,10 +2,9 @@ import { isIP } from "node:net";
 import { checkServerIdentity, connect, type ConnectionOptions, type TLSSocket } from "node:tls";
 import { type Address, formatAddress } from "../address.ts";
 import { BUS_ALPN, type ConnectOptions, resolveConnectionLimits } from "../connection.ts";
-import { ConnectionError } from "../connection-error.ts";
+import { ConnectionError, tlsTrouble, withCertificates } from "../connection-error.ts";
 import { PooledSocket } from "./pooled-socket.ts";
 import { TlsConnection } from "./tls-connection.ts";
-import { tlsTrouble, withCertificates } from "./tls-trouble.ts";
 
 /** Connects over TLS 1.3, for networks that let no UDP through. */
 export async function connectTls(

@@ -1,11 +1,10 @@
 import type { TLSSocket } from "node:tls";
 import { MAX_FRAME } from "../../framing/length-prefixed.ts";
 import type { PeerCertificate } from "../connection.ts";
-import { ConnectionError } from "../connection-error.ts";
+import { ConnectionError, tlsTrouble } from "../connection-error.ts";
 import { FrameBoundary } from "./frame-boundary.ts";
 import { readPeerCertificate } from "../peer-certificate.ts";
 import type { TlsStream } from "./tls-stream.ts";
-import { tlsTrouble } from "./tls-trouble.ts";
 
 /** One of the TLS connections of a client, which carries one exchange at a time. */
 export class PooledSocket {

@@ -10,10 +10,9 @@ import {
   type ListenOptions,
   resolveConnectionLimits,
 } from "../connection.ts";
-import { ConnectionError } from "../connection-error.ts";
-import { PeerCount } from "../peer-count.ts";
+import { ConnectionError, tlsTrouble, withCertificates } from "../connection-error.ts";
+import { PeerCount } from "../peer-certificate.ts";
 import { TlsServerConnection } from "./tls-server-connection.ts";
-import { tlsTrouble, withCertificates } from "./tls-trouble.ts";
 
 /** Takes connections over TLS 1.3, for networks that let no UDP through. */
 export class TlsListener implements Listener {

@@ -7,13 +7,12 @@ import type {
   ListenOptions,
   PeerCertificate,
 } from "../connection.ts";
-import { ConnectionError } from "../connection-error.ts";
+import { ConnectionError, tlsTrouble } from "../connection-error.ts";
 import { HeldBytes } from "../stream/held-bytes.ts";
 import { FrameBoundary } from "./frame-boundary.ts";
 import { readPeerCertificate } from "../peer-certificate.ts";
 import type { Trouble } from "../settings.ts";
 import { TlsStream, type TlsStreamHost } from "./tls-stream.ts";
-import { tlsTrouble } from "./tls-trouble.ts";
 
 /** An empty frame: the server is ready for a request, at first and after each answer. */
 export const READY = Buffer.alloc(4);

@@ -3,8 +3,8 @@ import { type Stop, Stopper } from "../../../base/stop.ts";
 import type { BidiStream, Refuse } from "../connection.ts";
 import { ConnectionError } from "../connection-error.ts";
 import type { HeldBytes } from "../stream/held-bytes.ts";
-import { Incoming } from "../stream/incoming.ts";
-import { READ_WINDOW } from "../stream/stream-window.ts";
+import { StreamReceiver } from "../stream/stream-receiver.ts";
+import { READ_WINDOW } from "../control-frame.ts";
 
 /** What an exchange over TLS needs of the socket's owner. */
 export interface TlsStreamHost {
@@ -17,7 +17,7 @@ export interface TlsStreamHost {
 /** One exchange over a TLS connection, which carries one at a time. */
 export class TlsStream implements BidiStream {
   readonly #host: TlsStreamHost;
-  readonly #incoming: Incoming;
+  readonly #receiver: StreamReceiver;
   /** Says the end of what we send. */
   readonly #mark: Uint8Array;
   readonly #socket = Promise.withResolvers<TLSSocket>();
@@ -32,7 +32,7 @@ export class TlsStream implements BidiStream {
   constructor(host: TlsStreamHost, mark: Uint8Array) {
     this.#host = host;
     this.#mark = mark;
-    this.#incoming = new Incoming({
+    this.#receiver = new StreamReceiver({
       held: host.held,
       grant: (bytes) => this.#makeRoom(bytes),
       breakOff: (error) => this.#breakOff(error),
@@ -73,11 +73,11 @@ export class TlsStream implements BidiStream {
   }
 
   readAll(limit: number, refuse?: Refuse): Promise<Buffer> {
-    return this.#incoming.readAll(limit, refuse);
+    return this.#receiver.readAll(limit, refuse);
   }
 
   chunks(): AsyncGenerator<Buffer, void, void> {
-    return this.#incoming.chunks();
+    return this.#receiver.chunks();
   }
 
   reset(): void {
@@ -90,7 +90,7 @@ export class TlsStream implements BidiStream {
   receive(bytes: Buffer, isLast: boolean): void {
     this.#room -= bytes.length;
     if (this.#room <= 0) this.#attached?.pause();
-    this.#incoming.push(bytes, isLast);
+    this.#receiver.push(bytes, isLast);
     if (isLast) this.#attached?.resume();
     this.#settle();
   }
@@ -100,14 +100,14 @@ export class TlsStream implements BidiStream {
     this.#isOver = true;
     this.#error = error;
     this.#socket.reject(error);
-    this.#incoming.fail(error);
+    this.#receiver.fail(error);
     this.#stopper.stop(error);
     this.#host.done(this, true);
   }
 
   /** Whether nothing of an unfinished request came for a while. Called at intervals. */
   isStale(): boolean {
-    return this.#incoming.isSilent();
+    return this.#receiver.isSilent();
   }
 
   #breakOff(error: ConnectionError): void {
@@ -135,7 +135,7 @@ export class TlsStream implements BidiStream {
   }
 
   #settle(): void {
-    if (this.#isOver || !this.#incoming.isEnded || !this.#isSent) return;
+    if (this.#isOver || !this.#receiver.isEnded || !this.#isSent) return;
     this.#isOver = true;
     this.#host.done(this, false);
   }

@@ -15,7 +15,7 @@ interface Whole {
 }
 
 /** What the receiving half of a stream asks of its owner. */
-export interface IncomingOwner {
+export interface ReceiverOwner {
   readonly held: HeldBytes;
   /** So many bytes were taken, and as many may follow. */
   grant(bytes: number): void;
@@ -23,8 +23,8 @@ export interface IncomingOwner {
 }
 
 /** The receiving half of a stream: keeps what comes until somebody reads it. */
-export class Incoming implements Holder {
-  readonly #owner: IncomingOwner;
+export class StreamReceiver implements Holder {
+  readonly #owner: ReceiverOwner;
   #chunks: Buffer[] = [];
   #size = 0;
   #owed = 0;
@@ -36,7 +36,7 @@ export class Incoming implements Holder {
   wasHeard = true;
   #silent = 0;
 
-  constructor(owner: IncomingOwner) {
+  constructor(owner: ReceiverOwner) {
     this.#owner = owner;
   }
 

@@ -7,7 +7,7 @@ import { Stopper } from "../../base/stop.ts";
 import { StorageReadRequestSchema } from "../../protocol/bus/plugin.gen.ts";
 import type { Answer, BusCall } from "../../protocol/bus/serve.ts";
 import type { Connection } from "../../wire/quic/connection.ts";
-import { limitStorage } from "./limit-storage.ts";
+import { limitStorage } from "./route-storage.ts";
 
 function callBy(name: string): BusCall {
   const connection = { peer: { name } } as Connection;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { boundedReport } from "./bounded-report.ts";
+import { boundedReport } from "./guest-guard.ts";
 
 describe("boundedReport()", () => {
   it("passes on a readable number of each kind, and says how many were left out", () => {

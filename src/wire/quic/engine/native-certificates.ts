@@ -1,5 +1,15 @@
-import { EngineError, takeErrors } from "./engine-error.ts";
-import { fixedText, lend, native, NULL, type Pointer } from "./native.ts";
+import {
+  addressOf,
+  EngineError,
+  fixedBuffer,
+  fixedText,
+  lend,
+  native,
+  NULL,
+  pinnedBuffer,
+  type Pointer,
+  takeErrors,
+} from "./native.ts";
 
 /** The certificates of a PEM text, which the caller frees. */
 export function readCertificates(pem: string, what: string): Pointer[] {
@@ -37,4 +47,24 @@ function withBio<T>(pem: string, use: (bio: Pointer) => T): T {
       bytes.fill(0);
     }
   });
+}
+
+const out = pinnedBuffer(8);
+const outAddress = addressOf(out);
+
+/** The certificate that the peer of a connection showed, in DER. */
+export function peerCertificate(ssl: Pointer): Buffer | undefined {
+  const certificate = native.SSL_get1_peer_certificate(ssl);
+  if (certificate === NULL) return undefined;
+  try {
+    const der = fixedBuffer(native.i2d_X509(certificate, NULL));
+    lend(der, (address) => {
+      // It moves the address it is given on to the end.
+      out.writeBigUInt64LE(address);
+      native.i2d_X509(certificate, outAddress);
+    });
+    return der;
+  } finally {
+    native.X509_free(certificate);
+  }
 }

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { create } from "@bufbuild/protobuf";
 
-import { PromptDefinitionSchema, ToolDefinitionSchema } from "../protocol/bus/plugin.gen.ts";
-import { boundedOffer } from "./bounded-offer.ts";
+import { PromptDefinitionSchema, ToolDefinitionSchema } from "../../protocol/bus/plugin.gen.ts";
+import { boundedOffer } from "./introduce.ts";
 
 const tool = (name: string, size = 10) =>
   create(ToolDefinitionSchema, { name, inputSchema: { description: "x".repeat(size) } });

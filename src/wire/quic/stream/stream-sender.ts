@@ -1,5 +1,4 @@
-import { LONGEST_PAYLOAD } from "../control-frame.ts";
-import { WRITE_WINDOW } from "./stream-window.ts";
+import { LONGEST_PAYLOAD, WRITE_WINDOW } from "../control-frame.ts";
 
 /** Leaves room in a payload for what precedes the bytes that open a stream. */
 const PIECE = LONGEST_PAYLOAD - 4;
@@ -13,7 +12,7 @@ interface Waiting {
 const SENT = Promise.resolve();
 
 /** The sending half of a stream: passes bytes on in pieces, as far as there is room. */
-export class Outgoing {
+export class StreamSender {
   readonly #send: (piece: Uint8Array, isLast: boolean) => void;
   readonly #waiting: Waiting[] = [];
   #room = WRITE_WINDOW;

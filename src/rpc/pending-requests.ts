@@ -27,7 +27,7 @@ export interface Settler {
 }
 
 /** One request until its answer. */
-class Pending implements StopListener {
+class PendingRequest implements StopListener {
   readonly id: number;
   readonly method: Method<unknown, unknown>;
   readonly stop: Stop | undefined;
@@ -80,8 +80,8 @@ class Pending implements StopListener {
   }
 }
 
-/** How the table of outgoing requests reaches the other side. */
-export interface OutgoingLink {
+/** How our requests reach the other side. */
+export interface RequestLink {
   readonly deadlines: Deadlines;
   send(text: string, topic: Topic | undefined): void;
   /** Tells the other side that an answer is no longer wanted. */
@@ -89,14 +89,14 @@ export interface OutgoingLink {
 }
 
 /** Our own requests that have no answer yet. */
-export class Outgoing {
-  readonly #link: OutgoingLink;
-  readonly #pending = new Map<number, Pending>();
+export class PendingRequests {
+  readonly #link: RequestLink;
+  readonly #pending = new Map<number, PendingRequest>();
   /** Some peers hold ids in 32 bits, so they are small and counted up. */
   #lastId = 0;
   #over: Error | undefined;
 
-  constructor(link: OutgoingLink) {
+  constructor(link: RequestLink) {
     this.#link = link;
   }
 
@@ -115,7 +115,7 @@ export class Outgoing {
     // Before anything is remembered: it throws for parameters that JSON cannot hold.
     const text = JSON.stringify({ jsonrpc: "2.0", id, method: method.name, params });
     const answer = Promise.withResolvers<unknown>();
-    const pending = new Pending(id, method, stop, settler, answer, this.#giveUp);
+    const pending = new PendingRequest(id, method, stop, settler, answer, this.#giveUp);
     this.#pending.set(id, pending);
     if (timeout !== undefined) {
       pending.deadline = this.#link.deadlines.start(timeout, () => {
@@ -167,7 +167,7 @@ export class Outgoing {
     if (this.fail(id, error) && isSent) this.#link.cancel(id, error.message);
   };
 
-  #take(id: unknown): Pending | undefined {
+  #take(id: unknown): PendingRequest | undefined {
     if (typeof id !== "number") return undefined;
     const pending = this.#pending.get(id);
     if (pending === undefined) return undefined;
@@ -187,7 +187,7 @@ function findProblem(method: Method<unknown, unknown>, result: unknown): Problem
   }
 }
 
-function malformed({ method }: Pending, what: string): RpcError {
+function malformed({ method }: PendingRequest, what: string): RpcError {
   return RpcError.of(STANDARD.internal, `the response to '${method.name}' is malformed: ${what}`);
 }
 

@@ -1,6 +1,8 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { LengthPrefixedDecoder, MAX_FRAME } from "../../wire/framing/length-prefixed.ts";
 import type { BidiStream } from "../../wire/quic/connection.ts";
+import { decodeResponse } from "./codec.ts";
+import type { PluginResponse } from "./plugin.gen.ts";
 
 /** Who takes the frames of one stream. */
 export interface FrameTaker {
@@ -47,4 +49,38 @@ export async function readFrames(stream: BidiStream, taker: FrameTaker): Promise
   if (frames > 0) return;
   const why = problem ?? "the stream ended before it";
   throw new TrunklineError("limit", `Cannot read a request: ${why}`);
+}
+
+/** The answers on one stream, as they come. */
+export async function* readResponses(
+  stream: BidiStream,
+): AsyncGenerator<PluginResponse, void, void> {
+  const frames: Buffer[] = [];
+  let problem: string | undefined;
+  const decoder = new LengthPrefixedDecoder(MAX_FRAME, {
+    frame: (body) => {
+      frames.push(body);
+    },
+    oversize: (length) => {
+      problem = `a frame has over ${MAX_FRAME} bytes, namely ${length}`;
+    },
+    truncated: (missing) => {
+      problem = `the last ${missing} bytes are missing`;
+    },
+  });
+  const taken = function* (): Generator<PluginResponse> {
+    for (const body of frames.splice(0)) yield decodeResponse(body);
+    if (problem !== undefined) {
+      throw new TrunklineError("unavailable", `Cannot read an answer: ${problem}`);
+    }
+  };
+  try {
+    for await (const chunk of stream.chunks()) {
+      decoder.push(chunk);
+      yield* taken();
+    }
+  } finally {
+    decoder.end();
+  }
+  yield* taken();
 }
