@@ -3,6 +3,7 @@ import { test } from "node:test";
 
 import type { Message } from "../store/review/review-thread.ts";
 import { messagesText } from "./message-text.ts";
+import { covers } from "../../test/support/requirement.ts";
 
 function message(path: string, line: number | undefined, text: string, at: string): Message {
   const lines = line === undefined ? {} : { line, end: line };
@@ -19,6 +20,7 @@ function message(path: string, line: number | undefined, text: string, at: strin
 }
 
 test("messagesText() writes messages as lazygit-mcp-bridge documents them", () => {
+  covers("review.format.message", "review.format.separator");
   const one = message(
     "src/main.go",
     42,

@@ -5,9 +5,16 @@ import type { Project } from "../tool/project.ts";
 import { SampleContext } from "../../test/samples/sample-context.ts";
 import { commentsIn, inFolder, Reviewing } from "../../test/samples/sample-reviewing.ts";
 import { SampleRepository } from "../../test/samples/sample-review-repository.ts";
+import { covers } from "../../test/support/requirement.ts";
 
 describe("check_lazygit_messages", () => {
   it("gives the newest ten, then the others, each once, to each reader", async () => {
+    covers(
+      "review.queue.accumulate",
+      "review.queue.batch",
+      "review.queue.limit",
+      "review.queue.clear",
+    );
     await using reviewing = await Reviewing.begin();
     for (let n = 1; n <= 13; n++) await reviewing.add(`${n}`);
     const check = async (name: string): Promise<string[]> => {

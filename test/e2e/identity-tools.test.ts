@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { Program } from "../support/program.ts";
+import { covers } from "../support/requirement.ts";
 
 type Answer = {
   readonly id: unknown;
@@ -68,6 +69,7 @@ const action = (id: unknown, tool: string, args: object, projectPath?: string): 
 describe("RemoteJuggler's action dialect, as an IDE speaks it", { timeout: 60_000 }, () => {
   for (const dialect of ["juggler", "auto"]) {
     it(`switches and fails in the document's words (--dialect ${dialect})`, async () => {
+      covers("identity.transport.stdin", "identity.transport.stdout", "identity.framing.line");
       using project = new Project();
       await using program = new Program(["acp", "--dialect", dialect], { env: project.env });
       program.write(INITIALIZE);
@@ -104,6 +106,7 @@ describe("RemoteJuggler's action dialect, as an IDE speaks it", { timeout: 60_00
 
 describe("a token that a client sends", { timeout: 60_000 }, () => {
   it("is in no log, however much is logged, and in no answer", async () => {
+    covers("identity.transport.stderr", "identity.debug.variable", "identity.debug.log");
     using project = new Project();
     const token = "glpat-0123456789abcdefghij";
     const env = { ...project.env, TRUNKLINE_VERBOSE: "1", REMOTE_JUGGLER_VERBOSE: "1" };
@@ -114,7 +117,9 @@ describe("a token that a client sends", { timeout: 60_000 }, () => {
     program.child.stdin.end();
     assert.equal(await program.exit, 0);
     assert.match(program.lines.join("\n"), /glpa•+ghij/);
-    assert.match(program.stderr, /juggler_store_token/);
+    // The request with its parameters, and the answer with the tool's result.
+    assert.match(program.stderr, /acp\/executeAction.*juggler_store_token.*"?identity"?.*work/);
+    assert.match(program.stderr, /Token stored for identity: work/);
     for (const text of [program.stderr, ...program.lines]) assert.ok(!text.includes(token));
   });
 });

@@ -4,11 +4,13 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { commentsIn, readWhileKilled, ReviewHome, ReviewServer } from "./review-server.ts";
+import { covers } from "../support/requirement.ts";
 
 const NASTY = "\"; $(touch x) `touch y` ' \\ $HOME é\nsecond line";
 
 describe("trunkline review", { timeout: 120_000 }, () => {
   it("carries a comment to a client that subscribed and to one that polls", async () => {
+    covers("review.notify.message", "review.notify.subscribe");
     using home = new ReviewHome();
     await using subscribed = await new ReviewServer(home).begin("subscriber");
     await using polling = await new ReviewServer(home).begin("poller");

@@ -11,6 +11,7 @@ import { errorResult, textResult, type Tool, ToolFault } from "../../tool/tool.t
 import type { ToolboxOptions } from "../../tool/toolbox.ts";
 import { memoryPair } from "../../wire/channel/memory.ts";
 import { jugglerServer } from "./serve.ts";
+import { covers } from "../../../test/support/requirement.ts";
 
 /** A connection on which messages are sent as texts, and each waits for one answer. */
 class Client implements AsyncDisposable {
@@ -90,6 +91,7 @@ describe("RemoteJuggler's action dialect", () => {
   });
 
   it("keeps ids as they came, and answers no notification (RemoteJuggler defect 3)", async () => {
+    covers("identity.parsing.id", "identity.parsing.notification");
     await using client = new Client([]);
     for (const id of ["a-string", "17", 17, 0, -1]) {
       const { id: back } = await client.ask({ jsonrpc: "2.0", id, method: "acp/initialize" });
@@ -102,6 +104,7 @@ describe("RemoteJuggler's action dialect", () => {
   });
 
   it("calls any tool, with the project's folder and the caller's name", async () => {
+    covers("identity.acp.action.context", "identity.compare.context");
     const seen: unknown[] = [];
     const tool = sampleTool("look", (args, { folder, caller: { door, name } }) => {
       seen.push({ args, folder, door, name });
@@ -149,6 +152,12 @@ describe("RemoteJuggler's action dialect", () => {
   });
 
   it("answers with the dialect's own codes for failures that have one", async () => {
+    covers(
+      "identity.error.not-found",
+      "identity.error.validation",
+      "identity.error.keychain",
+      "identity.error.config",
+    );
     const kinds = ["identity-not-found", "validation-failed", "keychain", "config"];
     await using client = new Client(kinds.map(faulty));
     const errors = [];

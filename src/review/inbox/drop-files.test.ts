@@ -21,6 +21,7 @@ import type { Thread } from "../../store/review/review-thread.ts";
 import { Reviews } from "../../store/review/reviews.ts";
 import { DropFiles } from "./drop-files.ts";
 import { sampleLines, SampleRepository } from "../../../test/samples/sample-review-repository.ts";
+import { covers } from "../../../test/support/requirement.ts";
 
 /** Drop files of a repository that are watched. */
 class Dropping implements AsyncDisposable {
@@ -130,6 +131,7 @@ describe("DropFiles", { timeout: 20_000 }, () => {
   });
 
   it("takes in lines that are added after it was read", async () => {
+    covers("review.file.rapid");
     await using dropping = new Dropping();
     mkdirSync(dirname(dropping.file), { recursive: true });
     dropping.begin(300);
@@ -145,6 +147,7 @@ describe("DropFiles", { timeout: 20_000 }, () => {
   });
 
   it("suppresses the same comment that is dropped twice, and knows a project by any way to it", async () => {
+    covers("review.queue.deduplicate");
     await using dropping = new Dropping();
     const link = join(dropping.sample.parent, "link");
     symlinkSync(dropping.sample.root, link);
@@ -260,6 +263,7 @@ describe("DropFiles", { timeout: 20_000 }, () => {
   });
 
   it("keeps a file until the store takes what it says, and then removes it", async () => {
+    covers("review.file.kept");
     await using dropping = new Dropping();
     await dropping.reviews();
     using disk = new DiskFaults(dropping.sample.data);

@@ -1,0 +1,47 @@
+import { type Requirement, requirement as of } from "../support/requirement.ts";
+
+/** What RemoteJuggler's protocol document asks for, under its headings. */
+export const REQUIREMENTS = {
+  "identity.jsonrpc.request": of("Request Format", "jsonrpc, id, method and params"),
+  "identity.jsonrpc.response": of("Response Format", "The id of the request, and a result"),
+  "identity.jsonrpc.error": of("Error Format", "A code and a message"),
+  "identity.mcp.version": of("Protocol Version", "MCP 2025-11-25"),
+  "identity.mcp.initialize": of("Initialization", "Version, capabilities and name as shown"),
+  "identity.mcp.list": of("Tools List", "juggler_list_identities with its input, and the others"),
+  "identity.mcp.call": of("Tool Call", "'Switched to identity: NAME', then what was changed"),
+  "identity.mcp.call.set-remote": of("Tool Call", "setRemote rewrites the remotes"),
+  "identity.mcp.failure": of("Error Response", "isError, with 'Error: Identity not found'"),
+  "identity.acp.initialize.request": of("Server Registration", "acp/initialize with clientInfo"),
+  "identity.acp.initialize.answer": of(
+    "Server Registration",
+    "serverInfo with a description, and the tools in the same answer",
+  ),
+  "identity.acp.action.request": of(
+    "Execute Action",
+    "acp/executeAction with tool, arguments and context",
+  ),
+  "identity.acp.action.context": of("Execute Action", "projectPath is the folder that is meant"),
+  "identity.acp.action.answer": of("Execute Action", "success and output"),
+  "identity.transport.stdin": of("Transport", "One message a line on stdin"),
+  "identity.transport.stdout": of("Transport", "One answer a line on stdout, and nothing else"),
+  "identity.transport.stderr": of("Transport", "Diagnostics go to stderr"),
+  "identity.framing.line": of("Message Framing", "One line of JSON, ended by a newline"),
+  "identity.parsing.id": of("Parsing Implementation", "Ids come back as they came, texts too"),
+  "identity.parsing.notification": of("Parsing Implementation", "What has no id is not answered"),
+  "identity.error.parse": of("JSON-RPC Standard Errors", "-32700 for what is not JSON"),
+  "identity.error.invalid-request": of("JSON-RPC Standard Errors", "-32600 for what is no request"),
+  "identity.error.method-not-found": of("JSON-RPC Standard Errors", "-32601 for another method"),
+  "identity.error.invalid-params": of("JSON-RPC Standard Errors", "-32602 for wrong parameters"),
+  "identity.error.internal": of("JSON-RPC Standard Errors", "-32603 for a fault of ours"),
+  "identity.error.not-found": of("RemoteJuggler Errors", "-32001 'Identity not found'"),
+  "identity.error.validation": of("RemoteJuggler Errors", "-32002 'Validation failed'"),
+  "identity.error.keychain": of("RemoteJuggler Errors", "-32003 'Keychain error'"),
+  "identity.error.config": of("RemoteJuggler Errors", "-32004 'Config error'"),
+  "identity.debug.variable": of("Debugging", "REMOTE_JUGGLER_VERBOSE=1 logs the protocol"),
+  "identity.debug.log": of("Debugging", "The log has requests, parameters, results and answers"),
+  "identity.compare.context": of(
+    "Protocol Comparison",
+    "MCP: no context; ACP: the project's folder",
+  ),
+  "identity.compare.result": of("Protocol Comparison", "MCP: a content array; ACP: an output text"),
+} as const satisfies Readonly<Record<string, Requirement>>;
