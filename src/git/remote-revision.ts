@@ -15,8 +15,9 @@ export interface RemoteRevision {
 }
 
 const HASH = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
-const PROTOCOLS = ["https", "ssh", "file"];
-const TIMEOUT = 60_000;
+
+/** What `git ls-remote --symref` says of these refs of a repository. */
+export type ListRefs = (url: string, refs: readonly string[]) => Promise<string>;
 
 /**
  * Finds the commit that is meant. `repository` is an address, or a folder: then it is the address
@@ -27,12 +28,13 @@ export async function resolveRemoteRevision(
   repository: string,
   wanted: string | undefined,
   cwd: string,
+  list: ListRefs,
 ): Promise<RemoteRevision> {
   const folder = resolve(cwd, repository);
-  if (!existsSync(folder)) return await onRemote(new Git(cwd), repository, wanted);
+  if (!existsSync(folder)) return await onRemote(list, repository, wanted);
   const git = new Git(folder);
   const url = await addressOf(git);
-  if (wanted !== undefined && !HASH.test(wanted)) return await onRemote(git, url, wanted);
+  if (wanted !== undefined && !HASH.test(wanted)) return await onRemote(list, url, wanted);
   const revision = wanted ?? (await git.text(["rev-parse", "--verify", "HEAD^{commit}"]));
   return { url, branch: "", revision };
 }
@@ -46,7 +48,7 @@ async function addressOf(git: Git): Promise<string> {
 }
 
 async function onRemote(
-  git: Git,
+  list: ListRefs,
   url: string,
   wanted: string | undefined,
 ): Promise<RemoteRevision> {
@@ -55,11 +57,7 @@ async function onRemote(
     wanted === undefined
       ? ["HEAD"]
       : [`refs/heads/${wanted}`, `refs/tags/${wanted}^{}`, `refs/tags/${wanted}`];
-  const listed = await git.text(["ls-remote", "--symref", "--", url, ...names], {
-    mode: "write",
-    protocols: PROTOCOLS,
-    timeout: TIMEOUT,
-  });
+  const listed = await list(url, names);
   const found = new Map(
     Array.from(listed.matchAll(/^([0-9a-f]+)\t(.+)$/gm), ([, hash = "", ref = ""]) => [ref, hash]),
   );

@@ -8,7 +8,7 @@ import type { Channel } from "../../wire/channel.ts";
 import { memoryPair } from "../../wire/channel/memory.ts";
 import { webSocketChannel, webSocketSettings } from "../../wire/channel/websocket.ts";
 import type { House } from "../house.ts";
-import { LazyRuns } from "../runs/late-runs.ts";
+import { LazyRuns } from "../runs/lazy-runs.ts";
 import { LazySessions } from "../session/lazy-sessions.ts";
 
 /** A channel to a door in this process. The stack closes the door and its sessions. */
