@@ -6,6 +6,7 @@ import { models } from "./models/models-command.ts";
 import { orchestrator } from "./serve/orchestrator-command.ts";
 import { plugin } from "./plugin/plugin-command.ts";
 import { review } from "./review/review-command.ts";
+import { run } from "./run/run-command.ts";
 import { session } from "./session/session-command.ts";
 import { setup } from "./review/setup-command.ts";
 import { token } from "./token/token-command.ts";
@@ -191,6 +192,7 @@ export const PROGRAM: Command = {
     open,
     mcp,
     acp,
+    run,
     session,
     models,
     orchestrator,

@@ -29,13 +29,22 @@ export interface Target {
   readonly revision: string;
 }
 
+/** Lines that a file has more and fewer than where work began; of a binary file, none. */
+export interface FileChange {
+  readonly path: string;
+  readonly added: number;
+  readonly removed: number;
+}
+
 export type Delivery =
   | { readonly kind: "unchanged" }
   | { readonly kind: "refused"; readonly problems: readonly ScanProblem[] }
-  | { readonly kind: "pushed"; readonly target: Target; readonly files: number }
+  | { readonly kind: "pushed"; readonly target: Target; readonly changes: readonly FileChange[] }
   /** The commit is kept, and pushing can be tried again. */
   | { readonly kind: "unpushed"; readonly revision: string; readonly why: Error };
 
+/** Files that are told of with a branch. */
+const MOST_CHANGES = 200;
 const PUSH_TIMEOUT = 5 * 60_000;
 
 /** Commits what was changed, pushes it, and believes only the remote that it is there. */
@@ -70,11 +79,11 @@ export class Deliverer {
     const revision = await this.head();
     const pushed = await this.#pushed();
     if (revision === (pushed ?? (await this.#base()))) return { kind: "unchanged" };
-    return await this.push(changed.length);
+    return await this.push();
   }
 
   /** Pushes what is committed; also what could not be pushed before. */
-  async push(files = 0): Promise<Delivery> {
+  async push(): Promise<Delivery> {
     const { git, url, branch } = this.#options;
     const revision = await this.head();
     try {
@@ -93,7 +102,7 @@ export class Deliverer {
     } catch (error) {
       return { kind: "unpushed", revision, why: error as Error };
     }
-    return { kind: "pushed", target: { url, branch, revision }, files };
+    return { kind: "pushed", target: { url, branch, revision }, changes: await this.#changes() };
   }
 
   /** What a patch has to hold that could not be pushed. */
@@ -116,6 +125,18 @@ export class Deliverer {
   /** Remembers where work began. */
   async begin(revision: string): Promise<void> {
     await this.#options.git.run(["update-ref", BASE, revision]);
+  }
+
+  /** What the branch changes, the first of it. */
+  async #changes(): Promise<FileChange[]> {
+    const { git } = this.#options;
+    const listed = await git.text(["diff", "--numstat", "-z", "--no-renames", BASE, this.#ref]);
+    const changes = listed.split("\0").flatMap((line) => {
+      const [added, removed, ...path] = line.split("\t");
+      if (added === undefined || removed === undefined || path.length === 0) return [];
+      return [{ path: path.join("\t"), added: Number(added) || 0, removed: Number(removed) || 0 }];
+    });
+    return changes.slice(0, MOST_CHANGES);
   }
 
   async #commit(title: string, body: string): Promise<void> {

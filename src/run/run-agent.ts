@@ -282,5 +282,7 @@ function resultOf(
   delivery: Delivery,
   target: Target | undefined,
 ): Readonly<Record<string, unknown>> {
-  return { ...(target === undefined ? {} : { target }), trunkline: { run: delivery.kind } };
+  const changes = delivery.kind === "pushed" ? { changes: delivery.changes } : {};
+  const trunkline = { run: delivery.kind, ...changes };
+  return { ...(target === undefined ? {} : { target }), trunkline };
 }

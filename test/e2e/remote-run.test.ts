@@ -207,6 +207,40 @@ describe("a remote run", { timeout: 300_000, skip: WITHOUT_SSHD || noSandbox }, 
     }
   });
 
+  it("is begun from a terminal, here or on a server, and ends with the branch", async () => {
+    for (const where of [[], ["--url", ready.acp]]) {
+      const project = checkedOut("https");
+      const task = "run w|sh|-c|printf 'a\\nb\\n' > new.txt";
+      const args = ["run", project.clone, task, "--agent", "scripted", ...where];
+      await using program = new Program(args, { env: rig.env as never });
+      assert.equal(await program.exit, 0, program.stderr);
+      const branch = program.lines.at(-1) ?? "";
+      assert.match(branch, /^agent\/[a-z0-9]+$/);
+      assert.match(program.lines.join("\n"), /new\.txt \| +2 \+\+\n 1 file changed, 2 lines added/);
+      assert.equal(project.git("--git-dir", project.bare, "show", `${branch}:new.txt`), "a\nb");
+    }
+  });
+
+  it("tells a script what it came to, and fails where nothing was pushed", async () => {
+    const project = checkedOut("https");
+    const ask = async (...words: string[]) => {
+      const args = ["run", project.url, ...words, "--agent", "scripted", "--json"];
+      await using program = new Program(args, { env: rig.env as never });
+      const code = await program.exit;
+      return { code, result: JSON.parse(program.lines.join("\n") || "null"), ...program };
+    };
+    const pushed = await ask("run w|sh|-c|echo new > new.txt", "--revision", "main");
+    assert.equal(pushed.code, 0);
+    assert.equal(pushed.result.run, "pushed");
+    assert.deepEqual(pushed.result.changes, [{ path: "new.txt", added: 1, removed: 0 }]);
+    const refused = await ask("run w|sh|-c|echo secret > .env");
+    assert.equal(refused.code, 1);
+    assert.equal(refused.result.run, "refused");
+    const unknown = await ask("anything", "--revision", "nowhere");
+    assert.equal(unknown.code, 1);
+    assert.match(unknown.stderr, /There is no branch or tag 'nowhere'/);
+  });
+
   it("leaves neither a mount, a process nor a secret behind", async () => {
     const project = checkedOut("https");
     using ide = await connect();

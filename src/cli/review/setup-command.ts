@@ -31,5 +31,30 @@ export const setup: Command = {
       ],
       load: async () => ({ run: (await import("./setup-lazygit.ts")).setupLazygit }),
     },
+    {
+      name: "jetbrains",
+      summary: "Add a Trunkline server to the agents of JetBrains IDEs",
+      description:
+        "Writes the server to ~/.jetbrains/acp.json, for remote runs; what else is there stays. The " +
+        "token is asked for, or read from standard input or TRUNKLINE_TOKEN.",
+      options: {
+        remote: {
+          type: "string",
+          value: "URL",
+          describe: "The server, such as wss://trunkline.example.com/acp",
+        },
+        name: { type: "string", value: "NAME", describe: "What the IDE calls it (Trunkline)" },
+        remove: { type: "boolean", describe: "Take it out again" },
+        json: { type: "boolean", describe: "Print JSON" },
+      },
+      examples: [
+        {
+          run: "trunkline setup jetbrains --remote wss://trunkline.example.com/acp",
+          explains: "Offer that server in the AI chat.",
+        },
+        { run: "trunkline setup jetbrains --remove", explains: "As if it had never been." },
+      ],
+      load: async () => ({ run: (await import("../run/setup-jetbrains.ts")).setupJetbrains }),
+    },
   ],
 };

@@ -33,8 +33,7 @@ export async function attach(invocation: Invocation<AttachValues>): Promise<numb
     way.url === undefined
       ? ownAcpChannel(house, opened)
       : await remoteAcpChannel(way.url, way.token);
-  await using session = await attachTo(channel, {
-    ...place,
+  await using session = await attachTo(channel, place, {
     update: (update) => out(text.update(update)),
     permit: async ({ toolCall, options }, signal) => {
       const names = options.map(({ name }) => name);
@@ -84,7 +83,7 @@ async function say(
   { out, err }: Pick<Invocation, "out" | "err">,
 ): Promise<void> {
   try {
-    const stopReason = await session.prompt(line);
+    const { stopReason } = await session.prompt(line);
     out(stopReason === "end_turn" ? "\n" : `\n(${stopReason})\n`);
   } catch (error) {
     err(`\ntrunkline: ${(error as Error).message}\n`);

@@ -8,12 +8,18 @@ import type { Channel } from "../../wire/channel.ts";
 import { memoryPair } from "../../wire/channel/memory.ts";
 import { webSocketChannel, webSocketSettings } from "../../wire/channel/websocket.ts";
 import type { House } from "../house.ts";
+import { LazyRuns } from "../runs/lazy-runs.ts";
 import { LazySessions } from "../session/lazy-sessions.ts";
 
 /** A channel to a door in this process. The stack closes the door and its sessions. */
 export function ownAcpChannel(house: House, opened: AsyncDisposableStack): Channel<string> {
-  const sessions = opened.use(new LazySessions(house));
-  const door = new AcpDoor({ sessions: sessions.open, limits: house.config.limits.messages });
+  const runs = opened.use(new LazyRuns(house));
+  const sessions = opened.use(new LazySessions(house, { runs }));
+  const door = new AcpDoor({
+    sessions: sessions.open,
+    limits: house.config.limits.messages,
+    placeSession: (params, principal) => runs.place(params, principal),
+  });
   const [ours, theirs] = memoryPair();
   const conversation = new AcpConversation(door, theirs, {
     peer: house.withLimits(door.peerOptions),

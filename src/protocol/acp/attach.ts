@@ -8,26 +8,44 @@ import { route, routes } from "../../rpc/route.ts";
 import { VERSION } from "../../base/version.ts";
 import type { Channel } from "../../wire/channel.ts";
 
+/** A session that is there, or a new run on a revision of a repository. */
+export type Wanted =
+  | { readonly sessionId: string; readonly cwd: string }
+  | { readonly remote: RemoteRevision; readonly agent?: string | undefined };
+
+/** Remote run guide, "RemoteGitInfo Fields". */
+interface RemoteRevision {
+  readonly url: string;
+  readonly branch: string;
+  readonly revision: string;
+}
+
 export interface AttachOptions {
-  readonly sessionId: string;
-  readonly cwd: string;
   readonly update: (update: UpdateParams["update"]) => void;
   /** Chooses an option; undefined leaves the answer to the others. */
   readonly permit: (params: PermissionParams, signal: AbortSignal) => Promise<string | undefined>;
 }
 
+/** How a turn ended. */
+export interface Ended {
+  readonly stopReason: string;
+  readonly _meta?: Readonly<Record<string, unknown>> | null;
+}
+
 /** A person at a session. */
 export interface Attached extends AsyncDisposable {
-  prompt(text: string): Promise<string>;
+  readonly sessionId: string;
+  prompt(text: string): Promise<Ended>;
   cancel(): void;
   /** Resolves when the gateway is gone. */
   readonly ended: Promise<void>;
 }
 
-/** Attaches to a session: shows all that was said in it, and takes part from then on. */
+/** Opens a session, shows all that was said in it, and takes part from then on. */
 export async function attachTo(
   channel: Channel<string>,
-  { sessionId, cwd, update, permit }: AttachOptions,
+  wanted: Wanted,
+  { update, permit }: AttachOptions,
 ): Promise<Attached> {
   await using opening = new AsyncDisposableStack();
   const peer = new Peer(channel, undefined, {
@@ -45,22 +63,34 @@ export async function attachTo(
   opening.defer(() => peer.close());
   const clientInfo = { name: "terminal", version: VERSION };
   await peer.request(METHODS.initialize, { protocolVersion: 1, clientInfo });
-  await peer.request(METHODS.loadSession, { sessionId, cwd, mcpServers: [] }).catch(inWords);
+  const sessionId = await openSession(peer, wanted).catch(inWords);
   const open = opening.move();
   return {
+    sessionId,
     ended: peer.ended,
     prompt: async (text) => {
       const prompt = [{ type: "text", text }];
       // What is typed ahead waits for its turn.
       const _meta = { trunkline: { whileRunning: "queue" } };
-      const ended = peer.request(METHODS.prompt, { sessionId, prompt, _meta }).catch(inWords);
-      return (await ended).stopReason;
+      return await peer.request(METHODS.prompt, { sessionId, prompt, _meta }).catch(inWords);
     },
     cancel: () => {
       peer.notify(METHODS.cancel, { sessionId });
     },
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   };
+}
+
+async function openSession(peer: Peer<undefined>, wanted: Wanted): Promise<string> {
+  if ("sessionId" in wanted) {
+    const { sessionId, cwd } = wanted;
+    await peer.request(METHODS.loadSession, { sessionId, cwd, mcpServers: [] });
+    return sessionId;
+  }
+  const { remote, agent } = wanted;
+  const _meta = { remote, ...(agent === undefined ? {} : { trunkline: { agent } }) };
+  // The server has the files: where we are means nothing there.
+  return (await peer.request(METHODS.newSession, { cwd: "", mcpServers: [], _meta })).sessionId;
 }
 
 /** What was answered as an error, for a person to read. */

@@ -1,0 +1,73 @@
+import { visibleLine } from "../../base/text/visible.ts";
+import type { Ended } from "../../protocol/acp/attach.ts";
+
+interface Target {
+  readonly url: string;
+  readonly branch: string;
+  readonly revision: string;
+}
+
+/** Lines that a file has more and fewer; of a binary file nothing is counted. */
+interface FileChange {
+  readonly path: string;
+  readonly added: number;
+  readonly removed: number;
+}
+
+/** What a run came to, as `--json` prints it. */
+export interface RunResult {
+  readonly session: string;
+  readonly stopReason: string;
+  /** `pushed`, `unchanged`, `refused` or `unpushed`; absent where the turn did not come to that. */
+  readonly run?: string;
+  readonly target?: Target;
+  readonly changes?: readonly FileChange[];
+  readonly isGood: boolean;
+}
+
+/** Reads what the server says of a turn. */
+export function runResult(session: string, { stopReason, _meta }: Ended): RunResult {
+  const { target, trunkline } = (_meta ?? {}) as { target?: Target; trunkline?: Ours };
+  const { run, changes } = trunkline ?? {};
+  return {
+    session,
+    stopReason,
+    ...(run === undefined ? {} : { run }),
+    ...(target === undefined ? {} : { target }),
+    ...(changes === undefined ? {} : { changes }),
+    isGood: run === "pushed" || run === "unchanged",
+  };
+}
+
+interface Ours {
+  readonly run?: string;
+  readonly changes?: readonly FileChange[];
+}
+
+/** Ends with the branch: that is what is looked for. */
+export function resultText({ session, stopReason, run, target, changes = [] }: RunResult): string {
+  const again = `Go on with \`trunkline session attach ${session}\`.`;
+  if (run === undefined) return `\nThe turn ended before its time (${stopReason}). ${again}\n`;
+  if (run === "unchanged") return "\nNothing was changed.\n";
+  if (target === undefined || run !== "pushed") return `\nNo branch was pushed. ${again}\n`;
+  const { branch, url } = target;
+  return `\n${diffstat(changes)}\ngit fetch ${visibleLine(url)} ${visibleLine(branch)}\n${visibleLine(branch)}\n`;
+}
+
+const WIDEST = 40;
+
+/** As `git diff --stat` shows it. */
+function diffstat(changes: readonly FileChange[]): string {
+  const width = Math.max(0, ...changes.map(({ path }) => path.length));
+  const most = Math.max(WIDEST, ...changes.map(({ added, removed }) => added + removed));
+  const marks = (count: number, mark: string): string =>
+    mark.repeat(Math.ceil((count * WIDEST) / most));
+  const lines = changes.map(({ path, added, removed }) => {
+    const bar = `${marks(added, "+")}${marks(removed, "-")}`;
+    return ` ${visibleLine(path).padEnd(width)} | ${String(added + removed).padStart(5)} ${bar}\n`;
+  });
+  const sum = (of: "added" | "removed"): number =>
+    changes.reduce((total, change) => total + change[of], 0);
+  const files = `${changes.length} ${changes.length === 1 ? "file" : "files"} changed`;
+  return `${lines.join("")} ${files}, ${sum("added")} lines added, ${sum("removed")} removed\n`;
+}

@@ -1,0 +1,101 @@
+import { mkdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { readRegularFile } from "../../base/file/read-regular-file.ts";
+import { homeOf } from "../../base/process/home-of.ts";
+import { visibleLine } from "../../base/text/visible.ts";
+import { setInJsonc } from "../../gateway/config/file/set-in-jsonc.ts";
+import { replaceFile } from "../../store/replace-file.ts";
+import { askSecret } from "../shell/ask-secret.ts";
+import type { Invocation } from "../shell/command.ts";
+
+type SetupValues = {
+  readonly remote?: string;
+  readonly name?: string;
+  readonly remove?: boolean;
+  readonly json?: boolean;
+};
+
+const MAX_SIZE = 1024 * 1024;
+
+/** `trunkline setup jetbrains`: an entry of `acp.json`; the rest of the file stays as it is. */
+export async function setupJetbrains(invocation: Invocation<SetupValues>): Promise<number> {
+  const { values, env, out } = invocation;
+  const { remote, name = "Trunkline", remove = false } = values;
+  const path = join(homeOf(env), ".jetbrains", "acp.json");
+  const before = textOf(path);
+  const key = ["remote", name];
+  if (remove) {
+    const after = before === undefined ? undefined : setInJsonc(before, key, undefined);
+    return await finish(invocation, { path, before, after, verb: "Removed", name });
+  }
+  const url = checkedUrl(remote);
+  const token = await tokenFrom(invocation);
+  const entry = token === undefined ? { url } : { url, token };
+  const after = setInJsonc(before ?? "{}\n", key, entry);
+  const code = await finish(invocation, { path, before, after, verb: "Wrote", name });
+  if (token === undefined && values.json !== true) {
+    out(
+      "It has no token yet. On the server, `trunkline token create NAME --scope sessions` makes " +
+        "one; give it to this command on its standard input, or in TRUNKLINE_TOKEN.\n",
+    );
+  }
+  return code;
+}
+
+interface Edit {
+  readonly path: string;
+  readonly before: string | undefined;
+  readonly after: string | undefined;
+  readonly verb: string;
+  readonly name: string;
+}
+
+async function finish(
+  { values, out }: Invocation<SetupValues>,
+  { path, before, after, verb, name }: Edit,
+): Promise<number> {
+  const isChanged = after !== undefined && after !== before;
+  if (isChanged) {
+    await mkdir(dirname(path), { recursive: true });
+    await replaceFile(path, after);
+  }
+  const what = `'${visibleLine(name)}' in ${visibleLine(path)}`;
+  if (values.json === true) out(`${JSON.stringify({ file: path, isChanged }, null, 2)}\n`);
+  else out(isChanged ? `${verb} ${what}.\n` : `Nothing to change: ${what}.\n`);
+  return 0;
+}
+
+function textOf(path: string): string | undefined {
+  try {
+    return readRegularFile(path, { most: MAX_SIZE })?.toString("utf8");
+  } catch (error) {
+    const says = `Cannot read '${path}': ${(error as Error).message}`;
+    throw new TrunklineError("config", says, { cause: error });
+  }
+}
+
+function checkedUrl(remote: string | undefined): string {
+  if (remote === undefined) {
+    const says =
+      "Say which server with --remote, such as --remote wss://trunkline.example.com/acp.";
+    throw new TrunklineError("usage", says);
+  }
+  const url = URL.parse(remote);
+  if (url !== null && ["ws:", "wss:"].includes(url.protocol)) return remote;
+  const says = `'${remote}' is not the address of a WebSocket. It begins with wss:// (or ws://) and mostly ends with /acp.`;
+  throw new TrunklineError("usage", says);
+}
+
+/** Never from an argument, which others on the machine can read. */
+async function tokenFrom({ env }: Invocation<SetupValues>): Promise<string | undefined> {
+  const { TRUNKLINE_TOKEN } = env;
+  if (TRUNKLINE_TOKEN !== undefined) return TRUNKLINE_TOKEN;
+  const typed = process.stdin.isTTY
+    ? await askSecret("Token (empty for none): ")
+    : await Array.fromAsync(process.stdin as AsyncIterable<Buffer>).then((chunks) =>
+        Buffer.concat(chunks).toString("utf8"),
+      );
+  return typed.trim() === "" ? undefined : typed.trim();
+}

@@ -1,0 +1,34 @@
+import { join } from "node:path";
+
+import { Git } from "../../git/git.ts";
+import { type RemoteRevision, resolveRemoteRevision } from "../../git/remote-revision.ts";
+import { writeAskpass } from "../../git/server/credentials.ts";
+import { ServerGit } from "../../git/server/server-git.ts";
+import type { House } from "../house.ts";
+import { identifyFor } from "./identify.ts";
+
+const PROTOCOLS = ["https", "ssh", "file"];
+const TIMEOUT = 60_000;
+
+/**
+ * Finds the commit that a person means by a repository and a name in it. The identity that fits the
+ * repository is used; without one, git as the person has set it up.
+ */
+export async function findRevision(
+  house: House,
+  repository: string,
+  wanted: string | undefined,
+  cwd: string,
+): Promise<RemoteRevision> {
+  return await resolveRemoteRevision(repository, wanted, cwd, async (url, refs) => {
+    const args = ["ls-remote", "--symref", "--", url, ...refs];
+    const { credentials } = await identifyFor(house)(url);
+    if (credentials.scope === "") {
+      const git = new Git(cwd);
+      return await git.text(args, { mode: "write", protocols: PROTOCOLS, timeout: TIMEOUT });
+    }
+    const gitDir = join(house.config.data, "run");
+    const git = new ServerGit({ gitDir, askpass: await writeAskpass(gitDir) });
+    return await git.text(args, { credentials, timeout: TIMEOUT });
+  });
+}
