@@ -227,7 +227,11 @@ describe("a remote run", { timeout: 300_000, skip: WITHOUT_SSHD || noSandbox }, 
       const args = ["run", project.url, ...words, "--agent", "scripted", "--json"];
       await using program = new Program(args, { env: rig.env as never });
       const code = await program.exit;
-      return { code, result: JSON.parse(program.lines.join("\n") || "null"), ...program };
+      return {
+        code,
+        result: JSON.parse(program.lines.join("\n") || "null"),
+        stderr: program.stderr,
+      };
     };
     const pushed = await ask("run w|sh|-c|echo new > new.txt", "--revision", "main");
     assert.equal(pushed.code, 0);

@@ -75,8 +75,8 @@ function permitting(
   if (values.yes === true) return ({ options }) => Promise.resolve(optionOf(options, "allow"));
   if (!process.stdin.isTTY || values.json === true) {
     return ({ toolCall, options }) => {
-      const { title } = toolCall as { title?: unknown };
-      err(`Refused: ${visibleLine(String(title ?? "what it asked"))}. --yes allows it.\n`);
+      const { title = "what it asked" } = toolCall as { title?: string };
+      err(`Refused: ${visibleLine(title)}. --yes allows it.\n`);
       return Promise.resolve(optionOf(options, "reject"));
     };
   }

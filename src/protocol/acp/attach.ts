@@ -81,7 +81,7 @@ export async function attachTo(
   };
 }
 
-async function openSession(peer: Peer<undefined>, wanted: Wanted): Promise<string> {
+async function openSession(peer: Peer, wanted: Wanted): Promise<string> {
   if ("sessionId" in wanted) {
     const { sessionId, cwd } = wanted;
     await peer.request(METHODS.loadSession, { sessionId, cwd, mcpServers: [] });
