@@ -29,10 +29,11 @@ const ENTRY = "src/cli/main.ts";
 const HOT = ["mcp", "acp", "review add"];
 
 /**
- * What they need when there are servers to be asked, and what they watch soon after a start: one
- * file each, too.
+ * What they need where there is a configuration or a server to be asked, and what they watch soon
+ * after a start: one file each, too.
  */
 const WHOLE = [
+  "src/gateway/config/schema/schema.gen.ts",
   "src/store/approval/approvals.ts",
   "src/upstream/upstreams.ts",
   "src/review/inbox/drop-files.ts",

@@ -23,11 +23,6 @@ export function hotCommand(root: string, command: string): Plugin {
     [join(folder, "commands.ts")]: (source) =>
       second === undefined ? eager(alone(source)) : alone(source),
     [join(folder, first, `${first}-command.ts`)]: eager,
-    // Needed with every configuration, and cheap as long as nothing calls it.
-    [join(root, "src/gateway/config/layer.ts")]: (source) => {
-      const eager = replaced(source, 'await import("./schema/schema.gen.ts")', "schema");
-      return `import * as schema from "./schema/schema.gen.ts";\n${eager}`;
-    },
     // A script cannot wait at its top.
     [join(folder, "main.ts")]: (source) =>
       replaced(source, "await runProcess(run);", "void runProcess(run);"),

@@ -3,7 +3,6 @@ import { describe, it } from "node:test";
 
 import type { ConfigFlags } from "./config.ts";
 import { SampleHome } from "../../../test/samples/sample-home.ts";
-import { parseAssignment } from "./set-path.ts";
 
 describe("options", () => {
   it("set the host and the port, and are stronger than --set", async () => {
@@ -29,31 +28,6 @@ describe("options", () => {
     it(`are refused as wrong usage: ${JSON.stringify(flags)}`, async () => {
       await using home = await SampleHome.create();
       await assert.rejects(home.load({ flags }), { code: "usage", message });
-    });
-  }
-});
-
-describe("parseAssignment()", () => {
-  for (const [text, path, value] of [
-    ["log.level=debug", ["log", "level"], "debug"],
-    ["server.port=80", ["server", "port"], 80],
-    ["a=x=y", ["a"], "x=y"],
-    ["a=", ["a"], ""],
-    ['a="5"', ["a"], "5"],
-    ['a={"b":[1]}', ["a"], { b: [1] }],
-    ['limits.messages["fs/*"].timeout=1', ["limits", "messages", "fs/*", "timeout"], 1],
-    ["limits.messages.fs/*.timeout=1", ["limits", "messages", "fs/*", "timeout"], 1],
-    ['a["b=c.d"]=1', ["a", "b=c.d"], 1],
-  ] as const) {
-    it(`reads ${text}`, () => assert.deepEqual(parseAssignment(text), { path, value }));
-  }
-
-  for (const text of ["", "log.level", "=1", ".a=1", "a..b=1", "a[b]=1", "__proto__.a=1"]) {
-    it(`refuses '${text}'`, () => {
-      const message =
-        `Cannot read '--set ${text}'. ` +
-        "Write it as --set key.path=value, such as --set log.level=debug.";
-      assert.throws(() => parseAssignment(text), { code: "usage", message });
     });
   }
 });
