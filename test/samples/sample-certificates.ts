@@ -1,4 +1,5 @@
-import { mkdir, mkdtempDisposable, readFile, utimes, writeFile } from "node:fs/promises";
+import assert from "node:assert/strict";
+import { mkdir, mkdtempDisposable, readFile, utimes, writeFile, readdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect, createServer, type TLSSocket } from "node:tls";
@@ -87,4 +88,21 @@ export async function greet(server: Side, client: Side): Promise<string> {
     socket.destroy();
     listening.close();
   }
+}
+
+/** That a certificate is refused in such words, and no file is changed. */
+export async function assertRefused(
+  sample: SampleCertificates,
+  name: string,
+  says: RegExp,
+): Promise<void> {
+  const files = await readdir(sample.path);
+  const texts = await Promise.all(files.map((file) => sample.text(file)));
+  await assert.rejects(sample.open().credentialsFor(name), (error: Error & { code?: string }) => {
+    assert.equal(error.code, "config");
+    assert.match(error.message, says);
+    return true;
+  });
+  const now = await Promise.all(files.map((file) => sample.text(file)));
+  assert.deepEqual(now, texts, "nothing is overwritten");
 }

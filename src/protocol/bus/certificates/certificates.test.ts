@@ -120,4 +120,18 @@ describe("Certificates", () => {
     }
     assert.equal((await readdir(sample.path)).length, 4);
   });
+
+  it("cannot be asked for under names that lead elsewhere", async () => {
+    await using sample = await SampleCertificates.create();
+    for (const name of ["", "ca", "../a", "a/b", ".hidden", "a b", "x".repeat(201)]) {
+      await assert.rejects(sample.open().credentialsFor(name), { code: "usage" });
+    }
+    for (const host of ["", "box:50100", "http://box", "*.lan", "fe80::1%eth0", "box."]) {
+      await assert.rejects(sample.open().credentialsFor("a", { hosts: [host] }), {
+        code: "usage",
+        message: /^No certificate can be made out to/,
+      });
+    }
+    await assert.rejects(readdir(sample.path), { code: "ENOENT" });
+  });
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { definePlugin } from "./define-plugin.ts";
-import { testPlugin } from "./test/test-plugin.ts";
+import { definePlugin } from "../define-plugin.ts";
+import { testPlugin } from "../test/test-plugin.ts";
 
 const about = { id: "sample", version: "1.0.0" };
 

@@ -4,7 +4,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { SampleStorage } from "../../test/samples/sample-storage.ts";
+import { SampleStorage } from "../../../test/samples/sample-storage.ts";
 
 /** Far more than any of these takes. */
 const MOST_STEPS = 100;

@@ -5,10 +5,10 @@ import { dirname } from "node:path";
 import { createInterface } from "node:readline";
 import { describe, it } from "node:test";
 
-import { SeededRandom } from "../../test/support/seeded-random.ts";
-import { sampleJson } from "../../test/samples/sample-json.ts";
-import { EXPECT_ANYTHING, EXPECT_NOTHING, MAX_CONTENT } from "./storage/storage.ts";
-import { increment, KINDS, SampleStorage } from "../../test/samples/sample-storage.ts";
+import { SeededRandom } from "../../../test/support/seeded-random.ts";
+import { sampleJson } from "../../../test/samples/sample-json.ts";
+import { EXPECT_ANYTHING, EXPECT_NOTHING, MAX_CONTENT } from "./storage.ts";
+import { increment, KINDS, SampleStorage } from "../../../test/samples/sample-storage.ts";
 
 const bytes = (text: string): { content: Buffer } => ({ content: Buffer.from(text) });
 

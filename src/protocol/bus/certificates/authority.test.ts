@@ -1,0 +1,76 @@
+import assert from "node:assert/strict";
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import { rm } from "node:fs/promises";
+import { describe, it } from "node:test";
+
+import { issueAuthority, newKey } from "./issue.ts";
+import {
+  assertRefused,
+  greet,
+  SampleCertificates,
+} from "../../../../test/samples/sample-certificates.ts";
+
+const DAY = 24 * 60 * 60_000;
+
+describe("Authority", () => {
+  it("are told when another authority signed them, or none can", async () => {
+    await using sample = await SampleCertificates.create();
+    await using elsewhere = await SampleCertificates.create();
+    await sample.open().credentialsFor("a");
+    const theirs = await elsewhere.open().credentialsFor("a");
+    await sample.age("ca.crt", "ca.key");
+    await sample.put("a.crt", theirs.certPem);
+    await sample.put("a.key", theirs.keyPem);
+    await assertRefused(sample, "a", /'.*a\.crt' is not signed by the authority in '.*ca\.crt'/);
+    await sample.put("ca.crt", theirs.certPem);
+    await sample.put("ca.key", theirs.keyPem);
+    await assertRefused(sample, "a", /the first certificate in '.*ca\.crt' is not an authority's/);
+  });
+
+  it("are used without the authority's key while they last, but not made", async () => {
+    await using sample = await SampleCertificates.create();
+    const made = await sample.open().credentialsFor("a");
+    await sample.age("ca.crt", "a.crt", "a.key");
+    await rm(sample.file("ca.key"));
+    assert.deepEqual(await sample.open().credentialsFor("a"), made);
+    await assertRefused(sample, "b", /Cannot make '.*b\.crt': '.*ca\.key' is not there/);
+    const late = Date.now() + 350 * DAY;
+    assert.deepEqual(await sample.open({ now: () => late }).credentialsFor("a"), made);
+    assert.equal(sample.warnings.length, 2);
+    assert.match(sample.warnings[1] ?? "", /a\.crt' should be renewed, since it expires on \d{4}-/);
+    const tooLate = Date.now() + 366 * DAY;
+    await assert.rejects(sample.open({ now: () => tooLate }).credentialsFor("a"), {
+      message: /ca\.crt' expired on .* and cannot be renewed: '.*ca\.key' is not there/,
+    });
+  });
+
+  it("are good under the old authority and the new one, when that is renewed", async () => {
+    await using sample = await SampleCertificates.create();
+    const early = Date.now() - 280 * DAY;
+    const old = await sample.open({ now: () => early }).credentialsFor("a");
+    const fresh = await sample.open().credentialsFor("b");
+    assert.notEqual(fresh.caPem, old.caPem);
+    const [oldCa, newCa] = [new X509Certificate(old.caPem), new X509Certificate(fresh.caPem)];
+    assert.ok(newCa.validToDate.getTime() > oldCa.validToDate.getTime());
+    for (const leaf of [new X509Certificate(old.certPem), new X509Certificate(fresh.certPem)]) {
+      for (const ca of [oldCa, newCa]) {
+        assert.ok(leaf.checkIssued(ca) && leaf.verify(ca.publicKey));
+      }
+    }
+    // A program that still has the old authority in mind, and one that has read the new.
+    assert.equal(await greet(old, fresh), "b");
+    assert.equal(await greet(fresh, old), "a");
+    assert.equal(await sample.text("ca.crt"), fresh.caPem);
+  });
+
+  it("go on trusting other authorities when theirs is renewed", async () => {
+    await using sample = await SampleCertificates.create();
+    await sample.open().credentialsFor("a");
+    const other = await issueAuthority(createPrivateKey(newKey("ed25519")), Date.now());
+    await sample.put("ca.crt", (await sample.text("ca.crt")) + other);
+    const late = Date.now() + 280 * DAY;
+    const { caPem } = await sample.open({ now: () => late }).credentialsFor("a");
+    assert.equal(caPem.match(/BEGIN CERTIFICATE/g)?.length, 2);
+    assert.ok(caPem.endsWith(other));
+  });
+});

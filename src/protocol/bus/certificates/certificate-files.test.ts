@@ -1,0 +1,33 @@
+import assert from "node:assert/strict";
+import { chmod, stat, writeFile } from "node:fs/promises";
+import { describe, it } from "node:test";
+
+import { SampleCertificates } from "../../../../test/samples/sample-certificates.ts";
+
+describe("CertificateFiles", () => {
+  it("have keys that others could read protected, and say so", async () => {
+    await using sample = await SampleCertificates.create();
+    await sample.open().credentialsFor("a");
+    await chmod(sample.file("a.key"), 0o644);
+    await chmod(sample.path, 0o777);
+    await sample.open().credentialsFor("b");
+    assert.match(sample.warnings.join("\n"), /Others than you can put certificates into/);
+    sample.warnings.length = 0;
+    await sample.open().credentialsFor("a");
+    assert.equal((await stat(sample.file("a.key"))).mode & 0o777, 0o600);
+    assert.match(
+      sample.warnings.join("\n"),
+      /a\.key' could be used by others than you \(mode 644\)/,
+    );
+    assert.equal((await stat(sample.path)).mode & 0o777, 0o777);
+  });
+
+  it("say which folder cannot be used", async () => {
+    await using sample = await SampleCertificates.create();
+    await writeFile(sample.path, "a file");
+    await assert.rejects(sample.open().credentialsFor("a"), {
+      code: "config",
+      message: /^Cannot read '.*ca\.(?:crt|key)': ENOTDIR/,
+    });
+  });
+});
