@@ -76,14 +76,17 @@ export class Deliverer {
     const { changed, problems } = await scanChanges(git, tree, limits);
     if (problems.length > 0) return { kind: "refused", problems };
     if (changed.length > 0) await this.#commit(title, body);
-    const revision = await this.head();
-    const pushed = await this.#pushed();
-    if (revision === (pushed ?? (await this.#base()))) return { kind: "unchanged" };
-    return await this.push();
+    return await this.pushKept();
   }
 
-  /** Pushes what is committed; also what could not be pushed before. */
-  async push(): Promise<Delivery> {
+  /** Pushes what could not be pushed before. */
+  async pushKept(): Promise<Delivery> {
+    const revision = await this.head();
+    const known = (await this.#pushed()) ?? (await this.#base());
+    return revision === known ? { kind: "unchanged" } : await this.#push();
+  }
+
+  async #push(): Promise<Delivery> {
     const { git, url, branch } = this.#options;
     const revision = await this.head();
     try {
@@ -103,11 +106,6 @@ export class Deliverer {
       return { kind: "unpushed", revision, why: error as Error };
     }
     return { kind: "pushed", target: { url, branch, revision }, changes: await this.#changes() };
-  }
-
-  /** What a patch has to hold that could not be pushed. */
-  async patch(): Promise<string> {
-    return await this.#options.git.text(["diff", "--binary", "--full-index", BASE, this.#ref]);
   }
 
   /** Keeps the files as they are now, without a trace on the branch. */
@@ -191,6 +189,6 @@ export class Deliverer {
 }
 
 /** Refs of ours in the git folder of a workspace; none of them is ever pushed. */
-const BASE = "refs/trunkline/base";
+export const BASE = "refs/trunkline/base";
 const PUSHED = "refs/trunkline/pushed";
-const CHECKPOINT = "refs/trunkline/checkpoint";
+export const CHECKPOINT = "refs/trunkline/checkpoint";

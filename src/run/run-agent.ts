@@ -58,6 +58,8 @@ export class RunAgent implements Agent {
     ends: AsyncDisposableStack,
   ): Promise<AgentSession> {
     const workspace = await run.prepare((message) => tellOfProgress(options, message));
+    const tellOfPush = (target: Target): void => tellOfProgress(options, wordsOnPush(target));
+    background(run.pushKept(tellOfPush), "Pushing what an earlier turn has committed");
     const inner = await this.#options.inner(run);
     ends.defer(async () => inner[Symbol.asyncDispose]?.());
     return await inner.open({
@@ -147,6 +149,7 @@ class RunSession implements AgentSession {
       return end;
     }
     const delivery = await this.#run.deliver(turn);
+    if (delivery.kind === "unpushed") this.#run.pushLater((target) => this.#tellOfPush(target));
     await say(turn, wordsOn(delivery));
     const { _meta } = end;
     const target = delivery.kind === "pushed" ? delivery.target : this.#run.pushed;
@@ -197,6 +200,14 @@ class RunSession implements AgentSession {
       throw new TrunklineError("usage", `This agent does not let its ${what} be chosen.`);
     }
     await chosen;
+  }
+
+  #tellOfPush(target: Target): void {
+    this.#options.update({
+      sessionUpdate: "agent_message_chunk",
+      content: { type: "text", text: `\n\n_${wordsOnPush(target)}_\n` },
+      _meta: { "trunkline/aside": true, target },
+    });
   }
 
   async #tellWhenReady(): Promise<void> {
@@ -264,10 +275,8 @@ function wordsOn(delivery: Delivery): string {
   switch (delivery.kind) {
     case "unchanged":
       return "Nothing was changed, so nothing was pushed.";
-    case "pushed": {
-      const { branch, revision } = delivery.target;
-      return `Pushed ${branch} at ${revision.slice(0, 12)}.`;
-    }
+    case "pushed":
+      return wordsOnPush(delivery.target);
     case "refused": {
       const files = delivery.problems.map(({ path, why }) => `'${path}': ${why}`).join("; ");
       return `Not pushed. ${files}. Mend that, and the next turn pushes all of it.`;
@@ -275,6 +284,10 @@ function wordsOn(delivery: Delivery): string {
     case "unpushed":
       return `Committed as ${delivery.revision.slice(0, 12)}, but not pushed: ${delivery.why.message} It is tried again; \`trunkline session export --patch\` gives the change meanwhile.`;
   }
+}
+
+function wordsOnPush({ branch, revision }: Target): string {
+  return `Pushed ${branch} at ${revision.slice(0, 12)}.`;
 }
 
 /** Remote run guide: what a client looks for, and what else is good to know. */

@@ -1,16 +1,17 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { setImmediate } from "node:timers/promises";
+import { setImmediate, setTimeout as pause } from "node:timers/promises";
 
 import { Log } from "../base/log.ts";
 import { OWNER } from "../base/principal.ts";
 import { Stopper } from "../base/stop.ts";
 import type { Agent, AgentOpenOptions, SessionUpdate, Turn } from "../session/agent.ts";
+import { patchOf } from "./patch.ts";
 import { RunAgent } from "./run-agent.ts";
 import { Runs } from "./runs.ts";
 import { DENIED_NAMES } from "./scan.ts";
@@ -51,6 +52,7 @@ class Rig implements AsyncDisposable {
       mostBases: 2,
       identify: async () => ({ credentials: { scope: "" }, author: ADA }),
       coAuthor: { name: "Bob", email: "bob@example.com" },
+      pushAgain: { firstWait: 20, longestWait: 20, mostFailures: 1000, rest: 20 },
       log: new Log("error"),
     });
     return new Rig(folder, remote, git(clone, "rev-parse", "HEAD"), runs);
@@ -202,6 +204,24 @@ describe("a run", () => {
     const end = await session.prompt(rig.turn("Again"));
     const { target } = end._meta as { target: { branch: string } };
     assert.equal(git(rig.remote, "show", `${target.branch}:one.txt`), "1");
+  });
+
+  it("pushes again by itself what could not be pushed, and gives a patch meanwhile", async () => {
+    await using rig = await Rig.open();
+    const plan = rig.runs.plan(rig.meta);
+    await using session = await rig.session(async (cwd) => {
+      writeFileSync(join(cwd, "new.txt"), "new\n");
+    }, plan);
+    const away = `${rig.remote}.away`;
+    renameSync(rig.remote, away);
+    const end = await session.prompt(rig.turn("Add a file"));
+    assert.deepEqual(end._meta?.trunkline, { run: "unpushed" });
+    assert.match(await patchOf(join(rig.folder, "run"), plan), /^\+new$/m);
+    renameSync(away, rig.remote);
+    const isTold = (): boolean =>
+      rig.updates.some((update) => Object.hasOwn(update._meta ?? {}, "target"));
+    while (!isTold()) await pause(10);
+    assert.equal(git(rig.remote, "show", `${plan?.target}:new.txt`), "new");
   });
 
   it("has a turn wait while there is no room, and says how long the queue is", async () => {

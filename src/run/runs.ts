@@ -3,6 +3,7 @@ import { join } from "node:path";
 
 import { background } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
+import { Backoff, type BackoffLimits } from "../base/limit/backoff.ts";
 import type { Log } from "../base/log.ts";
 import { type Credentials, writeAskpass } from "../git/server/credentials.ts";
 import type { Turn } from "../session/agent.ts";
@@ -37,8 +38,17 @@ export interface RunsOptions {
   readonly coAuthor?: Author | undefined;
   /** A user of its own for a session, where there are such. */
   readonly owner?: ((workspace: string) => FileOwner | undefined) | undefined;
+  /** When a push that failed is tried again; every half minute at first when left out. */
+  readonly pushAgain?: BackoffLimits | undefined;
   readonly log: Log;
 }
+
+const PUSH_AGAIN: BackoffLimits = {
+  firstWait: 30_000,
+  longestWait: 10 * 60_000,
+  mostFailures: 100,
+  rest: 60 * 60_000,
+};
 
 /** What is decided about a run before anything is fetched, and kept for as long as it lives. */
 export interface RunPlan extends RemoteRef {
@@ -142,12 +152,15 @@ export class Run {
   /** Git runs one after another in a workspace. */
   #lane: Promise<unknown> = Promise.resolve();
   #checkpoint: NodeJS.Timeout | undefined;
+  readonly #backoff: Backoff;
+  #pushing: NodeJS.Timeout | undefined;
   #isStopped = false;
 
   constructor(options: RunOptions) {
     this.#options = options;
     const { url, target, revision } = options.plan;
     this.#target = { url, branch: target, revision };
+    this.#backoff = new Backoff(options.pushAgain ?? PUSH_AGAIN);
   }
 
   get plan(): RunPlan {
@@ -222,6 +235,29 @@ export class Run {
     });
   }
 
+  /**
+   * Pushes what is committed and not on the remote, now or, while that fails, later: until it is
+   * there or the run is closed. `pushed` hears of it.
+   */
+  async pushKept(pushed: (target: Target) => void): Promise<void> {
+    clearTimeout(this.#pushing);
+    const delivery = await this.#inOrder(() => this.#need().pushKept());
+    if (delivery.kind === "unpushed") return this.pushLater(pushed);
+    this.#backoff.succeeded();
+    if (delivery.kind !== "pushed") return;
+    this.#pushed = delivery.target;
+    pushed(delivery.target);
+  }
+
+  /** The same, after a while. */
+  pushLater(pushed: (target: Target) => void): void {
+    if (this.#isStopped) return;
+    clearTimeout(this.#pushing);
+    this.#pushing = setTimeout(() => {
+      background(this.pushKept(pushed), "Pushing what could not be pushed before");
+    }, this.#backoff.failed());
+  }
+
   /** Keeps the files as they are now, where nobody looks; a failure costs the checkpoint alone. */
   async checkpoint(): Promise<void> {
     clearTimeout(this.#checkpoint);
@@ -243,6 +279,7 @@ export class Run {
   stop(): void {
     this.#isStopped = true;
     clearTimeout(this.#checkpoint);
+    clearTimeout(this.#pushing);
   }
 
   /** Lets go of the workspace, which stays on disk. */
@@ -290,7 +327,7 @@ function messageFor({ prompt }: Turn): { title: string; body: string } {
   return { title: `${line.slice(0, LONGEST_TITLE - 1)}…`, body: [line, ...rest].join("\n").trim() };
 }
 
-function isPlan(value: unknown): value is RunPlan {
+export function isPlan(value: unknown): value is RunPlan {
   const { url, revision, workspace, target } = (value ?? {}) as Partial<RunPlan>;
   const isNamed = typeof workspace === "string" && ID.test(workspace);
   return (

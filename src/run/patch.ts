@@ -1,0 +1,26 @@
+import { join } from "node:path";
+
+import { TrunklineError } from "../base/errors.ts";
+import { ServerGit } from "../git/server/server-git.ts";
+import { BASE, CHECKPOINT } from "./deliver.ts";
+import { isPlan } from "./runs.ts";
+
+/**
+ * What a run has changed, as `git apply` takes it: its commits, and what was kept of the files since.
+ * Nothing has to be running. `folder` is where runs are kept.
+ */
+export async function patchOf(folder: string, plan: unknown): Promise<string> {
+  if (!isPlan(plan)) {
+    throw new TrunklineError("usage", "The session is no remote run: its files are in its folder.");
+  }
+  const gitDir = join(folder, "work", plan.workspace, "git");
+  const git = new ServerGit({ gitDir, askpass: "/bin/false" });
+  const head = `refs/heads/${plan.target}`;
+  const kept = await git.run(["rev-parse", "--quiet", "--verify", `${CHECKPOINT}^`], {
+    accepts: [0, 1],
+  });
+  const isNewest =
+    kept.code === 0 &&
+    kept.stdout.toString("utf8").trim() === (await git.text(["rev-parse", head]));
+  return await git.text(["diff", "--binary", "--full-index", BASE, isNewest ? CHECKPOINT : head]);
+}
