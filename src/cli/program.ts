@@ -62,12 +62,12 @@ async function follow(parsed: Parsed, host: Host, outputs: Outputs): Promise<num
       return runner.run(invocationOf(parsed.values, parsed.positionals, host, outputs));
     }
     case "help": {
-      const { renderHelp } = await import("./shell/help.ts");
+      const { renderHelp } = await import("./help/help.ts");
       out(renderHelp(parsed.path, styleOf(host.stdout, host.env)));
       return 0;
     }
     case "no-command": {
-      const { renderHelp } = await import("./shell/help.ts");
+      const { renderHelp } = await import("./help/help.ts");
       err(renderHelp(parsed.path, styleOf(host.stderr, host.env)));
       return 2;
     }

@@ -1,6 +1,6 @@
 import { TrunklineError } from "../../base/errors.ts";
 import type { Invocation } from "../shell/command.ts";
-import type { FactValues } from "./identity-edit.ts";
+import type { FactValues } from "./edit.ts";
 
 const QUESTIONS = [
   { key: "provider", says: "Provider (github, gitlab, bitbucket, other)" },

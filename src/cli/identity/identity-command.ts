@@ -1,6 +1,6 @@
 import type { Command, Options } from "../shell/command.ts";
 import { json, name, repo } from "./identity-options.ts";
-import { identitySecrets } from "./identity-secrets-command.ts";
+import { identitySecrets } from "./token-command.ts";
 
 const dryRun = { type: "boolean", describe: "Print every change, and make none" } as const;
 
@@ -102,7 +102,7 @@ export const identity: Command = {
           explains: "One that signs commits with an ssh key.",
         },
       ],
-      load: async () => ({ run: (await import("./identity-edit.ts")).add }),
+      load: async () => ({ run: (await import("./edit.ts")).add }),
     },
     {
       name: "edit",
@@ -116,7 +116,7 @@ export const identity: Command = {
           explains: "Another address.",
         },
       ],
-      load: async () => ({ run: (await import("./identity-edit.ts")).edit }),
+      load: async () => ({ run: (await import("./edit.ts")).edit }),
     },
     {
       name: "remove",
@@ -125,7 +125,7 @@ export const identity: Command = {
       args: [name],
       options: { json },
       examples: [{ run: "trunkline identity remove old", explains: "Forget it." }],
-      load: async () => ({ run: (await import("./identity-edit.ts")).remove }),
+      load: async () => ({ run: (await import("./edit.ts")).remove }),
     },
     {
       name: "import",
@@ -145,7 +145,7 @@ export const identity: Command = {
           explains: "From where it keeps them.",
         },
       ],
-      load: async () => ({ run: (await import("./identity-import.ts")).importFile }),
+      load: async () => ({ run: (await import("./import.ts")).importFile }),
     },
     {
       name: "export",
@@ -154,7 +154,7 @@ export const identity: Command = {
       examples: [
         { run: "trunkline identity export > config.json", explains: "For another machine." },
       ],
-      load: async () => ({ run: (await import("./identity-import.ts")).exportFile }),
+      load: async () => ({ run: (await import("./import.ts")).exportFile }),
     },
     {
       name: "detect",
@@ -192,7 +192,7 @@ export const identity: Command = {
         { run: "trunkline identity switch work --dry-run", explains: "See what would change." },
         { run: "trunkline identity switch work", explains: "Change it." },
       ],
-      load: async () => ({ run: (await import("./identity-switch.ts")).switchTo }),
+      load: async () => ({ run: (await import("./switch.ts")).switchTo }),
     },
     {
       name: "status",
@@ -229,7 +229,7 @@ export const identity: Command = {
         { run: "trunkline identity sync --dry-run", explains: "See the lines." },
         { run: "trunkline identity sync --remove", explains: "As if they had never been there." },
       ],
-      load: async () => ({ run: (await import("./identity-switch.ts")).sync }),
+      load: async () => ({ run: (await import("./switch.ts")).sync }),
     },
     {
       name: "undo",
@@ -244,7 +244,7 @@ export const identity: Command = {
         json,
       },
       examples: [{ run: "trunkline identity undo", explains: "The last switch here." }],
-      load: async () => ({ run: (await import("./identity-switch.ts")).undo }),
+      load: async () => ({ run: (await import("./switch.ts")).undo }),
     },
     ...identitySecrets,
   ],

@@ -87,7 +87,7 @@ export const review: Command = {
           explains: "With lines to put there instead.",
         },
       ],
-      load: async () => ({ run: (await import("./review-add.ts")).add }),
+      load: async () => ({ run: (await import("./add.ts")).add }),
     },
     {
       name: "list",
@@ -111,7 +111,7 @@ export const review: Command = {
         { run: "trunkline review list", explains: "A line for each." },
         { run: "trunkline review list --state proposed --json", explains: "What waits for you." },
       ],
-      load: async () => ({ run: (await import("./review-list.ts")).list }),
+      load: async () => ({ run: (await import("./list.ts")).list }),
     },
     {
       name: "show",
@@ -129,7 +129,7 @@ export const review: Command = {
           explains: "Apply what it suggests.",
         },
       ],
-      load: async () => ({ run: (await import("./review-list.ts")).show }),
+      load: async () => ({ run: (await import("./list.ts")).show }),
     },
     {
       name: "reply",
@@ -138,7 +138,7 @@ export const review: Command = {
       args: [ID],
       options: { ...comment, ...repo, json },
       examples: [{ run: "trunkline review reply r7k2mq -c 'Which one?'", explains: "In a line." }],
-      load: async () => ({ run: (await import("./review-reply.ts")).reply }),
+      load: async () => ({ run: (await import("./reply.ts")).reply }),
     },
     {
       name: "resolve",
@@ -150,7 +150,7 @@ export const review: Command = {
         json,
       },
       examples: [{ run: "trunkline review resolve r7k2mq", explains: "It is done." }],
-      load: async () => ({ run: (await import("./review-reply.ts")).resolve }),
+      load: async () => ({ run: (await import("./reply.ts")).resolve }),
     },
     {
       name: "reopen",
@@ -164,7 +164,7 @@ export const review: Command = {
       examples: [
         { run: "trunkline review reopen r7k2mq -c 'Not yet'", explains: "It is not done." },
       ],
-      load: async () => ({ run: (await import("./review-reply.ts")).reopen }),
+      load: async () => ({ run: (await import("./reply.ts")).reopen }),
     },
     {
       name: "apply",
@@ -173,7 +173,7 @@ export const review: Command = {
       args: [ID],
       options: { ...repo, json },
       examples: [{ run: "trunkline review apply r7k2mq", explains: "Change the file." }],
-      load: async () => ({ run: (await import("./review-reply.ts")).apply }),
+      load: async () => ({ run: (await import("./reply.ts")).apply }),
     },
     {
       name: "lines",
@@ -182,14 +182,14 @@ export const review: Command = {
       args: [{ name: "FILE", describe: "The file" }],
       options: { ...repo, json },
       examples: [{ run: "trunkline review lines src/main.go", explains: "A line for each." }],
-      load: async () => ({ run: (await import("./review-list.ts")).lines }),
+      load: async () => ({ run: (await import("./list.ts")).lines }),
     },
     {
       name: "watch",
       summary: "Print what happens to threads, as it happens",
       options: { ...repo, json },
       examples: [{ run: "trunkline review watch", explains: "Until Ctrl-C." }],
-      load: async () => ({ run: (await import("./review-transfer.ts")).watch }),
+      load: async () => ({ run: (await import("./transfer.ts")).watch }),
     },
     {
       name: "import",
@@ -198,7 +198,7 @@ export const review: Command = {
       args: [{ name: "FILE", describe: "The file; - is standard input" }],
       options: { ...repo, json },
       examples: [{ run: "trunkline review import eslint.sarif", explains: "Each finding once." }],
-      load: async () => ({ run: (await import("./review-transfer.ts")).importFile }),
+      load: async () => ({ run: (await import("./transfer.ts")).importFile }),
     },
     {
       name: "export",
@@ -218,7 +218,7 @@ export const review: Command = {
         { run: "trunkline review export > threads.json", explains: "With all that was said." },
         { run: "trunkline review export --format sarif", explains: "For code hosts and editors." },
       ],
-      load: async () => ({ run: (await import("./review-transfer.ts")).exportAll }),
+      load: async () => ({ run: (await import("./transfer.ts")).exportAll }),
     },
   ],
 };

@@ -7,7 +7,7 @@ import { openTools } from "../../gateway/tool/open-tools.ts";
 import { untilSignal } from "../../gateway/signals.ts";
 import type { Invocation } from "../shell/command.ts";
 import { openLastingHouse } from "../shell/open-house.ts";
-import { NO_AUTH_WARNING, serveWelcome } from "./serve-welcome.ts";
+import { NO_AUTH_WARNING, serveWelcome } from "./welcome.ts";
 
 /** Whoever pressed Ctrl-C is waiting. */
 const STOP_GRACE = 500;

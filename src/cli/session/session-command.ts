@@ -68,7 +68,7 @@ export const session: Command = {
           explains: "Join others at a session of a gateway.",
         },
       ],
-      load: async () => ({ run: (await import("./session-attach.ts")).attach }),
+      load: async () => ({ run: (await import("./attach.ts")).attach }),
     },
     {
       name: "replay",

@@ -70,7 +70,7 @@ export const tools: Command = {
       ],
       options: { json },
       examples: [{ run: "trunkline tools diff", explains: "Everything that waits for you." }],
-      load: async () => ({ run: (await import("./tools-approval.ts")).diff }),
+      load: async () => ({ run: (await import("./approve.ts")).diff }),
     },
     {
       name: "approve",
@@ -96,7 +96,7 @@ export const tools: Command = {
         { run: "trunkline tools approve --all", explains: "Having looked at all of them." },
         { run: "trunkline tools approve --server notes", explains: "Trust one server's tools." },
       ],
-      load: async () => ({ run: (await import("./tools-approval.ts")).approve }),
+      load: async () => ({ run: (await import("./approve.ts")).approve }),
     },
   ],
 };

@@ -1,6 +1,24 @@
-import type { Argument, Command, OptionSpec } from "../shell/command.ts";
+import { PROGRAM } from "../commands.ts";
+import type { Argument, Command, Invocation, OptionSpec } from "../shell/command.ts";
 import { GLOBAL_OPTIONS, optionsOf } from "../shell/global-options.ts";
 import { callOf, last, type Path } from "../shell/path.ts";
+
+type Shell = "bash" | "zsh" | "fish";
+type Generate = (states: readonly State[]) => string;
+
+const GENERATORS: Record<Shell, () => Promise<Generate>> = {
+  bash: async () => (await import("./bash.ts")).bashScript,
+  zsh: async () => (await import("./zsh.ts")).zshScript,
+  fish: async () => (await import("./fish.ts")).fishScript,
+};
+
+/** `trunkline completion SHELL` */
+export async function run({ positionals, data }: Invocation): Promise<number> {
+  // `choices` of the argument let no other word through.
+  const generate = await GENERATORS[positionals[0] as Shell]();
+  data(generate(completionStates(PROGRAM)));
+  return 0;
+}
 
 /** What may come next once the words of `path` have been typed. */
 export interface State {

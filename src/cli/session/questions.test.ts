@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { Questions } from "./session-questions.ts";
+import { Questions } from "./questions.ts";
 
 function setUp() {
   let printed = "";

@@ -25,7 +25,7 @@ const validate: Command = {
     { run: "trunkline identity validate work", explains: "One of them." },
     { run: "trunkline identity validate --signing --json", explains: "All, for a script." },
   ],
-  load: async () => ({ run: (await import("./identity-validate.ts")).validate }),
+  load: async () => ({ run: (await import("./validate.ts")).validate }),
 };
 
 const gpg: Command = {
@@ -69,7 +69,7 @@ const token: Command = {
           explains: "Read it from a file.",
         },
       ],
-      load: async () => ({ run: (await import("./identity-token.ts")).set }),
+      load: async () => ({ run: (await import("./token.ts")).set }),
     },
     {
       name: "get",
@@ -79,7 +79,7 @@ const token: Command = {
       examples: [
         { run: "trunkline identity token get work", explains: "Its first and last letters." },
       ],
-      load: async () => ({ run: (await import("./identity-token.ts")).get }),
+      load: async () => ({ run: (await import("./token.ts")).get }),
     },
     {
       name: "clear",
@@ -87,7 +87,7 @@ const token: Command = {
       args: [name],
       options: { json },
       examples: [{ run: "trunkline identity token clear work", explains: "It is still valid." }],
-      load: async () => ({ run: (await import("./identity-token.ts")).clear }),
+      load: async () => ({ run: (await import("./token.ts")).clear }),
     },
     {
       name: "verify",
@@ -97,7 +97,7 @@ const token: Command = {
       ],
       options: { json },
       examples: [{ run: "trunkline identity token verify", explains: "All of them at once." }],
-      load: async () => ({ run: (await import("./identity-token.ts")).verify }),
+      load: async () => ({ run: (await import("./token.ts")).verify }),
     },
   ],
 };
@@ -121,14 +121,14 @@ const guard: Command = {
       summary: "Install the hooks in a repository",
       options: { repo, json },
       examples: [{ run: "trunkline identity guard install", explains: "Again does no harm." }],
-      load: async () => ({ run: (await import("./identity-guard.ts")).install }),
+      load: async () => ({ run: (await import("./guard.ts")).install }),
     },
     {
       name: "remove",
       summary: "Take the hooks out, and put back those that were there",
       options: { repo, json },
       examples: [{ run: "trunkline identity guard remove", explains: "As if it had not been." }],
-      load: async () => ({ run: (await import("./identity-guard.ts")).remove }),
+      load: async () => ({ run: (await import("./guard.ts")).remove }),
     },
     {
       name: "status",
@@ -136,7 +136,7 @@ const guard: Command = {
       description: "Exits with 1 where it is not, or not whole.",
       options: { repo, json },
       examples: [{ run: "trunkline identity guard status", explains: "In this repository." }],
-      load: async () => ({ run: (await import("./identity-guard.ts")).status }),
+      load: async () => ({ run: (await import("./guard.ts")).status }),
     },
     {
       name: "allow",
@@ -153,7 +153,7 @@ const guard: Command = {
           explains: "Within the next ten minutes, in this work tree.",
         },
       ],
-      load: async () => ({ run: (await import("./identity-guard.ts")).allow }),
+      load: async () => ({ run: (await import("./guard.ts")).allow }),
     },
     {
       name: "check",
@@ -174,7 +174,7 @@ const guard: Command = {
           explains: "Whether a commit could be made here now.",
         },
       ],
-      load: async () => ({ run: (await import("./identity-guard.ts")).check }),
+      load: async () => ({ run: (await import("./guard.ts")).check }),
     },
   ],
 };

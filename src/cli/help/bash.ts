@@ -1,4 +1,4 @@
-import type { State, StateOption, Value } from "./states.ts";
+import type { State, StateOption, Value } from "./completion.ts";
 
 /** Works in bash 3.2 as well, which macOS still carries. */
 export function bashScript(states: readonly State[]): string {

@@ -1,12 +1,12 @@
-import type { Argument, Command, Example, Invocation, Options } from "./command.ts";
+import type { Argument, Command, Example, Invocation, Options } from "../shell/command.ts";
 import { PROGRAM } from "../commands.ts";
-import { GLOBAL_OPTIONS } from "./global-options.ts";
-import type { Style } from "./host.ts";
-import { columns, wrap } from "./layout.ts";
-import { misuseError } from "./misuse.ts";
-import { paint } from "./paint.ts";
-import { last, type Path } from "./path.ts";
-import { argumentLabel, describe, optionLabel, usageOf } from "./usage.ts";
+import { GLOBAL_OPTIONS } from "../shell/global-options.ts";
+import type { Style } from "../shell/host.ts";
+import { columns, wrap } from "../shell/layout.ts";
+import { misuseError } from "../shell/misuse.ts";
+import { paint } from "../shell/paint.ts";
+import { last, type Path } from "../shell/path.ts";
+import { argumentLabel, describe, optionLabel, usageOf } from "../shell/usage.ts";
 
 export async function run(invocation: Invocation): Promise<number> {
   let path: Path = [PROGRAM];

@@ -1,7 +1,7 @@
-import type { Command, Options } from "./command.ts";
-import { GLOBAL_OPTIONS } from "./global-options.ts";
-import { allPaths, callOf, last, type Path } from "./path.ts";
-import { argumentLabel, describe, optionLabel, usageOf } from "./usage.ts";
+import type { Command, Options } from "../shell/command.ts";
+import { GLOBAL_OPTIONS } from "../shell/global-options.ts";
+import { allPaths, callOf, last, type Path } from "../shell/path.ts";
+import { argumentLabel, describe, optionLabel, usageOf } from "../shell/usage.ts";
 
 const INTRODUCTION = `# The command line
 

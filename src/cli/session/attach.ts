@@ -10,7 +10,7 @@ import { SessionCommands } from "../../gateway/session/session-commands.ts";
 import type { Invocation } from "../shell/command.ts";
 import { quietHouse } from "../shell/quiet-house.ts";
 import { questionText } from "./session-question-text.ts";
-import { Questions } from "./session-questions.ts";
+import { Questions } from "./questions.ts";
 import { SessionText } from "./session-text.ts";
 
 interface AttachValues {

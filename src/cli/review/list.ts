@@ -4,7 +4,7 @@ import { pathIn } from "../../review/repository.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { openCommands, type RepoValues } from "./open-reviews.ts";
-import { threadMenu, threadTable, threadText } from "./review-print.ts";
+import { threadMenu, threadTable, threadText } from "./thread-text.ts";
 
 type Filter = NonNullable<Parameters<ReviewCommands["list"]>[0]>;
 type State = NonNullable<Filter["states"]>[number];

@@ -3,7 +3,7 @@ import type { ThreadView } from "../../review/thread-view.ts";
 import type { Invocation } from "../shell/command.ts";
 import { openCommands, personIn, type RepoValues } from "./open-reviews.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { whereOf } from "./review-print.ts";
+import { whereOf } from "./thread-text.ts";
 import { wordsOf } from "./comment-text.ts";
 
 interface SayValues extends RepoValues {
