@@ -6,3 +6,4 @@ export const repo = {
   describe: "The repository, instead of the one in the current folder",
 } as const;
 export const name = { name: "NAME", describe: "The identity" } as const;
+export const dryRun = { type: "boolean", describe: "Print every change, and make none" } as const;

@@ -1,46 +1,7 @@
 import type { Command } from "../shell/command.ts";
-import { json, name, repo } from "./identity-options.ts";
+import { json, name } from "./identity-options.ts";
 
-const validate: Command = {
-  name: "validate",
-  summary: "Find out whether identities work, by connecting",
-  description:
-    "Logs in by ssh with the identity's own key, and asks the forge whose the token is, all at the " +
-    "same time. Exits with 1 where anything fails.",
-  args: [
-    { name: "NAME", describe: "The identities; without, all", optional: true, variadic: true },
-  ],
-  options: {
-    offline: { type: "boolean", describe: "Look only at what is on this machine" },
-    signing: { type: "boolean", describe: "Also find out whether it can sign" },
-    timeout: {
-      type: "string",
-      value: "SECONDS",
-      describe: "How long to wait for each answer",
-      default: "10",
-    },
-    json,
-  },
-  examples: [
-    { run: "trunkline identity validate work", explains: "One of them." },
-    { run: "trunkline identity validate --signing --json", explains: "All, for a script." },
-  ],
-  load: async () => ({ run: (await import("./validate.ts")).validate }),
-};
-
-const gpg: Command = {
-  name: "gpg",
-  summary: "Find out whether an identity can sign now, with nobody's help",
-  description:
-    "Asks nobody and does not wait: a key that is locked, or in a device that wants a touch, is " +
-    "said to be so. Exits with 1 unless it can sign by itself.",
-  args: [{ name: "NAME", describe: "The identity; without, the one here", optional: true }],
-  options: { json },
-  examples: [{ run: "trunkline identity gpg work", explains: "By gpg or by ssh, as it is set." }],
-  load: async () => ({ run: (await import("./identity-gpg.ts")).gpg }),
-};
-
-const token: Command = {
+export const token: Command = {
   name: "token",
   summary: "Keep the tokens that identities log in to forges with",
   description:
@@ -102,84 +63,7 @@ const token: Command = {
   ],
 };
 
-const guard: Command = {
-  name: "guard",
-  summary: "Have git refuse commits and pushes by the wrong identity",
-  description:
-    "Hooks look at who commits, who signs and which account pushes. What cannot be checked is " +
-    "refused. Your own hooks run after it.",
-  examples: [
-    { run: "trunkline identity guard install", explains: "In this repository, all work trees." },
-    {
-      run: "trunkline identity guard status",
-      explains: "Whether it is on; `TRUNKLINE_GUARD=skip git push` goes past it once, on record.",
-    },
-  ],
-  commands: [
-    {
-      name: "install",
-      summary: "Install the hooks in a repository",
-      options: { repo, json },
-      examples: [{ run: "trunkline identity guard install", explains: "Again does no harm." }],
-      load: async () => ({ run: (await import("./guard.ts")).install }),
-    },
-    {
-      name: "remove",
-      summary: "Take the hooks out, and put back those that were there",
-      options: { repo, json },
-      examples: [{ run: "trunkline identity guard remove", explains: "As if it had not been." }],
-      load: async () => ({ run: (await import("./guard.ts")).remove }),
-    },
-    {
-      name: "status",
-      summary: "Show whether the guard is installed",
-      description: "Exits with 1 where it is not, or not whole.",
-      options: { repo, json },
-      examples: [{ run: "trunkline identity guard status", explains: "In this repository." }],
-      load: async () => ({ run: (await import("./guard.ts")).status }),
-    },
-    {
-      name: "allow",
-      summary: "Let the next refused commit or push through, once",
-      options: {
-        once: { type: "boolean", describe: "Only once, as it always is" },
-        reason: { type: "string", value: "TEXT", describe: "Why, for the record" },
-        repo,
-        json,
-      },
-      examples: [
-        {
-          run: 'trunkline identity guard allow --once --reason "old history"',
-          explains: "Within the next ten minutes, in this work tree.",
-        },
-      ],
-      load: async () => ({ run: (await import("./guard.ts")).allow }),
-    },
-    {
-      name: "check",
-      summary: "Judge a commit or a push, as the hooks have it done",
-      args: [
-        {
-          name: "HOOK",
-          describe: "The hook that asks",
-          choices: ["pre-commit", "pre-merge-commit", "pre-push"],
-        },
-        { name: "REMOTE", describe: "Of a push: the name of the remote", optional: true },
-        { name: "URL", describe: "Of a push: its address", optional: true },
-      ],
-      options: { json },
-      examples: [
-        {
-          run: "trunkline identity guard check pre-commit",
-          explains: "Whether a commit could be made here now.",
-        },
-      ],
-      load: async () => ({ run: (await import("./guard.ts")).check }),
-    },
-  ],
-};
-
-const credential: Command = {
+export const credential: Command = {
   name: "credential",
   summary: "Answer git's questions for credentials",
   description:
@@ -195,6 +79,3 @@ const credential: Command = {
   ],
   load: async () => ({ run: (await import("./identity-credential.ts")).credential }),
 };
-
-/** The part of `trunkline identity` that has to do with secrets, signatures and guarding. */
-export const identitySecrets: readonly Command[] = [validate, gpg, token, guard, credential];
