@@ -6,9 +6,8 @@ import { identity } from "./identity/identity-command.ts";
 import { models } from "./models/models-command.ts";
 import { acp, mcp, open, orchestrator, serve } from "./serve/serve-command.ts";
 import { plugin } from "./plugin/plugin-command.ts";
-import { review } from "./review/review-command.ts";
+import { review, setup } from "./review/review-command.ts";
 import { session } from "./session/session-command.ts";
-import { setup } from "./review/setup-command.ts";
 import { token } from "./token/token-command.ts";
 import { tools } from "./tools/tools-command.ts";
 

@@ -1,9 +1,9 @@
-import type { Command, Invocation, Values } from "./shell/command.ts";
+import { type Command, type Invocation, last, type Values } from "./shell/command.ts";
 import { PROGRAM } from "./commands.ts";
-import { type Host, isVerbose, styleOf, writer } from "./shell/host.ts";
-import { painted } from "./shell/paint.ts";
+import { type Host, isVerbose, writer } from "./shell/host.ts";
+import { styleOf } from "./shell/style.ts";
+import { painted } from "./shell/style.ts";
 import { parse, type Parsed } from "./shell/parse.ts";
-import { last } from "./shell/path.ts";
 
 type Write = (text: string) => void;
 

@@ -2,7 +2,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { accessTokensIn } from "../../gateway/access/open-access.ts";
 import { clearTextWarning, resolveServing, type Serving } from "../../gateway/access/serving.ts";
 import type { Config } from "../../gateway/config/config.ts";
-import type { Finding } from "./finding.ts";
+import type { Finding } from "./doctor.ts";
 
 const what = "Access";
 

@@ -2,8 +2,8 @@ import { hasBus } from "../../gateway/bus/bus.ts";
 import type { BusControl } from "../../gateway/bus/bus-control.ts";
 import type { LoadedConfig } from "../../gateway/config/config.ts";
 import type { Invocation } from "../shell/command.ts";
-import { quietHouse } from "../shell/quiet-house.ts";
-import type { Finding } from "./finding.ts";
+import { quietHouse } from "../shell/open-house.ts";
+import type { Finding } from "./doctor.ts";
 
 const what = "Plugin bus";
 

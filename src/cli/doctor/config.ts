@@ -1,7 +1,7 @@
 import { TrunklineError } from "../../base/errors.ts";
 import type { ConfigInput, ConfigSource, LoadedConfig } from "../../gateway/config/config.ts";
 import { checkAll } from "../../gateway/config/file/check-file.ts";
-import type { Finding } from "./finding.ts";
+import type { Finding } from "./doctor.ts";
 
 const what = "Configuration";
 

@@ -1,7 +1,7 @@
 import { access, constants, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
-import type { Finding } from "./finding.ts";
+import type { Finding } from "./doctor.ts";
 
 const what = "Data folder";
 

@@ -4,14 +4,22 @@ import { checkAccess } from "./access.ts";
 import { checkBus } from "./bus.ts";
 import { checkConfig } from "./config.ts";
 import { checkData } from "./data.ts";
-import type { Finding } from "./finding.ts";
-import { checkGit } from "./git.ts";
 import { checkModels } from "./models.ts";
-import { checkNode } from "./node.ts";
+import { checkGit, checkNode } from "./programs.ts";
 import { checkPort } from "./port.ts";
 import { checkServers } from "./servers.ts";
 import { checkStart } from "./start.ts";
-import { paint } from "../shell/paint.ts";
+import { paint } from "../shell/style.ts";
+
+/** What a check found. */
+export interface Finding {
+  /** "warn" works, but not as one would want; "fail" does not work. */
+  readonly state: "ok" | "warn" | "fail";
+  readonly what: string;
+  readonly says: string;
+  /** What to do about it. */
+  readonly next?: string;
+}
 
 /** `trunkline doctor` */
 export async function run(invocation: Invocation): Promise<number> {

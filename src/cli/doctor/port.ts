@@ -1,7 +1,7 @@
 import { createServer } from "node:net";
 
 import type { Config } from "../../gateway/config/config.ts";
-import type { Finding } from "./finding.ts";
+import type { Finding } from "./doctor.ts";
 
 const what = "Port";
 const PATIENCE = 2_000;

@@ -3,8 +3,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type OpenedTools, openTools } from "../../gateway/tool/open-tools.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { quietHouse } from "../shell/quiet-house.ts";
-import type { Finding } from "./finding.ts";
+import { quietHouse } from "../shell/open-house.ts";
+import type { Finding } from "./doctor.ts";
 
 /** Milliseconds that servers are waited for; the first start of one may fetch it from a registry. */
 const PATIENCE = 20_000;

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { text } from "node:stream/consumers";
 
 import type { Invocation } from "../shell/command.ts";
-import type { Finding } from "./finding.ts";
+import type { Finding } from "./doctor.ts";
 
 const what = "trunkline mcp";
 /** Assistants wait about as long. */

@@ -10,7 +10,7 @@ import { bashScript } from "./bash.ts";
 import { fishScript } from "./fish.ts";
 import { completionStates, type State } from "./completion.ts";
 import { zshScript } from "./zsh.ts";
-import { allPaths, callOf, last } from "../shell/path.ts";
+import { allPaths, callOf, last } from "../shell/command.ts";
 import { sampleProgram } from "../../../test/samples/sample-program.ts";
 
 const execute = promisify(execFile);

@@ -1,7 +1,15 @@
 import { PROGRAM } from "../commands.ts";
-import type { Argument, Command, Invocation, OptionSpec } from "../shell/command.ts";
-import { GLOBAL_OPTIONS, optionsOf } from "../shell/global-options.ts";
-import { callOf, last, type Path } from "../shell/path.ts";
+import {
+  type Argument,
+  callOf,
+  type Command,
+  GLOBAL_OPTIONS,
+  type Invocation,
+  last,
+  optionsOf,
+  type OptionSpec,
+  type Path,
+} from "../shell/command.ts";
 
 type Shell = "bash" | "zsh" | "fish";
 type Generate = (states: readonly State[]) => string;

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { stripVTControlCharacters } from "node:util";
 import { renderHelp } from "./help.ts";
-import { painted } from "../shell/paint.ts";
-import { allPaths, callOf, type Path } from "../shell/path.ts";
+import { painted } from "../shell/style.ts";
+import { allPaths, callOf, type Path } from "../shell/command.ts";
 import { sampleProgram } from "../../../test/samples/sample-program.ts";
 
 const PATHS = new Map(allPaths([sampleProgram()]).map((path) => [callOf(path), path]));

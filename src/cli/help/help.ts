@@ -1,12 +1,20 @@
-import type { Argument, Command, Example, Invocation, Options } from "../shell/command.ts";
+import {
+  type Argument,
+  callOf,
+  type Command,
+  type Example,
+  GLOBAL_OPTIONS,
+  type Invocation,
+  last,
+  type Options,
+  type OptionSpec,
+  type Path,
+} from "../shell/command.ts";
 import { PROGRAM } from "../commands.ts";
-import { GLOBAL_OPTIONS } from "../shell/global-options.ts";
-import type { Style } from "../shell/host.ts";
+import type { Style } from "../shell/style.ts";
 import { columns, wrap } from "../shell/layout.ts";
 import { misuseError } from "../shell/misuse.ts";
-import { paint } from "../shell/paint.ts";
-import { last, type Path } from "../shell/path.ts";
-import { argumentLabel, describe, optionLabel, usageOf } from "../shell/usage.ts";
+import { paint } from "../shell/style.ts";
 
 export async function run(invocation: Invocation): Promise<number> {
   let path: Path = [PROGRAM];
@@ -82,4 +90,30 @@ function exampleLines(
 ): string[] {
   // The line is for copying, so it is never broken.
   return [`  ${line}`, ...wrap(explains, width - 6).map((text) => `      ${dim(text)}`)];
+}
+
+/** How a command is called: `trunkline completion SHELL [OPTIONS]`. */
+export function usageOf(path: Path): string {
+  const { args = [], commands } = last(path);
+  const words = [callOf(path), ...args.map(argumentLabel)];
+  if (commands !== undefined) words.push("COMMAND");
+  return [...words, "[OPTIONS]"].join(" ");
+}
+
+export function argumentLabel({ name, optional, variadic }: Argument): string {
+  const label = variadic ? `${name}…` : name;
+  return optional ? `[${label}]` : label;
+}
+
+/** How an option is written: `--port PORT`. */
+export function optionLabel(name: string, { type, value = "VALUE" }: OptionSpec): string {
+  return type === "boolean" ? `--${name}` : `--${name} ${value}`;
+}
+
+/** What an option or argument says of itself, with what it accepts. */
+export function describe(spec: OptionSpec | Argument): string {
+  const notes: string[] = [];
+  if (spec.choices !== undefined) notes.push(`one of: ${spec.choices.join(", ")}`);
+  if ("default" in spec) notes.push(`default: ${[spec.default].flat().join(", ")}`);
+  return notes.length === 0 ? spec.describe : `${spec.describe} (${notes.join("; ")})`;
 }

@@ -1,7 +1,13 @@
-import type { Command, Options } from "../shell/command.ts";
-import { GLOBAL_OPTIONS } from "../shell/global-options.ts";
-import { allPaths, callOf, last, type Path } from "../shell/path.ts";
-import { argumentLabel, describe, optionLabel, usageOf } from "../shell/usage.ts";
+import {
+  allPaths,
+  callOf,
+  type Command,
+  GLOBAL_OPTIONS,
+  last,
+  type Options,
+  type Path,
+} from "../shell/command.ts";
+import { argumentLabel, describe, optionLabel, usageOf } from "./help.ts";
 
 const INTRODUCTION = `# The command line
 

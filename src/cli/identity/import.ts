@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
 import type { Invocation } from "../shell/command.ts";
-import { openIdentities } from "./identity-options-of.ts";
+import { openIdentities } from "./open-identities.ts";
 import { toJson } from "./identity.ts";
 
 /** `trunkline identity import FILE` */

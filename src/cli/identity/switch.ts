@@ -1,7 +1,6 @@
 import type { Identities } from "../../identity/identities.ts";
 import type { Invocation, Values } from "../shell/command.ts";
-import { openCommands } from "./open-identities.ts";
-import { openIdentities } from "./identity-options-of.ts";
+import { openCommands, openIdentities } from "./open-identities.ts";
 import { toJson } from "./identity.ts";
 
 type Plan = Awaited<ReturnType<Identities["planSwitch"]>>;

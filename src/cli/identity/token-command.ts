@@ -77,5 +77,5 @@ export const credential: Command = {
       explains: "What git would ask.",
     },
   ],
-  load: async () => ({ run: (await import("./identity-credential.ts")).credential }),
+  load: async () => ({ run: (await import("./token.ts")).credential }),
 };

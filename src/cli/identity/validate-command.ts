@@ -37,5 +37,5 @@ export const gpg: Command = {
   args: [{ name: "NAME", describe: "The identity; without, the one here", optional: true }],
   options: { json },
   examples: [{ run: "trunkline identity gpg work", explains: "By gpg or by ssh, as it is set." }],
-  load: async () => ({ run: (await import("./identity-gpg.ts")).gpg }),
+  load: async () => ({ run: (await import("./validate.ts")).gpg }),
 };

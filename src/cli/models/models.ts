@@ -4,7 +4,7 @@ import { ModelCommands } from "../../agent/models/model-commands.ts";
 import { askSecret } from "../shell/ask-secret.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { quietHouse } from "../shell/quiet-house.ts";
+import { quietHouse } from "../shell/open-house.ts";
 
 type Printing = { readonly json?: boolean };
 

@@ -5,7 +5,7 @@ import { BusControl } from "../../gateway/bus/bus-control.ts";
 import type { Invocation, Values } from "../shell/command.ts";
 import { table } from "../shell/layout.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { quietHouse } from "../shell/quiet-house.ts";
+import { quietHouse } from "../shell/open-house.ts";
 import { printResult, readArguments } from "../tools/tool-result.ts";
 
 interface BusValues extends Values {

@@ -5,7 +5,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { addCommentIn } from "../../review/add-comment.ts";
 import type { Invocation } from "../shell/command.ts";
-import { quietHouse } from "../shell/quiet-house.ts";
+import { quietHouse } from "../shell/open-house.ts";
 import { folderOf, openCommands, personIn, type RepoValues } from "./open-reviews.ts";
 
 interface AddValues extends RepoValues {

@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 
 import type { ReviewCommands } from "../../review/review-commands.ts";
 import type { Invocation, Values } from "../shell/command.ts";
-import { quietHouse } from "../shell/quiet-house.ts";
+import { quietHouse } from "../shell/open-house.ts";
 
 export interface RepoValues extends Values {
   readonly repo?: string;

@@ -1,5 +1,5 @@
 import { visibleLine } from "../../base/text/visible.ts";
-import { firstLine } from "../shell/first-line.ts";
+import { firstLine } from "../shell/layout.ts";
 import type { ThreadView } from "../../review/thread-view.ts";
 
 /** A line for each thread, in columns. */

@@ -9,7 +9,7 @@ import { exportReviews, importReviews } from "../../review/transfer/import-expor
 import { untilSignal } from "../../gateway/signals.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { firstLine } from "../shell/first-line.ts";
+import { firstLine } from "../shell/layout.ts";
 import { openCommands, type RepoValues } from "./open-reviews.ts";
 
 /** `trunkline review watch` */

@@ -1,6 +1,6 @@
 import { loginLinkFor } from "../../gateway/http/local-gateway.ts";
 import type { Invocation } from "../shell/command.ts";
-import { quietHouse } from "../shell/quiet-house.ts";
+import { quietHouse } from "../shell/open-house.ts";
 
 interface OpenValues {
   readonly [name: string]: string | boolean | readonly string[] | undefined;

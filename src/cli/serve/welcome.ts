@@ -1,6 +1,5 @@
 import { VERSION } from "../../base/version.ts";
-import { paint } from "../shell/paint.ts";
-import { shellWord } from "../shell/shell-word.ts";
+import { paint } from "../shell/style.ts";
 
 export interface WelcomeOptions {
   /** Where this machine reaches the gateway, without a path. */
@@ -49,4 +48,9 @@ export function serveWelcome(options: WelcomeOptions): string {
     "Stop with Ctrl-C.",
   ];
   return `${lines.join("\n")}\n`;
+}
+
+/** A text as one word of a POSIX shell. */
+function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

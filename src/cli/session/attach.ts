@@ -8,9 +8,8 @@ import type { House } from "../../gateway/house.ts";
 import { type Attached, attachTo } from "../../protocol/acp/attach.ts";
 import { SessionCommands } from "../../gateway/session/session-commands.ts";
 import type { Invocation } from "../shell/command.ts";
-import { quietHouse } from "../shell/quiet-house.ts";
-import { questionText } from "./session-question-text.ts";
-import { Questions } from "./questions.ts";
+import { quietHouse } from "../shell/open-house.ts";
+import { Questions, questionText } from "./questions.ts";
 import { SessionText } from "./session-text.ts";
 
 interface AttachValues {

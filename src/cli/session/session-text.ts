@@ -1,7 +1,7 @@
 import type { SessionEntry, SessionRecord } from "../../gateway/session/session-commands.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { firstLine } from "../shell/first-line.ts";
-import { paint } from "../shell/paint.ts";
+import { firstLine } from "../shell/layout.ts";
+import { paint } from "../shell/style.ts";
 
 /** A conversation as a person reads it, bit by bit. */
 export class SessionText {

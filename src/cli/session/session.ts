@@ -4,7 +4,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { SessionCommands, type SessionEntry } from "../../gateway/session/session-commands.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { quietHouse } from "../shell/quiet-house.ts";
+import { quietHouse } from "../shell/open-house.ts";
 import { sessionTable, SessionText } from "./session-text.ts";
 
 type Printing = { readonly json?: boolean };

@@ -87,3 +87,51 @@ export interface Runner {
   /** Resolves to the exit code: 0 success, 1 the thing failed, 2 wrong usage. */
   run(invocation: Invocation): Promise<number>;
 }
+
+/** From the program down to a command. */
+export type Path = readonly [Command, ...Command[]];
+
+/** The command that a path leads to. */
+export function last(path: Path): Command {
+  return path.at(-1) ?? path[0];
+}
+
+/** The words that call a command: `trunkline config show`. */
+export function callOf(path: Path): string {
+  return path.map(({ name }) => name).join(" ");
+}
+
+/** A command and everything under it, as the table has them. */
+export function allPaths(path: Path): Path[] {
+  const children = last(path).commands ?? [];
+  return [path, ...children.flatMap((child) => allPaths([...path, child]))];
+}
+
+/** Understood by every command. */
+export const GLOBAL_OPTIONS: Options = {
+  config: {
+    type: "string",
+    value: "FILE",
+    describe: "Read the configuration from FILE (also TRUNKLINE_CONFIG)",
+  },
+  data: {
+    type: "string",
+    value: "DIR",
+    describe: "Keep all state under DIR (also TRUNKLINE_DATA)",
+  },
+  set: {
+    type: "string",
+    value: "KEY=VALUE",
+    multiple: true,
+    describe: "Set one configuration value for this run; may be repeated",
+  },
+  verbose: {
+    type: "boolean",
+    describe: "Log every message to stderr (also TRUNKLINE_VERBOSE=1)",
+  },
+  help: { type: "boolean", short: "h", describe: "Show this help" },
+};
+
+export function optionsOf(command: Command): Options {
+  return { ...GLOBAL_OPTIONS, ...command.options };
+}

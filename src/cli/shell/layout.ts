@@ -1,4 +1,4 @@
-import { visibleLine } from "../../base/text/visible.ts";
+import { visible, visibleLine } from "../../base/text/visible.ts";
 
 /** Breaks text into lines of at most `width` columns; a word longer than that stands alone. */
 export function wrap(text: string, width: number): string[] {
@@ -37,4 +37,10 @@ export function table(rows: readonly (readonly string[])[]): string {
     .map((row) => row.map((cell, at) => cell.padEnd(widths?.[at] ?? 0)).join("  "))
     .map((line) => `${line.trimEnd()}\n`)
     .join("");
+}
+
+/** The first line that says something. */
+export function firstLine(text: string): string {
+  const line = text.split("\n").find((each) => each.trim() !== "") ?? "";
+  return visible(line.trim()).replaceAll("\t", " ");
 }

@@ -1,6 +1,5 @@
 import { TrunklineError } from "../../base/errors.ts";
-import { optionsOf } from "./global-options.ts";
-import { callOf, last, type Path } from "./path.ts";
+import { callOf, last, optionsOf, type Path } from "./command.ts";
 import { suggest } from "../../base/text/suggest.ts";
 
 /** What is wrong with a command line, and where. */

@@ -24,3 +24,11 @@ export async function openHouse(invocation: Invocation): Promise<House> {
     load: async () => (await load()).config,
   });
 }
+
+/** The house for a command that is over in a moment: its log keeps to what went wrong. */
+export async function quietHouse(invocation: Invocation): Promise<House> {
+  const { config } = await openHouse(invocation);
+  return new House(
+    config.log.verbose ? config : { ...config, log: { level: "error", verbose: false } },
+  );
+}

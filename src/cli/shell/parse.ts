@@ -1,9 +1,16 @@
 import type { parseArgs } from "node:util";
 
-import type { Command, Options, OptionSpec, OptionValue, Values } from "./command.ts";
-import { optionsOf } from "./global-options.ts";
+import {
+  type Command,
+  last,
+  type Options,
+  optionsOf,
+  type OptionSpec,
+  type OptionValue,
+  type Path,
+  type Values,
+} from "./command.ts";
 import type { Misuse } from "./misuse.ts";
-import { last, type Path } from "./path.ts";
 
 export type Parsed =
   | { kind: "run"; path: Path; values: Values; positionals: string[] }

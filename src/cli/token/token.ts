@@ -4,7 +4,7 @@ import { accessTokens, ownerTokenIn } from "../../gateway/access/open-access.ts"
 import { expandPath } from "../../gateway/config/locations.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { quietHouse } from "../shell/quiet-house.ts";
+import { quietHouse } from "../shell/open-house.ts";
 
 type Tokens = ReturnType<typeof accessTokens>;
 type Kept = ReturnType<Tokens["list"]>[number];

@@ -3,9 +3,9 @@ import { type OpenedTools, openTools } from "../../gateway/tool/open-tools.ts";
 import type { Invocation } from "../shell/command.ts";
 import { diffLines } from "./diff-lines.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { paint } from "../shell/paint.ts";
-import { quietHouse } from "../shell/quiet-house.ts";
-import { untilKnown } from "../shell/until-known.ts";
+import { paint } from "../shell/style.ts";
+import { quietHouse } from "../shell/open-house.ts";
+import { untilKnown } from "./until-known.ts";
 
 type Approvals = NonNullable<OpenedTools["approvals"]>;
 type Seen = NonNullable<ReturnType<Approvals["last"]>>;

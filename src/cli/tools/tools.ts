@@ -5,11 +5,11 @@ import { untilSignal } from "../../gateway/signals.ts";
 import { TERMINAL, TerminalCaller } from "../../gateway/tool/terminal-caller.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visible, visibleLine } from "../../base/text/visible.ts";
-import { firstLine } from "../shell/first-line.ts";
-import { paint } from "../shell/paint.ts";
-import { quietHouse } from "../shell/quiet-house.ts";
+import { firstLine } from "../shell/layout.ts";
+import { paint } from "../shell/style.ts";
+import { quietHouse } from "../shell/open-house.ts";
 import { printResult, readArguments } from "./tool-result.ts";
-import { untilKnown } from "../shell/until-known.ts";
+import { untilKnown } from "./until-known.ts";
 
 /** Our own tools have no server's name. */
 const OURS = "trunkline";

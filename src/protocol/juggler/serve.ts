@@ -11,10 +11,20 @@ import { type Route, route, routes } from "../../rpc/route.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import { FAULT_META } from "../../tool/fault-meta.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
-import { type Caller, CannotAsk, ToolFault, type ToolResult } from "../../tool/tool.ts";
-import { jugglerDialect } from "./dialect.ts";
-import { executeAction, type ExecuteActionResult, initialize, type ServerInfo } from "./methods.ts";
-import { outputText } from "./output-text.ts";
+import {
+  type Caller,
+  CannotAsk,
+  type Content,
+  ToolFault,
+  type ToolResult,
+} from "../../tool/tool.ts";
+import {
+  executeAction,
+  type ExecuteActionResult,
+  initialize,
+  jugglerDialect,
+  type ServerInfo,
+} from "./methods.ts";
 import type { ExecuteActionParams } from "./schema.gen.ts";
 import { JugglerToolContext } from "./tool-context.ts";
 
@@ -112,4 +122,21 @@ async function execute(
   if (code === undefined) return { success: false, output };
   const details = result.structuredContent ?? {};
   throw new RpcError(code.code, code.message, { ...details, output });
+}
+
+/** What a tool answered as one text: the dialect knows nothing else. */
+function outputText({ content, structuredContent }: ToolResult): string {
+  if (content.length === 0 && structuredContent !== undefined) {
+    return JSON.stringify(structuredContent);
+  }
+  return content.map(textOf).join("\n");
+}
+
+/** What is not text is said to be there. */
+function textOf(piece: Content): string {
+  const resource = (piece.resource ?? {}) as Readonly<Record<string, unknown>>;
+  const text = piece.text ?? resource.text;
+  if (typeof text === "string") return text;
+  const facts = [piece.type, piece.name, piece.mimeType, piece.uri ?? resource.uri];
+  return `[${facts.filter((fact) => typeof fact === "string").join(", ")}]`;
 }

@@ -1,4 +1,26 @@
 import { visible } from "../../base/text/visible.ts";
+import { isOn, isSet, type Output } from "./host.ts";
+
+/** How text is shown on an output. */
+export interface Style {
+  /** Columns to fill at most. */
+  readonly width: number;
+  readonly color: boolean;
+}
+
+const WIDTH = { least: 40, usual: 80, most: 100 };
+
+export function styleOf(output: Output, env: NodeJS.ProcessEnv): Style {
+  const width = Math.max(WIDTH.least, Math.min(output.columns || WIDTH.usual, WIDTH.most));
+  return { width, color: hasColor(output, env) };
+}
+
+/** https://no-color.org and https://force-color.org, the first being the stronger. */
+function hasColor(output: Output, { NO_COLOR, FORCE_COLOR, TERM }: NodeJS.ProcessEnv): boolean {
+  if (isSet(NO_COLOR)) return false;
+  if (isSet(FORCE_COLOR)) return isOn(FORCE_COLOR);
+  return output.isTTY === true && TERM !== "dumb";
+}
 
 /** How to begin and to end it (ECMA-48, "SGR"). */
 const STYLES = {

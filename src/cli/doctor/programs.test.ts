@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { checkGit } from "./git.ts";
+import packageJson from "../../../package.json" with { type: "json" };
+import { checkGit, checkNode } from "./programs.ts";
 
 describe("checkGit()", () => {
   it("says which git there is", async () => {
@@ -35,5 +36,18 @@ describe("checkGit()", () => {
       says: "Cannot run git: it is not installed, or not in PATH",
       next: "Install it, or add its folder to PATH.",
     });
+  });
+});
+
+describe("checkNode()", () => {
+  it("takes what package.json asks for, and nothing older", () => {
+    const [major = 0, minor = 0] = packageJson.engines.node
+      .replace(">=", "")
+      .split(".")
+      .map(Number);
+    assert.equal(checkNode(`${major}.${minor}.0`).state, "ok");
+    assert.equal(checkNode(`${major + 1}.0.0`).state, "ok");
+    assert.equal(checkNode(`${major}.${minor - 1}.9`).state, "fail");
+    assert.equal(checkNode(`${major - 1}.99.0`).state, "fail");
   });
 });

@@ -1,8 +1,24 @@
 import { Git } from "../../git/git.ts";
-import type { Finding } from "./finding.ts";
+import type { Finding } from "./doctor.ts";
+
+/** As in `engines` of package.json. */
+const NODE = { major: 26, minor: 1 };
+
+export function checkNode(version: string): Finding {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  const isNew = major > NODE.major || (major === NODE.major && minor >= NODE.minor);
+  if (isNew) return { state: "ok", what: "Node", says: version };
+  const needed = `${NODE.major}.${NODE.minor}`;
+  return {
+    state: "fail",
+    what: "Node",
+    says: `${version} is older than ${needed}`,
+    next: `Install Node ${needed} or newer.`,
+  };
+}
 
 /** The first with `safe.bareRepository`. */
-const LEAST = [2, 38] as const;
+const GIT = [2, 38] as const;
 
 /** Identities, reviews and much of the agent are nothing without it. */
 export async function checkGit(folder: string, env: NodeJS.ProcessEnv): Promise<Finding> {
@@ -10,7 +26,7 @@ export async function checkGit(folder: string, env: NodeJS.ProcessEnv): Promise<
     const { stdout } = await new Git(folder, { env }).run(["version"]);
     const says = String(stdout).trim().replace("git version ", "");
     if (!isOld(says)) return { state: "ok", what: "git", says };
-    const next = `Update it to ${LEAST.join(".")} or later: older ones use bare repositories among files.`;
+    const next = `Update it to ${GIT.join(".")} or later: older ones use bare repositories among files.`;
     return { state: "warn", what: "git", says, next };
   } catch (error) {
     const next = "Install it, or add its folder to PATH.";
@@ -20,5 +36,5 @@ export async function checkGit(folder: string, env: NodeJS.ProcessEnv): Promise<
 
 function isOld(version: string): boolean {
   const [major = 0, minor = 0] = version.split(".").map((part) => Number.parseInt(part, 10));
-  return major < LEAST[0] || (major === LEAST[0] && minor < LEAST[1]);
+  return major < GIT[0] || (major === GIT[0] && minor < GIT[1]);
 }
