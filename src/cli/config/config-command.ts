@@ -1,4 +1,4 @@
-import type { Command } from "../shell/command.ts";
+import { type Command, json } from "../shell/command.ts";
 
 export const config: Command = {
   name: "config",
@@ -13,7 +13,7 @@ export const config: Command = {
       summary: "Print the configuration as it is in force, secrets masked",
       options: {
         origin: { type: "boolean", describe: "Say where each value comes from" },
-        json: { type: "boolean", describe: "Print JSON" },
+        json,
       },
       examples: [
         { run: "trunkline config show", explains: "What a server started here would use." },
@@ -30,7 +30,7 @@ export const config: Command = {
       description:
         "Only the path of your own file goes to standard output. What else is read, and what is " +
         "missing, is told on standard error.",
-      options: { json: { type: "boolean", describe: "Print JSON" } },
+      options: { json },
       examples: [{ run: 'cat "$(trunkline config path)"', explains: "Read the file itself." }],
       load: async () => ({ run: (await import("./config.ts")).path }),
     },
@@ -44,7 +44,7 @@ export const config: Command = {
           optional: true,
         },
       ],
-      options: { json: { type: "boolean", describe: "Print JSON" } },
+      options: { json },
       examples: [
         {
           run: "trunkline config check",
@@ -76,7 +76,7 @@ export const config: Command = {
         "A project's own file may come from anyone, so until it is trusted it sets only what is " +
         "harmless. A file that changes has to be trusted again.",
       args: [{ name: "DIR", describe: "A folder of the project, if not this one", optional: true }],
-      options: { json: { type: "boolean", describe: "Print JSON" } },
+      options: { json },
       examples: [{ run: "trunkline config trust", explains: "Having read the file." }],
       load: async () => ({ run: (await import("./config.ts")).trust }),
     },
@@ -84,7 +84,7 @@ export const config: Command = {
       name: "untrust",
       summary: "Take the trust in this project's .trunkline.jsonc back",
       args: [{ name: "DIR", describe: "A folder of the project, if not this one", optional: true }],
-      options: { json: { type: "boolean", describe: "Print JSON" } },
+      options: { json },
       examples: [
         { run: "trunkline config untrust", explains: "From now on it sets only what is harmless." },
       ],

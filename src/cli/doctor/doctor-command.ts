@@ -1,4 +1,4 @@
-import type { Command } from "../shell/command.ts";
+import { type Command, json } from "../shell/command.ts";
 
 export const doctor: Command = {
   name: "doctor",
@@ -6,7 +6,7 @@ export const doctor: Command = {
   description:
     "Looks at Node, git, the configuration, the data folder, the port, the MCP servers, and whether an " +
     "assistant that starts `trunkline mcp` gets an answer. Exit code 1 when something fails.",
-  options: { json: { type: "boolean", describe: "Print JSON" } },
+  options: { json },
   examples: [
     { run: "trunkline doctor", explains: "Check the setup for the current folder." },
     { run: "trunkline doctor --json", explains: "The same for a script." },

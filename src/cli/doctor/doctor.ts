@@ -1,13 +1,12 @@
 import type { ConfigFlags, LoadedConfig } from "../../gateway/config/config.ts";
 import type { Invocation } from "../shell/command.ts";
 import { checkAccess } from "./access.ts";
-import { checkBus } from "./bus.ts";
 import { checkConfig } from "./config.ts";
 import { checkData } from "./data.ts";
 import { checkModels } from "./models.ts";
 import { checkGit, checkNode } from "./programs.ts";
 import { checkPort } from "./port.ts";
-import { checkServers } from "./servers.ts";
+import { checkBus, checkServers } from "./servers.ts";
 import { checkStart } from "./start.ts";
 import { paint } from "../shell/style.ts";
 

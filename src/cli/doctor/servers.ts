@@ -1,5 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
+import { hasBus } from "../../gateway/bus/bus.ts";
+import type { BusControl } from "../../gateway/bus/bus-control.ts";
+import type { LoadedConfig } from "../../gateway/config/config.ts";
 import { type OpenedTools, openTools } from "../../gateway/tool/open-tools.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
@@ -45,4 +48,41 @@ function findingOf({
   const next = "Run its command by hand to see why, or take it out of `mcpServers`.";
   const why = lastError === undefined ? "" : `: ${visibleLine(lastError)}`;
   return { state: "fail", what, says: `${state}${why}`, next };
+}
+
+const BUS = "Plugin bus";
+
+/** How the plugins are, where there should be any and a bus that runs can be asked. */
+export async function checkBus(
+  invocation: Invocation,
+  { config }: LoadedConfig,
+): Promise<Finding[]> {
+  if (!hasBus(config)) return [];
+  const { BusControl } = await import("../../gateway/bus/bus-control.ts");
+  const house = await quietHouse(invocation);
+  const asked = { address: undefined, certsDir: undefined };
+  try {
+    await using bus = await BusControl.connect(house, asked);
+    return await pluginFindings(bus);
+  } catch (error) {
+    const [says = ""] = (error as Error).message.split(/(?<=\.) Run `/, 1);
+    const next = "Run `trunkline serve` or `trunkline orchestrator` to have it.";
+    return [{ state: "warn", what: BUS, says, next }];
+  }
+}
+
+async function pluginFindings(bus: BusControl): Promise<Finding[]> {
+  const plugins = await bus.list();
+  if (plugins.length === 0) return [{ state: "ok", what: BUS, says: "runs, without plugins" }];
+  return plugins.map(({ id, state, tools, lastError }): Finding => {
+    if (state === "up")
+      return { state: "ok", what: BUS, says: `'${id}' is up, with ${tools} tools` };
+    const next = `See \`trunkline plugin logs ${id}\`.`;
+    return {
+      state: "fail",
+      what: BUS,
+      says: `'${id}' is ${state}. ${lastError ?? ""}`.trim(),
+      next,
+    };
+  });
 }

@@ -1,5 +1,5 @@
-import type { Command, Options } from "../shell/command.ts";
-import { dryRun, json, name } from "./identity-options.ts";
+import { type Command, json, type Options } from "../shell/command.ts";
+import { dryRun, name } from "./identity-options.ts";
 
 /** What an identity is made of. */
 const facts: Options = {

@@ -1,5 +1,5 @@
-import type { Command } from "../shell/command.ts";
-import { json, repo } from "./identity-options.ts";
+import { type Command, json } from "../shell/command.ts";
+import { repo } from "./identity-options.ts";
 
 export const guard: Command = {
   name: "guard",

@@ -1,7 +1,7 @@
-import type { Command } from "../shell/command.ts";
+import { type Command, json } from "../shell/command.ts";
 import { edits } from "./edit-command.ts";
 import { guard } from "./guard-command.ts";
-import { json, name, repo } from "./identity-options.ts";
+import { name, repo } from "./identity-options.ts";
 import { switches } from "./switch-command.ts";
 import { credential, token } from "./token-command.ts";
 import { gpg, validate } from "./validate-command.ts";

@@ -1,5 +1,4 @@
 /** Options and arguments that many commands about identities have. */
-export const json = { type: "boolean", describe: "Print JSON" } as const;
 export const repo = {
   type: "string",
   value: "DIR",

@@ -1,7 +1,7 @@
 import { identitiesOptions } from "../../gateway/open-identities.ts";
 import { Identities, type IdentitiesOptions } from "../../identity/identities.ts";
 import type { IdentityCommands } from "../../identity/identity-commands.ts";
-import { askSecret } from "../shell/ask-secret.ts";
+import { askSecret } from "../shell/ask.ts";
 import type { Invocation } from "../shell/command.ts";
 import { openHouse } from "../shell/open-house.ts";
 

@@ -1,5 +1,5 @@
-import type { Command } from "../shell/command.ts";
-import { dryRun, json, name, repo } from "./identity-options.ts";
+import { type Command, json } from "../shell/command.ts";
+import { dryRun, name, repo } from "./identity-options.ts";
 
 /** The commands that change files of git and ssh: their code is in `switch.ts`. */
 export const switches: readonly Command[] = [

@@ -1,5 +1,5 @@
-import type { Command } from "../shell/command.ts";
-import { json, name } from "./identity-options.ts";
+import { type Command, json } from "../shell/command.ts";
+import { name } from "./identity-options.ts";
 
 export const token: Command = {
   name: "token",

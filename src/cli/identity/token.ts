@@ -1,7 +1,7 @@
 import { text as readAll } from "node:stream/consumers";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { askSecret } from "../shell/ask-secret.ts";
+import { readSecret } from "../shell/ask.ts";
 import type { Invocation } from "../shell/command.ts";
 import { openCommands } from "./open-identities.ts";
 import { toJson } from "./identity.ts";
@@ -46,8 +46,7 @@ async function readToken(
     throw new TrunklineError("usage", `The variable '${variable}' is not set`);
   }
   if (values["from-cli"]) return await ofProgram();
-  if (process.stdin.isTTY) return await askSecret("Token: ");
-  return await readAll(process.stdin);
+  return await readSecret("Token: ");
 }
 
 function timeOf(text: string): string {

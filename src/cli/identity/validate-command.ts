@@ -1,5 +1,4 @@
-import type { Command } from "../shell/command.ts";
-import { json } from "./identity-options.ts";
+import { type Command, json } from "../shell/command.ts";
 
 export const validate: Command = {
   name: "validate",

@@ -1,6 +1,5 @@
-import type { Command } from "../shell/command.ts";
+import { type Command, json } from "../shell/command.ts";
 
-const json = { type: "boolean", describe: "Print JSON" } as const;
 const VARIABLE = {
   name: "VARIABLE",
   describe: "What the key is called in the environment: ANTHROPIC_API_KEY",

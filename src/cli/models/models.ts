@@ -1,7 +1,5 @@
-import { text as readAll } from "node:stream/consumers";
-
 import { ModelCommands } from "../../agent/models/model-commands.ts";
-import { askSecret } from "../shell/ask-secret.ts";
+import { readSecret } from "../shell/ask.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { quietHouse } from "../shell/open-house.ts";
@@ -38,8 +36,7 @@ export async function setKey(invocation: Invocation<Printing>): Promise<number> 
   const { values, positionals, out } = invocation;
   const [variable = ""] = positionals;
   const commands = await open(invocation);
-  // Never from the command line, which all can see.
-  const key = await (process.stdin.isTTY ? askSecret("Key: ") : readAll(process.stdin));
+  const key = await readSecret("Key: ");
   const where = await commands.saveKey(variable, key);
   if (values.json) out(`${JSON.stringify({ variable, where }, null, 2)}\n`);
   else out(`Stored ${visibleLine(variable)} in ${visibleLine(where)}.\n`);

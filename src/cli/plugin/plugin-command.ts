@@ -1,6 +1,4 @@
-import type { Command, Options } from "../shell/command.ts";
-
-const json = { type: "boolean", describe: "Print JSON" } as const;
+import { type Command, json, type Options } from "../shell/command.ts";
 
 /** How a bus that runs is reached. */
 const bus: Options = {

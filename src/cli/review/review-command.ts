@@ -1,6 +1,4 @@
-import type { Command, Options } from "../shell/command.ts";
-
-const json = { type: "boolean", describe: "Print JSON" } as const;
+import { type Command, json, type Options } from "../shell/command.ts";
 
 const repo: Options = {
   repo: {
@@ -245,7 +243,7 @@ export const setup: Command = {
           value: "DIR",
           describe: "A folder of the repository, instead of the current one",
         },
-        json: { type: "boolean", describe: "Print JSON" },
+        json,
       },
       examples: [
         { run: "trunkline setup lazygit", explains: "In this repository." },

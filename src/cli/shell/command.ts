@@ -135,3 +135,6 @@ export const GLOBAL_OPTIONS: Options = {
 export function optionsOf(command: Command): Options {
   return { ...GLOBAL_OPTIONS, ...command.options };
 }
+
+/** The option of every command that prints data. */
+export const json = { type: "boolean", describe: "Print JSON" } as const;

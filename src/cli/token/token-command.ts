@@ -1,7 +1,5 @@
 import type { Scope } from "../../base/principal.ts";
-import type { Command, OptionSpec } from "../shell/command.ts";
-
-const json = { type: "boolean", describe: "Print JSON" } as const;
+import { type Command, json, type OptionSpec } from "../shell/command.ts";
 
 /** Written out: to find a command, nothing else is loaded. The record has a place for each. */
 const SCOPES = Object.keys({

@@ -5,7 +5,7 @@ import { diffLines } from "./diff-lines.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { paint } from "../shell/style.ts";
 import { quietHouse } from "../shell/open-house.ts";
-import { untilKnown } from "./until-known.ts";
+import { untilKnown } from "./tools.ts";
 
 type Approvals = NonNullable<OpenedTools["approvals"]>;
 type Seen = NonNullable<ReturnType<Approvals["last"]>>;

@@ -1,6 +1,4 @@
-import type { Command } from "../shell/command.ts";
-
-const json = { type: "boolean", describe: "Print JSON" } as const;
+import { type Command, json } from "../shell/command.ts";
 
 export const tools: Command = {
   name: "tools",

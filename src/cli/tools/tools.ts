@@ -3,13 +3,13 @@ import { suggest } from "../../base/text/suggest.ts";
 import { type OpenedTools, openTools } from "../../gateway/tool/open-tools.ts";
 import { untilSignal } from "../../gateway/signals.ts";
 import { TERMINAL, TerminalCaller } from "../../gateway/tool/terminal-caller.ts";
+import { confirm } from "../shell/ask.ts";
 import type { Invocation } from "../shell/command.ts";
-import { visible, visibleLine } from "../../base/text/visible.ts";
+import { visibleLine } from "../../base/text/visible.ts";
 import { firstLine } from "../shell/layout.ts";
 import { paint } from "../shell/style.ts";
 import { quietHouse } from "../shell/open-house.ts";
 import { printResult, readArguments } from "./tool-result.ts";
-import { untilKnown } from "./until-known.ts";
 
 /** Our own tools have no server's name. */
 const OURS = "trunkline";
@@ -40,6 +40,22 @@ export async function list(invocation: Invocation<{ readonly json?: boolean }>):
   const held = opened.offer.tools.held().length;
   if (held > 0) err(`${held} held: look at them with \`trunkline tools diff\`.\n`);
   return 0;
+}
+
+/**
+ * Waits until all servers have said what they have, or have failed to. A person can wait longer than
+ * an assistant, which gives up on a list after some seconds: whom it is waited for is told.
+ */
+export async function untilKnown(
+  { offer }: Pick<OpenedTools, "offer">,
+  tell: (line: string) => void,
+): Promise<void> {
+  await offer.known();
+  let arrival = offer.arrival();
+  if (arrival !== undefined) {
+    for (const { why } of offer.missing()) tell(`Waiting: ${visibleLine(why)}.\n`);
+  }
+  for (; arrival !== undefined; arrival = offer.arrival()) await arrival;
 }
 
 function rowsOf({ offer: { tools } }: OpenedTools): Row[] {
@@ -105,7 +121,7 @@ export async function call(
     folder: cwd,
     signal: stop.signal,
     tell: (line) => err(`${line}\n`),
-    confirm: process.stdin.isTTY && values.args !== "-" ? (message) => confirm(message) : undefined,
+    confirm: process.stdin.isTTY && values.args !== "-" ? confirm : undefined,
   });
   const { tools } = opened.offer;
   const isThere = (): boolean =>
@@ -138,11 +154,4 @@ function unknownTool(name: string, offer: OpenedTools["offer"]): TrunklineError 
   const missing = offer.missing().map(({ why }) => ` ${visibleLine(why)}.`);
   const says = `There is no tool '${visibleLine(name)}'. ${next}${missing.join("")}`;
   return new TrunklineError("not-found", says);
-}
-
-async function confirm(message: string): Promise<boolean> {
-  const { createInterface } = await import("node:readline/promises");
-  using lines = createInterface({ input: process.stdin, output: process.stderr });
-  const answer = await lines.question(`${visible(message)}\n[y/N] `);
-  return /^y(?:es)?$/i.test(answer.trim());
 }
