@@ -14,12 +14,12 @@ import { tools } from "./tools/tools-command.ts";
 /** The whole program. */
 export const PROGRAM: Command = {
   name: "trunkline",
-  summary: "The switchboard between the people and programs that work on code",
+  summary: "Connect editors and assistants to coding agents, tools and git",
   options: {
     mode: {
       type: "string",
       value: "MODE",
-      describe: "Run the command of that name, as RemoteJuggler is started",
+      describe: "Run this command; how clients of RemoteJuggler start it",
       choices: ["mcp", "acp"],
       namesCommand: true,
     },

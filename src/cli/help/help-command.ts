@@ -14,18 +14,17 @@ export const help: Command = {
 export const completion: Command = {
   name: "completion",
   summary: "Print a script that completes commands in a shell",
-  description:
-    "The script knows every command and option by itself, so pressing Tab starts nothing.",
+  description: "The script contains every command and option, so pressing Tab starts no process.",
   args: [{ name: "SHELL", describe: "The shell to write for", choices: ["bash", "zsh", "fish"] }],
   examples: [
     { run: 'eval "$(trunkline completion bash)"', explains: "In ~/.bashrc." },
     {
       run: "trunkline completion zsh > ~/.zfunc/_trunkline",
-      explains: "Where ~/.zfunc is in fpath before compinit runs.",
+      explains: "With ~/.zfunc in fpath before compinit runs.",
     },
     {
       run: "trunkline completion fish > ~/.config/fish/completions/trunkline.fish",
-      explains: "From the next fish on.",
+      explains: "Takes effect in the next fish that you start.",
     },
   ],
   load: () => import("./completion.ts"),

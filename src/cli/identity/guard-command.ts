@@ -3,15 +3,19 @@ import { repo } from "./identity-options.ts";
 
 export const guard: Command = {
   name: "guard",
-  summary: "Have git refuse commits and pushes by the wrong identity",
+  summary: "Make git refuse commits and pushes by the wrong identity",
   description:
-    "Hooks look at who commits, who signs and which account pushes. What cannot be checked is " +
-    "refused. Your own hooks run after it.",
+    "Git hooks check the author, the signature and the account that pushes. They refuse what they " +
+    "cannot check. Your own hooks still run, after these.",
   examples: [
-    { run: "trunkline identity guard install", explains: "In this repository, all work trees." },
+    {
+      run: "trunkline identity guard install",
+      explains: "For this repository and all its work trees.",
+    },
     {
       run: "trunkline identity guard status",
-      explains: "Whether it is on; `TRUNKLINE_GUARD=skip git push` goes past it once, on record.",
+      explains:
+        "Show whether it is installed. `TRUNKLINE_GUARD=skip git push` skips it once, and is recorded.",
     },
   ],
   commands: [
@@ -19,58 +23,60 @@ export const guard: Command = {
       name: "install",
       summary: "Install the hooks in a repository",
       options: { repo, json },
-      examples: [{ run: "trunkline identity guard install", explains: "Again does no harm." }],
+      examples: [
+        { run: "trunkline identity guard install", explains: "Running it twice does no harm." },
+      ],
       load: async () => ({ run: (await import("./guard.ts")).install }),
     },
     {
       name: "remove",
-      summary: "Take the hooks out, and put back those that were there",
+      summary: "Remove the hooks, and restore those that were there before",
       options: { repo, json },
-      examples: [{ run: "trunkline identity guard remove", explains: "As if it had not been." }],
+      examples: [{ run: "trunkline identity guard remove", explains: "Remove them." }],
       load: async () => ({ run: (await import("./guard.ts")).remove }),
     },
     {
       name: "status",
       summary: "Show whether the guard is installed",
-      description: "Exits with 1 where it is not, or not whole.",
+      description: "Exits with 1 if it is missing or incomplete.",
       options: { repo, json },
-      examples: [{ run: "trunkline identity guard status", explains: "In this repository." }],
+      examples: [{ run: "trunkline identity guard status", explains: "For this repository." }],
       load: async () => ({ run: (await import("./guard.ts")).status }),
     },
     {
       name: "allow",
-      summary: "Let the next refused commit or push through, once",
+      summary: "Allow the next commit or push that would be refused",
       options: {
-        once: { type: "boolean", describe: "Only once, as it always is" },
-        reason: { type: "string", value: "TEXT", describe: "Why, for the record" },
+        once: { type: "boolean", describe: "Accepted; a pass is always for one commit or push" },
+        reason: { type: "string", value: "TEXT", describe: "Reason, for the audit record" },
         repo,
         json,
       },
       examples: [
         {
           run: 'trunkline identity guard allow --once --reason "old history"',
-          explains: "Within the next ten minutes, in this work tree.",
+          explains: "Valid for ten minutes, in this work tree.",
         },
       ],
       load: async () => ({ run: (await import("./guard.ts")).allow }),
     },
     {
       name: "check",
-      summary: "Judge a commit or a push, as the hooks have it done",
+      summary: "Check a commit or a push; the hooks run this",
       args: [
         {
           name: "HOOK",
-          describe: "The hook that asks",
+          describe: "The hook that runs it",
           choices: ["pre-commit", "pre-merge-commit", "pre-push"],
         },
-        { name: "REMOTE", describe: "Of a push: the name of the remote", optional: true },
-        { name: "URL", describe: "Of a push: its address", optional: true },
+        { name: "REMOTE", describe: "For a push: the name of the remote", optional: true },
+        { name: "URL", describe: "For a push: the URL of the remote", optional: true },
       ],
       options: { json },
       examples: [
         {
           run: "trunkline identity guard check pre-commit",
-          explains: "Whether a commit could be made here now.",
+          explains: "Check whether a commit would be allowed here now.",
         },
       ],
       load: async () => ({ run: (await import("./guard.ts")).check }),

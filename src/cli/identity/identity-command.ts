@@ -13,23 +13,23 @@ const list: Command = {
     provider: {
       type: "string",
       value: "PROVIDER",
-      describe: "Only those for one kind of forge",
+      describe: "Only identities for this kind of forge",
       choices: ["github", "gitlab", "bitbucket", "other", "all"],
       default: "all",
     },
     json,
   },
-  examples: [{ run: "trunkline identity list", explains: "A line for each." }],
+  examples: [{ run: "trunkline identity list", explains: "One line per identity." }],
   load: async () => ({ run: (await import("./identity.ts")).list }),
 };
 
 const detect: Command = {
   name: "detect",
-  summary: "Find out which identity a repository is for",
-  description: "Exits with 1 where none fits, or several fit equally well.",
+  summary: "Find the identity that fits a repository",
+  description: "Exits with 1 if none fits, or if several fit equally well.",
   options: { repo, json },
   examples: [
-    { run: "trunkline identity detect", explains: "Of the current folder, and why." },
+    { run: "trunkline identity detect", explains: "For the current folder, with the reason." },
     { run: "trunkline identity detect --repo ~/src/app --json", explains: "For a script." },
   ],
   load: async () => ({ run: (await import("./identity.ts")).detect }),
@@ -37,21 +37,21 @@ const detect: Command = {
 
 const status: Command = {
   name: "status",
-  summary: "Show who you are in a repository, and who you should be",
+  summary: "Show which identity a repository uses, and which one fits it",
   options: { repo, json },
-  examples: [{ run: "trunkline identity status", explains: "Of the current folder." }],
+  examples: [{ run: "trunkline identity status", explains: "For the current folder." }],
   load: async () => ({ run: (await import("./identity.ts")).status }),
 };
 
 const env: Command = {
   name: "env",
-  summary: "Print the variables that make a shell act as an identity",
+  summary: "Print environment variables that make a shell use an identity",
   args: [name],
   options: { json },
   examples: [
     {
       run: 'eval "$(trunkline identity env work)"',
-      explains: "In this shell alone; no file changes.",
+      explains: "For this shell only; no file is changed.",
     },
   ],
   load: async () => ({ run: (await import("./identity.ts")).env }),
@@ -59,18 +59,21 @@ const env: Command = {
 
 export const identity: Command = {
   name: "identity",
-  summary: "Be the right person to git, to forges and in signatures",
+  summary: "Use the right author, SSH key and signature in each repository",
   description:
-    "An identity says who commits are by, which key ssh shows and what signs. Agents get theirs in " +
-    "their environment; `switch` sets that of a repository or a single work tree, and `undo` puts " +
-    "everything back, byte for byte.",
+    "An identity is an author, an SSH key, a way to sign and a token for one account. `switch` sets " +
+    "it for a repository or a single work tree, and `undo` restores the files byte for byte. Agents " +
+    "get theirs in their environment.",
   examples: [
     {
       run: "trunkline identity add oss --provider github --user ada --email ada@example.org",
-      explains: "Make an identity.",
+      explains: "Add an identity.",
     },
     { run: "trunkline identity switch work", explains: "Use it in this repository." },
-    { run: "trunkline identity status", explains: "Who you are here, and who you should be." },
+    {
+      run: "trunkline identity status",
+      explains: "Show which identity is used here, and which one fits.",
+    },
   ],
   commands: [
     list,

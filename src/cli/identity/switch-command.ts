@@ -7,59 +7,61 @@ export const switches: readonly Command[] = [
     name: "switch",
     summary: "Use an identity in a repository",
     description:
-      "Sets author, ssh key and signing in the configuration of the work tree, where there are " +
-      "several, or else of the repository. Remotes keep their addresses.",
+      "Sets author, SSH key and signing in the git configuration of the repository, or of the work " +
+      "tree if there are several. Remote URLs do not change.",
     args: [name],
     options: {
       "dry-run": dryRun,
-      global: { type: "boolean", describe: "For all your repositories: in your ~/.gitconfig" },
+      global: { type: "boolean", describe: "Use it in all your repositories: change ~/.gitconfig" },
       "rewrite-remotes": {
         type: "boolean",
-        describe: "Send remotes through the ssh host of the identity",
+        describe: "Change remote URLs to the identity's SSH host alias",
       },
       "recurse-submodules": {
         type: "boolean",
-        describe: "Also in its submodules, but for those that are for another identity",
+        describe: "Also switch submodules, except those that fit another identity",
       },
       repo,
       json,
     },
     examples: [
-      { run: "trunkline identity switch work --dry-run", explains: "See what would change." },
-      { run: "trunkline identity switch work", explains: "Change it." },
+      { run: "trunkline identity switch work --dry-run", explains: "Show what would change." },
+      { run: "trunkline identity switch work", explains: "Switch." },
     ],
     load: async () => ({ run: (await import("./switch.ts")).switchTo }),
   },
   {
     name: "sync",
-    summary: "Have ssh and git know the identities by themselves",
+    summary: "Write the identities to ~/.ssh/config and ~/.gitconfig",
     description:
-      "Writes a block of lines to ~/.ssh/config, for the ssh hosts of identities, and one to " +
-      "~/.gitconfig, for the folders in their match rules. Everything else there stays as it is.",
+      "Adds a block to ~/.ssh/config with the SSH host aliases of identities, and one to " +
+      "~/.gitconfig with the folders of their match rules. Nothing else in these files changes.",
     options: {
       "dry-run": dryRun,
-      remove: { type: "boolean", describe: "Take the blocks out again" },
+      remove: { type: "boolean", describe: "Remove the blocks" },
       json,
     },
     examples: [
-      { run: "trunkline identity sync --dry-run", explains: "See the lines." },
-      { run: "trunkline identity sync --remove", explains: "As if they had never been there." },
+      { run: "trunkline identity sync --dry-run", explains: "Show the lines." },
+      { run: "trunkline identity sync --remove", explains: "Remove them again." },
     ],
     load: async () => ({ run: (await import("./switch.ts")).sync }),
   },
   {
     name: "undo",
-    summary: "Put back what the last switch changed",
-    description: "Byte for byte. Refuses where a file has been changed since by somebody else.",
+    summary: "Undo the last switch",
+    description: "Restores the files byte for byte. Refuses if a file was changed since.",
     options: {
       "dry-run": dryRun,
-      global: { type: "boolean", describe: "The last change of your own files: --global, sync" },
-      id: { type: "string", value: "ID", describe: "One change, by the id that it was given" },
-      force: { type: "boolean", describe: "Also lose what has been changed since" },
+      global: { type: "boolean", describe: "Undo the last `switch --global` or `sync`" },
+      id: { type: "string", value: "ID", describe: "Undo the change with this id" },
+      force: { type: "boolean", describe: "Overwrite changes that were made since" },
       repo,
       json,
     },
-    examples: [{ run: "trunkline identity undo", explains: "The last switch here." }],
+    examples: [
+      { run: "trunkline identity undo", explains: "Undo the last switch in this repository." },
+    ],
     load: async () => ({ run: (await import("./switch.ts")).undo }),
   },
 ];

@@ -3,24 +3,29 @@ import { name } from "./identity-options.ts";
 
 export const token: Command = {
   name: "token",
-  summary: "Keep the tokens that identities log in to forges with",
+  summary: "Store the tokens that identities log in to forges with",
   description:
-    "They are in the system's keychain, or where there is none in an encrypted file; `set` says " +
-    "which. Git gets them from `trunkline identity credential`, and only for the right repositories.",
-  examples: [{ run: "trunkline identity token set work", explains: "Store one." }],
+    "Tokens are stored in the system's keychain or, if there is none, in an encrypted file; `set` " +
+    "prints which. Git gets them from `trunkline identity credential`, and only for repositories of " +
+    "that identity.",
+  examples: [{ run: "trunkline identity token set work", explains: "Store a token." }],
   commands: [
     {
       name: "set",
       summary: "Store the token of an identity",
       description:
-        "It is read from standard input, or asked for where a person is there: what is on a command " +
-        "line can be seen by all. The forge is asked whose it is, and when it expires.",
+        "Reads it from standard input, or asks for it at a terminal: other users can see command " +
+        "lines. Then asks the forge whose token it is and when it expires.",
       args: [name],
       options: {
-        "from-env": { type: "string", value: "VARIABLE", describe: "Take it from a variable" },
-        "from-cli": { type: "boolean", describe: "Take the one that gh or glab has" },
+        "from-env": {
+          type: "string",
+          value: "VARIABLE",
+          describe: "Read it from an environment variable",
+        },
+        "from-cli": { type: "boolean", describe: "Use the token of gh or glab" },
         expires: { type: "string", value: "DATE", describe: "When it expires, such as 2027-01-31" },
-        "no-verify": { type: "boolean", describe: "Do not ask the forge" },
+        "no-verify": { type: "boolean", describe: "Do not check it with the forge" },
         json,
       },
       examples: [
@@ -34,30 +39,40 @@ export const token: Command = {
     },
     {
       name: "get",
-      summary: "Show that there is a token, masked, and where",
+      summary: "Show the stored token, masked, and where it is stored",
       args: [name],
       options: { json },
       examples: [
-        { run: "trunkline identity token get work", explains: "Its first and last letters." },
+        { run: "trunkline identity token get work", explains: "Its first and last characters." },
       ],
       load: async () => ({ run: (await import("./token.ts")).get }),
     },
     {
       name: "clear",
-      summary: "Forget the token of an identity",
+      summary: "Delete the stored token of an identity",
       args: [name],
       options: { json },
-      examples: [{ run: "trunkline identity token clear work", explains: "It is still valid." }],
+      examples: [
+        {
+          run: "trunkline identity token clear work",
+          explains: "The token stays valid at the forge.",
+        },
+      ],
       load: async () => ({ run: (await import("./token.ts")).clear }),
     },
     {
       name: "verify",
-      summary: "Ask forges whose the tokens are, and when they expire",
+      summary: "Check tokens with the forges: whose they are and when they expire",
       args: [
-        { name: "NAME", describe: "The identities; without, all", optional: true, variadic: true },
+        {
+          name: "NAME",
+          describe: "Identities to check; all if none is given",
+          optional: true,
+          variadic: true,
+        },
       ],
       options: { json },
-      examples: [{ run: "trunkline identity token verify", explains: "All of them at once." }],
+      examples: [{ run: "trunkline identity token verify", explains: "Check all of them." }],
       load: async () => ({ run: (await import("./token.ts")).verify }),
     },
   ],
@@ -65,16 +80,16 @@ export const token: Command = {
 
 export const credential: Command = {
   name: "credential",
-  summary: "Answer git's questions for credentials",
+  summary: "Act as a git credential helper",
   description:
-    "Git calls it, where an identity is in force. It answers for repositories of that identity, and " +
-    "has git give up for all others.",
-  args: [{ name: "OPERATION", describe: "What git wants: get, store or erase" }],
-  options: { json: { type: "boolean", describe: "Has no effect: git speaks its own format" } },
+    "Git calls it in repositories that were switched to an identity. It gives out the token for " +
+    "repositories of that identity, and tells git to stop asking for all others.",
+  args: [{ name: "OPERATION", describe: "Operation of git: get, store or erase" }],
+  options: { json: { type: "boolean", describe: "Has no effect: the format is git's" } },
   examples: [
     {
       run: 'printf "protocol=https\\nhost=github.com\\npath=acme/app.git\\n\\n" | trunkline identity credential get',
-      explains: "What git would ask.",
+      explains: "Ask what git would ask.",
     },
   ],
   load: async () => ({ run: (await import("./token.ts")).credential }),

@@ -2,39 +2,48 @@ import { type Command, json } from "../shell/command.ts";
 
 export const validate: Command = {
   name: "validate",
-  summary: "Find out whether identities work, by connecting",
+  summary: "Check that identities work, by logging in",
   description:
-    "Logs in by ssh with the identity's own key, and asks the forge whose the token is, all at the " +
-    "same time. Exits with 1 where anything fails.",
+    "Logs in over SSH with the identity's key, and asks the forge whose token it is. Checks all " +
+    "identities at the same time. Exits with 1 if a check fails.",
   args: [
-    { name: "NAME", describe: "The identities; without, all", optional: true, variadic: true },
+    {
+      name: "NAME",
+      describe: "Identities to check; all if none is given",
+      optional: true,
+      variadic: true,
+    },
   ],
   options: {
-    offline: { type: "boolean", describe: "Look only at what is on this machine" },
-    signing: { type: "boolean", describe: "Also find out whether it can sign" },
+    offline: { type: "boolean", describe: "Check only what needs no network" },
+    signing: { type: "boolean", describe: "Also check that it can sign" },
     timeout: {
       type: "string",
       value: "SECONDS",
-      describe: "How long to wait for each answer",
+      describe: "Time to wait for each answer",
       default: "10",
     },
     json,
   },
   examples: [
-    { run: "trunkline identity validate work", explains: "One of them." },
-    { run: "trunkline identity validate --signing --json", explains: "All, for a script." },
+    { run: "trunkline identity validate work", explains: "Check one." },
+    { run: "trunkline identity validate --signing --json", explains: "Check all, for a script." },
   ],
   load: async () => ({ run: (await import("./validate.ts")).validate }),
 };
 
 export const gpg: Command = {
   name: "gpg",
-  summary: "Find out whether an identity can sign now, with nobody's help",
+  summary: "Check whether an identity can sign a commit without asking you",
   description:
-    "Asks nobody and does not wait: a key that is locked, or in a device that wants a touch, is " +
-    "said to be so. Exits with 1 unless it can sign by itself.",
-  args: [{ name: "NAME", describe: "The identity; without, the one here", optional: true }],
+    "Never asks for a passphrase: reports a key that is locked, or on a device that needs a touch. " +
+    "Exits with 1 unless it can sign by itself.",
+  args: [
+    { name: "NAME", describe: "The identity; the current one if none is given", optional: true },
+  ],
   options: { json },
-  examples: [{ run: "trunkline identity gpg work", explains: "By gpg or by ssh, as it is set." }],
+  examples: [
+    { run: "trunkline identity gpg work", explains: "Checks GPG or SSH signing, as configured." },
+  ],
   load: async () => ({ run: (await import("./validate.ts")).gpg }),
 };

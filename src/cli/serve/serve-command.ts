@@ -2,14 +2,14 @@ import type { Command } from "../shell/command.ts";
 
 export const serve: Command = {
   name: "serve",
-  summary: "Run the whole gateway",
+  summary: "Run the gateway: MCP, ACP and a dashboard over HTTP",
   description:
-    "Listens for MCP over HTTP on /mcp and for ACP over WebSocket on /acp. It shows its state to " +
-    "people on /, to monitors on /healthz and /metrics. Stop it with Ctrl-C or SIGTERM.\n\n" +
-    "All who come have to show a token, on this machine too: being here is not being you. Yours is " +
-    "in a file of the data folder that only you can read; `trunkline token create` makes others, " +
-    "and `serve.oauth` takes those of an authorization server. A browser comes in by a link that " +
-    "works once, which is shown at the start and by `trunkline open`.",
+    "Serves MCP over HTTP on /mcp and ACP over WebSocket and HTTP on /acp, a dashboard on /, health " +
+    "checks on /healthz and metrics on /metrics. Stop it with Ctrl-C or SIGTERM.\n\n" +
+    "Every request needs a token, also from this machine. Your own is in a file of the data folder " +
+    "that only you can read. `trunkline token create` makes more, and `serve.oauth` in the " +
+    "configuration accepts those of an authorization server. A browser logs in with a link that " +
+    "works once; `serve` prints one when it starts, and `trunkline open` prints another.",
   options: {
     // No defaults here: the configuration has them, and may say otherwise.
     host: {
@@ -25,18 +25,18 @@ export const serve: Command = {
     json: { type: "boolean", describe: "Print one JSON line with the addresses once it is ready" },
     "no-auth": {
       type: "boolean",
-      describe: "For development, on loopback alone: ask nobody on this machine for a token",
+      describe: "For development, on loopback only: accept requests without a token",
     },
   },
   examples: [
-    { run: "trunkline serve", explains: "Serve programs on this machine." },
+    { run: "trunkline serve", explains: "Serve this machine." },
     {
       run: "trunkline serve --host 0.0.0.0",
       explains: "Serve other machines too.",
     },
     {
       run: "trunkline serve --port 0 --json",
-      explains: "Serve on a free port, and say which in a line that a script can read.",
+      explains: "Pick a free port, and print the addresses as a line of JSON.",
     },
   ],
   load: () => import("./serve.ts"),
@@ -44,53 +44,54 @@ export const serve: Command = {
 
 export const open: Command = {
   name: "open",
-  summary: "Let a browser into the gateway that is running",
+  summary: "Open the running gateway in a browser",
   description:
-    "Prints a link that works once, within 15 minutes, and opens it where there is a screen. The " +
-    "browser is let in for 12 hours, or until `trunkline token rotate`.",
+    "Prints a login link that works once, within 15 minutes, and opens it if this machine has a " +
+    "screen. The browser stays logged in for 12 hours, or until `trunkline token rotate`.",
   options: {
-    print: { type: "boolean", describe: "Only print the link" },
-    json: { type: "boolean", describe: "Only print the link, as JSON" },
+    print: { type: "boolean", describe: "Print the link without opening it" },
+    json: { type: "boolean", describe: "Print the link as JSON, without opening it" },
   },
   examples: [
-    { run: "trunkline open", explains: "Open the gateway's page." },
-    { run: "trunkline open --print", explains: "For a browser on another screen." },
+    { run: "trunkline open", explains: "Open the dashboard." },
+    { run: "trunkline open --print", explains: "Get a link to open yourself." },
   ],
   load: () => import("./open.ts"),
 };
 
 export const mcp: Command = {
   name: "mcp",
-  summary: "Speak MCP on standard input and output",
+  summary: "Serve MCP on standard input and output",
   description:
-    "This is what an assistant (Claude Code, Cursor, Codex and others) starts to use the tools. " +
-    "Only the protocol is written to standard output; the log goes to standard error.",
+    "Assistants such as Claude Code, Cursor and Codex start this to use the tools. Standard output " +
+    "carries only the protocol; the log goes to standard error.",
   options: {
     "orchestrator-addr": {
       type: "string",
       value: "HOST:PORT",
-      describe: "Offer the tools of the orchestrator there instead; tls://HOST:PORT without UDP",
+      describe:
+        "Offer the tools of the plugin bus at this address instead; tls://HOST:PORT uses TCP, not UDP",
     },
     "certs-dir": {
       type: "string",
       value: "DIR",
       describe:
-        "With --orchestrator-addr: folder of the certificates, instead of the configured one",
+        "With --orchestrator-addr: folder of its certificates, instead of the configured one",
     },
   },
   examples: [
     { run: "trunkline mcp", explains: "Offer every tool to the program that started it." },
     {
       run: "claude mcp add trunkline -- trunkline mcp",
-      explains: "Have Claude Code start it.",
+      explains: "Add Trunkline to Claude Code.",
     },
     {
       run: "trunkline mcp --orchestrator-addr localhost:50100 --certs-dir ~/.orchestra/certs",
-      explains: "Be the bridge to a plugin bus, as Orchestra's transport.stdio is.",
+      explains: "Connect to a plugin bus, as Orchestra's transport.stdio does.",
     },
     {
       run: "TRUNKLINE_VERBOSE=1 trunkline mcp 2>protocol.log",
-      explains: "Keep every message in a file.",
+      explains: "Log every message to a file.",
     },
   ],
   load: () => import("./mcp.ts"),
@@ -98,47 +99,50 @@ export const mcp: Command = {
 
 export const acp: Command = {
   name: "acp",
-  summary: "Speak ACP on standard input and output",
+  summary: "Serve ACP on standard input and output",
   description:
-    "This is what an editor (Zed, the JetBrains IDEs) starts to hold conversations with an agent. " +
-    "Only the protocol is written to standard output; the log goes to standard error.",
+    "Editors such as Zed and the JetBrains IDEs start this to talk to an agent. Standard output " +
+    "carries only the protocol; the log goes to standard error.",
   options: {
     dialect: {
       type: "string",
       value: "DIALECT",
-      describe: "What to speak; auto goes by the first message",
+      describe: "Protocol to speak; auto decides by the first message",
       choices: ["auto", "acp", "juggler"],
       default: "auto",
     },
     agent: {
       type: "string",
       value: "NAME",
-      describe: "Who works in new sessions: one of the configured `agents`, or trunkline",
+      describe: "Agent of new sessions: one of the configured `agents`, or trunkline",
     },
   },
   examples: [
-    { run: "trunkline acp", explains: "Offer conversations to the editor that started it." },
+    { run: "trunkline acp", explains: "Serve the editor that started it." },
     { run: "trunkline acp --dialect acp", explains: "Speak the Agent Client Protocol only." },
-    { run: "trunkline acp --dialect juggler", explains: "Take RemoteJuggler's actions only." },
+    {
+      run: "trunkline acp --dialect juggler",
+      explains: "Speak RemoteJuggler's action protocol only.",
+    },
   ],
   load: () => import("./acp.ts"),
 };
 
 export const orchestrator: Command = {
   name: "orchestrator",
-  summary: "Run the plugin bus alone",
+  summary: "Run only the plugin bus",
   description:
-    "Starts the plugins of the configuration, looks after them, and passes calls, events and " +
-    "storage on between them and whoever connects: `trunkline mcp --orchestrator-addr`, " +
-    "`trunkline plugin`, or Orchestra's own programs. `trunkline serve` runs a bus too, when the " +
-    "configuration has one. Stop it with Ctrl-C or SIGTERM.",
+    "Starts the plugins of the configuration, restarts those that crash, and connects them with " +
+    "each other and with `trunkline mcp --orchestrator-addr`, `trunkline plugin` and Orchestra's own " +
+    "programs. `trunkline serve` runs a bus too if the configuration has plugins. Stop it with " +
+    "Ctrl-C or SIGTERM.",
   options: {
     listen: {
       type: "string",
       value: "HOST:PORT",
       describe:
         "Address to listen on, instead of the configured one (localhost:50100); port 0 picks a " +
-        "free one, tls://HOST:PORT does without UDP",
+        "free one, tls://HOST:PORT uses TCP, not UDP",
     },
     "certs-dir": {
       type: "string",
@@ -148,7 +152,7 @@ export const orchestrator: Command = {
     config: {
       type: "string",
       value: "FILE",
-      describe: "Configuration to read; one that ends in .yaml is a plugins.yaml of Orchestra",
+      describe: "Configuration file; a file that ends in .yaml is read as Orchestra's plugins.yaml",
     },
     json: { type: "boolean", describe: "Print one JSON line with the address once it is ready" },
   },
@@ -156,11 +160,11 @@ export const orchestrator: Command = {
     { run: "trunkline orchestrator", explains: "Run the configured plugins." },
     {
       run: "trunkline orchestrator --config plugins.yaml",
-      explains: "Run those of an Orchestra workspace.",
+      explains: "Run the plugins of an Orchestra workspace.",
     },
     {
       run: "trunkline orchestrator --listen localhost:0 --json",
-      explains: "On a free port, and say which in a line that a script can read.",
+      explains: "Pick a free port, and print the address as a line of JSON.",
     },
   ],
   load: () => import("./orchestrator.ts"),

@@ -117,7 +117,7 @@ export const GLOBAL_OPTIONS: Options = {
   data: {
     type: "string",
     value: "DIR",
-    describe: "Keep all state under DIR (also TRUNKLINE_DATA)",
+    describe: "Store all state in DIR (also TRUNKLINE_DATA)",
   },
   set: {
     type: "string",
