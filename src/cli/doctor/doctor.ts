@@ -12,7 +12,7 @@ import { paint } from "../shell/style.ts";
 
 /** What a check found. */
 export interface Finding {
-  /** "warn" works, but not as one would want; "fail" does not work. */
+  /** "warn": works, with a drawback. "fail": does not work. */
   readonly state: "ok" | "warn" | "fail";
   readonly what: string;
   readonly says: string;
@@ -42,7 +42,7 @@ async function* examine(invocation: Invocation): AsyncGenerator<Finding> {
   const flags = invocation.values as ConfigFlags;
   const { findings, loaded } = await checkConfig({ cwd, env, flags });
   yield* findings;
-  // Without a configuration there is nothing to look at the rest with.
+  // The other checks need a configuration.
   if (loaded !== undefined) yield* examineHouse(invocation, loaded);
 }
 

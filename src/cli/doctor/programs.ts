@@ -1,7 +1,7 @@
 import { Git } from "../../git/git.ts";
 import type { Finding } from "./doctor.ts";
 
-/** As in `engines` of package.json. */
+/** The same as `engines` in package.json. */
 const NODE = { major: 26, minor: 1 };
 
 export function checkNode(version: string): Finding {
@@ -17,16 +17,16 @@ export function checkNode(version: string): Finding {
   };
 }
 
-/** The first with `safe.bareRepository`. */
+/** The first version with `safe.bareRepository`. */
 const GIT = [2, 38] as const;
 
-/** Identities, reviews and much of the agent are nothing without it. */
+/** Identities, reviews and the built-in agent need git. */
 export async function checkGit(folder: string, env: NodeJS.ProcessEnv): Promise<Finding> {
   try {
     const { stdout } = await new Git(folder, { env }).run(["version"]);
     const says = String(stdout).trim().replace("git version ", "");
     if (!isOld(says)) return { state: "ok", what: "git", says };
-    const next = `Update it to ${GIT.join(".")} or later: older ones use bare repositories among files.`;
+    const next = `Update it to ${GIT.join(".")} or later: older versions trust bare repositories inside a project.`;
     return { state: "warn", what: "git", says, next };
   } catch (error) {
     const next = "Install it, or add its folder to PATH.";

@@ -28,7 +28,7 @@ export async function run({ positionals, data }: Invocation): Promise<number> {
   return 0;
 }
 
-/** What may come next once the words of `path` have been typed. */
+/** What can follow once the words of `path` have been typed. */
 export interface State {
   /** `trunkline config show` */
   readonly path: string;
@@ -47,7 +47,7 @@ export interface StateOption {
   readonly short?: string;
   readonly describe: string;
   readonly multiple: boolean;
-  /** Every state has it, unless with a meaning of its own. */
+  /** Whether it is a global option, which every command has. */
   readonly isGlobal: boolean;
   /** Missing when the option takes no value. */
   readonly value?: Value;
@@ -59,7 +59,7 @@ export interface StateArgument {
   readonly variadic: boolean;
 }
 
-/** What a value can be, as far as a shell can help with it. */
+/** How a shell can complete a value. */
 export interface Value {
   readonly label: string;
   readonly kind: "words" | "files" | "folders" | "anything";

@@ -36,7 +36,7 @@ Examples:
       Do it.
 
 Global options:
-      --data DIR       Keep all state under DIR (also TRUNKLINE_DATA)
+      --data DIR       Store all state in DIR (also TRUNKLINE_DATA)
       --set KEY=VALUE  Set one configuration value for this run; may be repeated
       --verbose        Log every message to stderr (also TRUNKLINE_VERBOSE=1)
   -h, --help           Show this help

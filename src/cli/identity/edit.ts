@@ -49,8 +49,8 @@ export async function edit(invocation: Invocation<FactValues>): Promise<number> 
   const old = identities.find(name).settings;
   const settings = withFacts(old, invocation.values, invocation);
   if (JSON.stringify(settings) === JSON.stringify(old)) {
-    const says = "Say what is to change, as in --email ada@example.com";
-    throw new TrunklineError("usage", `Identity '${name}' is so already. ${says}`);
+    const says = "nothing is different. Name what to change, as in --email ada@example.com";
+    throw new TrunklineError("usage", `Cannot edit identity '${name}': ${says}`);
   }
   await identities.save(name, settings, false);
   return tell(invocation, name, settings, `Changed identity '${name}'.`);
@@ -77,7 +77,7 @@ function tell(
   return 0;
 }
 
-/** The settings with what the options say; an empty option takes something away. */
+/** The settings with the given options applied; an empty option removes its setting. */
 function withFacts(old: Settings, values: FactValues, invocation: Invocation): Settings {
   const settings: { -readonly [Key in keyof Settings]: Settings[Key] } = { ...old };
   const put = <Key extends keyof Settings>(key: Key, value: Settings[Key] | "" | undefined) => {
@@ -116,9 +116,12 @@ function signingOf(
   if (format === "none") return undefined;
   if (format === undefined) {
     if (given === undefined) return undefined;
-    throw new TrunklineError("usage", "With --signing-key, say how: --signing openpgp or ssh");
+    throw new TrunklineError(
+      "usage",
+      "Cannot use --signing-key alone: add --signing openpgp or --signing ssh",
+    );
   }
-  // A key of the one kind is none of the other.
+  // A key of one format cannot sign in the other.
   const { key: former, ...rest } = old?.format === format ? old : { format, key: undefined };
   const isFile = format === "ssh" && given !== undefined && !/^(?:key::|ssh-|$)/.test(given);
   const key = given === "" ? undefined : ((isFile ? keyFile(given, invocation) : given) ?? former);
@@ -132,11 +135,11 @@ function tokenSourceOf(text: string | undefined): Settings["tokenSource"] | "" {
   if (text === "keychain" || text === "none") return { kind: text };
   if (text === "cli") return { kind: "command-line" };
   const why = "it is keychain, env:VARIABLE, cli or none";
-  // Somebody may have taken it for the token itself.
-  throw new TrunklineError("usage", `Cannot read --token-source: ${why}. It is never a token`);
+  // The value is not shown: it may be the token itself, given by mistake.
+  throw new TrunklineError("usage", `Cannot read --token-source: ${why}, never the token itself`);
 }
 
-/** As people write it: what a shell did not expand is, and the rest counts from here. */
+/** `~/` stays as it is, for other machines; any other path is relative to the current folder. */
 function keyFile(text: string | undefined, { cwd }: Invocation): string | undefined {
   if (text === undefined || text === "" || text.startsWith("~/")) return text;
   return resolve(cwd, text);
@@ -147,8 +150,8 @@ function ruleOf(text: string, invocation: Invocation): Rule {
   for (const part of text.split(",")) {
     const [, key = "", value = ""] = /^(host|owner|path|remote)=(.+)$/.exec(part.trim()) ?? [];
     if (key === "") {
-      const why = "it is path=DIR, host=HOST, owner=OWNER or remote=URL, joined by commas";
-      throw new TrunklineError("usage", `Cannot read the rule '${text}': ${why}`);
+      const why = "write path=DIR, host=HOST, owner=OWNER or remote=URL, joined by commas";
+      throw new TrunklineError("usage", `Cannot read the match rule '${text}': ${why}`);
     }
     const home = homeOf(invocation.env);
     const folder = value.startsWith("~/") ? value : resolve(invocation.cwd, value);
@@ -160,31 +163,38 @@ function ruleOf(text: string, invocation: Invocation): Rule {
 
 const QUESTIONS = [
   { key: "provider", says: "Provider (github, gitlab, bitbucket, other)" },
-  { key: "user", says: "User name there" },
-  { key: "email", says: "Address for commits" },
-  { key: "ssh-key", says: "Private ssh key (empty: none)" },
+  { key: "user", says: "Account name" },
+  { key: "email", says: "Email address for commits" },
+  { key: "ssh-key", says: "Private SSH key (empty for none)" },
 ] as const;
 
-/** Asks for what a command line left out, where a person is there to answer. */
+/** Asks for missing settings, if a person is at the terminal. */
 async function askMissing(invocation: Invocation<FactValues>): Promise<FactValues> {
   const { values } = invocation;
   const missing = QUESTIONS.filter(({ key }) => values[key] === undefined);
   const isNeeded = missing.some(({ key }) => key !== "ssh-key");
   if (!isNeeded || values.json || !process.stdin.isTTY || !process.stderr.isTTY) return values;
   const { createInterface } = await import("node:readline");
-  // What is printed on stdout is for whoever reads it; a person reads stderr too.
+  // stdout may be read by a program, so the questions go to stderr.
   using lines = createInterface({ input: process.stdin, output: process.stderr });
-  // Asking line by line would lose what is typed ahead.
+  // One iterator for all questions: a new one for each would lose lines that were typed ahead.
   const typed = lines[Symbol.asyncIterator]();
   const answers: Record<string, string> = {};
   for (const { key, says } of missing) {
     lines.setPrompt(`${says}: `);
     lines.prompt();
     const line = await typed.next();
-    if (line.done) throw new TrunklineError("cancelled", "Nothing was added: the answers ended");
+    if (line.done)
+      throw new TrunklineError(
+        "cancelled",
+        "No identity was added: the input ended before all questions were answered",
+      );
     const answer = line.value.trim();
     if (key === "provider" && !/^(?:github|gitlab|bitbucket|other)$/.test(answer)) {
-      throw new TrunklineError("usage", `'${answer}' is none of github, gitlab, bitbucket, other`);
+      throw new TrunklineError(
+        "usage",
+        `Cannot use provider '${answer}': it is one of github, gitlab, bitbucket, other`,
+      );
     }
     if (answer !== "") answers[key] = answer;
   }

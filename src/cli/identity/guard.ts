@@ -23,7 +23,7 @@ export async function remove(invocation: Invocation<InRepository>): Promise<numb
   await using commands = await openCommands(invocation);
   const wasThere = await commands.removeGuard(values.repo ?? ".");
   if (values.json) out(toJson({ removed: wasThere }));
-  else out(wasThere ? "Removed: hooks are as they were.\n" : "There was no guard here.\n");
+  else out(wasThere ? "Removed the guard.\n" : "The guard was not installed.\n");
   return 0;
 }
 
@@ -45,14 +45,12 @@ export async function allow(
   if (values.json) out(toJson(pass));
   else {
     const where = visibleLine(pass.worktree);
-    out(
-      `The next commit or push in ${where} is let through, until ${pass.until}. It is on record.\n`,
-    );
+    out(`The next commit or push in ${where} is allowed until ${pass.until}. This is recorded.\n`);
   }
   return 0;
 }
 
-/** `trunkline identity guard check HOOK [REMOTE] [URL]`: what the hooks call. */
+/** `trunkline identity guard check HOOK [REMOTE] [URL]`: called by the git hooks. */
 export async function check(invocation: Invocation<InRepository>): Promise<number> {
   const { positionals, values, out, err } = invocation;
   const [hook = "", name, url] = positionals;
@@ -64,23 +62,22 @@ export async function check(invocation: Invocation<InRepository>): Promise<numbe
     ...(refs === undefined ? {} : { refs }),
   });
   if (values.json) out(toJson(outcome));
-  else err(wordsFor(hook, outcome));
+  else err(verdictText(hook, outcome));
   return outcome.isAllowed ? 0 : 1;
 }
 
-function wordsFor(hook: string, outcome: GuardOutcome): string {
+function verdictText(hook: string, outcome: GuardOutcome): string {
   const { problems, notes, override, next, isAllowed } = outcome;
   const what = hook === "pre-push" ? "push" : "commit";
   const lines = notes.map((note) => `trunkline guard: ${note}`);
   if (problems.length > 0) {
-    const verb = isAllowed ? "lets this" : "refuses this";
-    const by = override === undefined ? "" : ` through by ${override}, though`;
-    lines.push(`trunkline guard ${verb} ${what}${by}:`);
+    const by = override === undefined ? "" : ` because of ${override}, although`;
+    lines.push(`trunkline guard ${isAllowed ? "allows" : "refuses"} this ${what}${by}:`);
     lines.push(...problems.map(({ says }) => `- ${says}`));
   }
   if (!isAllowed) {
-    lines.push(`To put it right: ${next}`);
-    lines.push("To let it through once: trunkline identity guard allow --once");
+    lines.push(`To fix it: ${next}`);
+    lines.push("To allow it once: trunkline identity guard allow --once");
   }
   return lines.map((line) => `${line}\n`).join("");
 }
@@ -89,7 +86,8 @@ function show({ values, out }: Invocation<InRepository>, found: GuardStatus): nu
   if (values.json) out(toJson(found));
   else {
     out(`${found.says}\n`);
-    for (const hook of found.chained) out(`Your own ${visibleLine(hook)} hook runs after it.\n`);
+    for (const hook of found.chained)
+      out(`Your own ${visibleLine(hook)} hook runs after the guard.\n`);
   }
   return 0;
 }

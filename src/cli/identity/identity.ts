@@ -19,7 +19,7 @@ export async function list(
   if (values.json) out(toJson({ identities: shown.map(factsOf) }));
   else if (shown.length > 0) out(listing(shown));
   else if (all.length > 0) err(`There are no identities for ${values.provider}.\n`);
-  else err("There are no identities. `trunkline identity add NAME` makes one.\n");
+  else err("There are no identities. `trunkline identity add NAME` adds one.\n");
   return 0;
 }
 
@@ -65,7 +65,7 @@ export async function env(invocation: Invocation<Printing>): Promise<number> {
   return 0;
 }
 
-/** What may be shown of an identity: all but what we only keep for another program. */
+/** An identity without its raw settings, which include what is kept only for RemoteJuggler. */
 function factsOf(identity: Identity): object {
   const { settings: _, ...facts } = identity;
   return facts;
@@ -73,10 +73,9 @@ function factsOf(identity: Identity): object {
 
 function listing(identities: readonly Identity[]): string {
   return table([
-    ["NAME", "PROVIDER", "HOST", "USER", "EMAIL", "SIGNS"],
+    ["NAME", "PROVIDER", "HOST", "USER", "EMAIL", "SIGNING"],
     ...identities.map(({ name, provider, host, user, email, signing }) => {
-      const signs = signing === undefined ? "no" : signing.format;
-      return [name, provider, host ?? "", user ?? "", email ?? "", signs];
+      return [name, provider, host ?? "", user ?? "", email ?? "", signing?.format ?? "none"];
     }),
   ]);
 }
@@ -85,13 +84,13 @@ function statusLines(status: Status, width: number): string {
   const { author, signing, sshCommand, switched, current, detected, worktree } = status;
   const name = author.name ?? "(no name)";
   const rows: (readonly [string, string])[] = [
-    ["Repository", worktree ?? "none here"],
-    ["Author", `${name} <${author.email ?? "no address"}>`],
-    ["Identity", current ?? "none that is configured"],
+    ["Repository", worktree ?? "not in a repository"],
+    ["Author", `${name} <${author.email ?? "no email"}>`],
+    ["Identity", current ?? "no configured identity"],
     ["Switched to", switched === undefined ? "none" : `${switched.identity} (${switched.scope})`],
-    ["Detected", detectedWords(status)],
-    ["Signing", signing.commits ? `${signing.format}, ${signing.key ?? "default key"}` : "no"],
-    ["ssh", sshCommand ?? "as it comes"],
+    ["Detected", detectedText(status)],
+    ["Signing", signing.commits ? `${signing.format}, ${signing.key ?? "default key"}` : "none"],
+    ["SSH", sshCommand ?? "default key"],
     ...detected.notes.map((note) => ["Note", note] as const),
   ];
   return columns(rows, width)
@@ -99,12 +98,13 @@ function statusLines(status: Status, width: number): string {
     .join("");
 }
 
-function detectedWords({ detected, isRight, current }: Status): string {
+/** Which identity fits the repository, and what to do if another one is used. */
+function detectedText({ detected, isRight, current }: Status): string {
   const { identity, confidence, explanation } = detected;
   if (identity === undefined) return explanation;
   const verdict = isRight
-    ? "as it is"
-    : `not ${current ?? "what it is"}: \`trunkline identity switch ${identity}\` changes that`;
+    ? "which is used here"
+    : `but ${current ?? "no identity"} is used here: run \`trunkline identity switch ${identity}\``;
   return `${identity}, ${verdict}. ${explanation} Confidence: ${confidence}.`;
 }
 

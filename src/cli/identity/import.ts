@@ -21,8 +21,11 @@ export async function importFile(
   const names = Object.keys(read.identities);
   const known = names.filter((name) => identities.list.some((each) => each.name === name));
   if (known.length > 0 && values.force !== true) {
-    const says = `there are already identities of these names: ${known.join(", ")}`;
-    throw new TrunklineError("usage", `Cannot import '${file}': ${says}. To replace them: --force`);
+    const says = `these identities exist already: ${known.join(", ")}`;
+    throw new TrunklineError(
+      "usage",
+      `Cannot import '${file}': ${says}. Replace them with --force`,
+    );
   }
   if (values["dry-run"] !== true) await identities.importAll(read);
   if (values.json) {
@@ -33,7 +36,7 @@ export async function importFile(
   const done = values["dry-run"] ? "Would import" : "Imported";
   out(`${done} ${names.length === 0 ? "no identities" : names.join(", ")}.\n`);
   for (const secret of read.secrets) {
-    err(`Left out '${secret}': it is a secret, which a configuration must not hold.\n`);
+    err(`Did not import '${secret}': a configuration file must not contain secrets.\n`);
   }
   return 0;
 }

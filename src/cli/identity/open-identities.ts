@@ -5,27 +5,30 @@ import { askSecret } from "../shell/ask.ts";
 import type { Invocation } from "../shell/command.ts";
 import { openHouse } from "../shell/open-house.ts";
 
-/** What identities are opened with. */
+/** The configuration, environment and folder that a command line gives to the identities. */
 export async function identityOptions(invocation: Invocation): Promise<IdentitiesOptions> {
   const { config } = await openHouse(invocation);
   const { env, cwd, values } = invocation;
   return identitiesOptions(config, { env, cwd, flags: values });
 }
 
-/** Repairs what a crash left half done, and says so. */
+/** Finishes or undoes a change that a crash interrupted, and says so. */
 export async function repair(invocation: Invocation, identities: Identities): Promise<void> {
   const recovery = await identities.recover();
   if (recovery !== undefined) invocation.err(`trunkline: ${recovery.says}\n`);
 }
 
-/** The identities, after whatever a crash left half done has been repaired. */
+/** The identities alone. */
 export async function openIdentities(invocation: Invocation): Promise<Identities> {
   const identities = new Identities(await identityOptions(invocation));
   await repair(invocation, identities);
   return identities;
 }
 
-/** The identities with their tokens and their guard. Whoever opens it disposes of it. */
+/**
+ * The identities with their tokens and their guard, which the caller disposes of. Loaded only here:
+ * commands that read identities start faster without it.
+ */
 export async function openCommands(invocation: Invocation): Promise<IdentityCommands> {
   const [options, { IdentityCommands }] = await Promise.all([
     identityOptions(invocation),

@@ -7,6 +7,8 @@ type Plan = Awaited<ReturnType<Identities["planSwitch"]>>;
 type Commands = Awaited<ReturnType<typeof openCommands>>;
 type Applied = Awaited<ReturnType<Identities["switch"]>>;
 
+const NO_CHANGE = "Nothing to change.";
+
 interface Printing extends Values {
   readonly json?: boolean;
   readonly "dry-run"?: boolean;
@@ -38,7 +40,7 @@ export async function switchTo(invocation: Invocation<SwitchValues>): Promise<nu
     rewriteRemotes: values["rewrite-remotes"] === true,
     recurseSubmodules: values["recurse-submodules"] === true,
   };
-  // For all that somebody does, one identity's tokens alone would not do.
+  // A credential helper in ~/.gitconfig would answer for one identity in all repositories.
   const request = plain.global ? plain : await commands.withHelper(name, plain);
   if (values["dry-run"]) {
     const plan = await identities.planSwitch(name, folder, request);
@@ -47,14 +49,14 @@ export async function switchTo(invocation: Invocation<SwitchValues>): Promise<nu
   const applied = await identities.switch(name, folder, request);
   const plan = await withSigningNotes(applied.plan, commands, name);
   const done = `Switched to identity: ${name}`;
-  return tell(invocation, { ...applied, plan }, done, `Already ${name}.`);
+  return tell(invocation, { ...applied, plan }, done, `Already switched to ${name}.`);
 }
 
-/** A commit that has to be signed and cannot be fails much later, and somewhere else. */
+/** Warns at the switch that signing does not work; else the next commit would fail. */
 async function withSigningNotes(plan: Plan, commands: Commands, name: string): Promise<Plan> {
   const { canSign, says } = await commands.signing(name);
   if (canSign) return plan;
-  const note = `${says} \`trunkline identity gpg ${name}\` tells more.`;
+  const note = `${says} \`trunkline identity gpg ${name}\` says more.`;
   return { ...plan, notes: [...plan.notes, note] };
 }
 
@@ -69,7 +71,7 @@ export async function undo(invocation: Invocation<UndoValues>): Promise<number> 
   };
   if (values["dry-run"]) return show(invocation, await identities.planUndo(folder, options));
   const applied = await identities.undo(folder, options);
-  return tell(invocation, applied, "Undone: everything is as it was.", "Nothing was left to undo.");
+  return tell(invocation, applied, "Undone.", "Nothing to undo.");
 }
 
 /** `trunkline identity sync` */
@@ -81,8 +83,8 @@ export async function sync(
   const options = { remove: values.remove === true };
   if (values["dry-run"]) return show(invocation, await identities.planSync(options));
   const applied = await identities.sync(options);
-  const done = values.remove ? "The blocks are gone." : "ssh and git know the identities.";
-  return tell(invocation, applied, done, "Nothing has to change.");
+  const done = values.remove ? "Removed the blocks." : "Wrote the identities for ssh and git.";
+  return tell(invocation, applied, done, NO_CHANGE);
 }
 
 type Printed = Pick<Invocation, "out" | "err"> & { readonly values: Printing };
@@ -93,7 +95,7 @@ function show({ values, out, err }: Printed, plan: Plan): number {
     return 0;
   }
   out(planLines(plan));
-  if (plan.files.length === 0) err("Nothing has to change.\n");
+  if (plan.files.length === 0) err(`${NO_CHANGE}\n`);
   for (const note of plan.notes) err(`Note: ${note}\n`);
   return 0;
 }
@@ -125,7 +127,7 @@ function planFacts({ kind, identity, subject, settings, files, notes }: Plan): o
   };
 }
 
-/** Every file, and what changes in it. */
+/** Every file, with the settings that are removed and added. */
 function planLines({ files, settings }: Plan): string {
   return files
     .flatMap(({ path, before, after }) => {

@@ -34,7 +34,7 @@ export async function set(invocation: Invocation<Setting>): Promise<number> {
   return 0;
 }
 
-/** From a variable, a program, or standard input; never from the command line, which all can see. */
+/** From a variable, from gh or glab, or from whoever runs the command. */
 async function readToken(
   { values, env }: Invocation<Setting>,
   ofProgram: () => Promise<string>,
@@ -43,7 +43,10 @@ async function readToken(
   if (variable !== undefined) {
     const token = env[variable];
     if (token !== undefined && token !== "") return token;
-    throw new TrunklineError("usage", `The variable '${variable}' is not set`);
+    throw new TrunklineError(
+      "usage",
+      `Cannot read the token: the variable '${variable}' is not set`,
+    );
   }
   if (values["from-cli"]) return await ofProgram();
   return await readSecret("Token: ");
@@ -52,7 +55,7 @@ async function readToken(
 function timeOf(text: string): string {
   const at = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN;
   if (!Number.isNaN(at)) return new Date(at).toISOString();
-  throw new TrunklineError("usage", `'${text}' is no time: write it as 2027-01-31`);
+  throw new TrunklineError("usage", `Cannot read '${text}' as a date: write it as 2027-01-31`);
 }
 
 /** `trunkline identity token get NAME` */
@@ -62,9 +65,10 @@ export async function get(invocation: Invocation<Printing>): Promise<number> {
   await using commands = await openCommands(invocation);
   const found = await commands.tokenCommands.show(commands.identities.find(name));
   if (values.json) out(toJson(found));
-  else if (found.token === undefined) err(`There is no token for '${visibleLine(name)}'.\n`);
+  else if (found.token === undefined) err(`No token is stored for '${visibleLine(name)}'.\n`);
   else out(`${found.token}\n`);
-  if (!values.json && found.where !== undefined) err(`It is in ${visibleLine(found.where)}.\n`);
+  if (!values.json && found.where !== undefined)
+    err(`It is stored in ${visibleLine(found.where)}.\n`);
   return found.token === undefined ? 1 : 0;
 }
 
@@ -75,7 +79,7 @@ export async function clear(invocation: Invocation<Printing>): Promise<number> {
   await using commands = await openCommands(invocation);
   const wasThere = await commands.tokenCommands.clear(commands.identities.find(name));
   if (values.json) out(toJson({ identity: name, cleared: wasThere }));
-  else out(wasThere ? `Forgot the token of '${visibleLine(name)}'.\n` : "There was none.\n");
+  else out(wasThere ? `Deleted the token of '${visibleLine(name)}'.\n` : "No token was stored.\n");
   return 0;
 }
 
@@ -93,16 +97,16 @@ export async function verify(invocation: Invocation<Printing>): Promise<number> 
     for (const { identity, says, isOk } of found) {
       out(`${isOk ? "ok  " : "FAIL"} ${visibleLine(identity)}: ${says}\n`);
     }
-    out(`Tokens are kept in ${visibleLine(await commands.tokens.describeStore())}.\n`);
+    out(`Tokens are stored in ${visibleLine(await commands.tokens.describeStore())}.\n`);
   }
   return found.every(({ isOk }) => isOk) ? 0 : 1;
 }
 
-/** `trunkline identity credential OPERATION`: what git calls, and nobody else. */
+/** `trunkline identity credential OPERATION`: called by git, as a credential helper. */
 export async function credential(invocation: Invocation): Promise<number> {
   const { positionals, data, err } = invocation;
   const [operation = ""] = positionals;
-  // Git may come to know more of these; a helper leaves those alone (gitcredentials(7)).
+  // gitcredentials(7), "CUSTOM HELPERS": a helper ignores operations that it does not know.
   if (!["get", "store", "erase"].includes(operation)) return 0;
   const question = await readAll(process.stdin);
   let text = operation === "get" ? "quit=1\n" : "";

@@ -19,14 +19,13 @@ export async function validate(invocation: Invocation<Validating>): Promise<numb
   const { values, positionals, out, err } = invocation;
   const timeout = Number(values.timeout);
   if (!Number.isFinite(timeout) || timeout <= 0 || timeout > 600) {
-    const says = `'${values.timeout}' is no time to wait: it is a number of seconds up to 600`;
+    const says = `Cannot wait '${values.timeout}' seconds: give a number above 0, up to 600`;
     throw new TrunklineError("usage", says);
   }
   await using commands = await openCommands(invocation);
   const names =
     positionals.length > 0 ? positionals : commands.identities.list.map(({ name }) => name);
-  if (names.length === 0)
-    err("There are no identities. `trunkline identity add NAME` makes one.\n");
+  if (names.length === 0) err("There are no identities. `trunkline identity add NAME` adds one.\n");
   const found = await commands.validate(names, {
     testAuth: values.offline !== true,
     checkGPG: values.signing === true,
@@ -51,12 +50,12 @@ export async function gpg(invocation: Invocation<{ readonly json?: boolean }>): 
   else {
     const rows: (readonly [string, string])[] = [
       ["Identity", ready.identity],
-      ["Signs by", ready.format ?? "nothing"],
+      ["Signing", ready.format ?? "no commit signing"],
       ["Key", ready.key ?? "none"],
-      ["Device", ready.hardware ? (ready.needsTouch ? "yes, wants a touch" : "yes") : "no"],
-      ["Signs alone", ready.canSign ? "yes" : "no"],
+      ["Hardware key", ready.hardware ? (ready.needsTouch ? "yes, needs a touch" : "yes") : "no"],
+      ["Can sign now", ready.canSign ? "yes" : "no"],
       ["", ready.says],
-      ["To do", ready.guidance],
+      ["Next step", ready.guidance],
     ];
     for (const line of columns(rows, invocation.width)) out(`${line}\n`);
   }

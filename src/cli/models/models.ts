@@ -20,13 +20,13 @@ export async function list(invocation: Invocation<Printing>): Promise<number> {
     out(`${isDefault ? "*" : " "} ${visibleLine(id).padEnd(widest)}  ${visibleLine(name)}\n`);
   }
   for (const [provider, why] of Object.entries(unanswered)) {
-    err(`${visibleLine(provider)} has not said what it has: ${why}\n`);
+    err(`${visibleLine(provider)} did not list its models: ${why}\n`);
   }
   if (models.some(({ isFound, isDefault }) => isFound && !isDefault)) {
-    err("A model found on this machine is used only once you choose it: set `models.default`.\n");
+    err("To use a model found on this machine, set `models.default`.\n");
   }
   if (models.length === 1 && Object.keys(unanswered).length === 0) {
-    err("There is no language model. Set a provider's key, or start one on this machine.\n");
+    err("There is no language model. Store a provider's key, or start a model on this machine.\n");
   }
   return 0;
 }
@@ -49,7 +49,7 @@ export async function clearKey(invocation: Invocation<Printing>): Promise<number
   const [variable = ""] = positionals;
   const wasThere = await (await open(invocation)).clearKey(variable);
   if (values.json) out(`${JSON.stringify({ variable, wasThere }, null, 2)}\n`);
-  else out(wasThere ? `Forgot ${visibleLine(variable)}.\n` : "There was none.\n");
+  else out(wasThere ? `Deleted ${visibleLine(variable)}.\n` : "No such key was stored.\n");
   return 0;
 }
 

@@ -23,10 +23,14 @@ interface AddValues extends RepoValues {
 export async function add(invocation: Invocation<AddValues>): Promise<number> {
   const { values, out, env } = invocation;
   const { file, base, severity, suggest, comment } = values;
-  if (file === undefined) throw new TrunklineError("usage", "Say which file: give --file.");
+  if (file === undefined)
+    throw new TrunklineError("usage", "Cannot add a comment without a file: give --file.");
   if (suggest === "-" && (comment === undefined || comment === "-")) {
-    const why = "standard input can only be one of them";
-    throw new TrunklineError("usage", `Cannot read both comment and suggestion: ${why}.`);
+    const why = "use - for one of them only";
+    throw new TrunklineError(
+      "usage",
+      `Cannot read comment and suggestion from standard input: ${why}.`,
+    );
   }
   const first = lineOf("--line", values.line);
   const isRemoved = first !== undefined && first < 0;
@@ -59,15 +63,15 @@ export async function add(invocation: Invocation<AddValues>): Promise<number> {
 function lineOf(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   if (/^-?[1-9]\d{0,8}$/.test(text)) return Number(text);
-  throw new TrunklineError("usage", `'${name} ${text}' is no line: lines count from 1.`);
+  throw new TrunklineError("usage", `Cannot use '${name} ${text}': give a line number from 1 on.`);
 }
 
 async function commentOf(invocation: Invocation<AddValues>, where: string): Promise<string> {
   const { comment } = invocation.values;
-  // Whoever has said it all need not wait for what reads and edits.
+  // Loaded only when needed: lazygit runs this command with --comment, and it has to be quick.
   if (comment !== undefined && comment !== "-") return comment;
-  const { wordsOf } = await import("./comment-text.ts");
-  return wordsOf(invocation, comment, where);
+  const { readComment } = await import("./comment-text.ts");
+  return readComment(invocation, comment, where);
 }
 
 async function readSuggestion({ cwd }: Invocation<AddValues>, from: string): Promise<string> {

@@ -26,7 +26,7 @@ export async function list(invocation: Invocation<ListValues>): Promise<number> 
   const gitDir = values.everywhere === true ? undefined : commands.here.gitDir;
   const states = values.state ?? (values.all === true ? undefined : UNRESOLVED);
   const found = await commands.list({ gitDir, states });
-  // A file is known by where it is now, or by where it was.
+  // A renamed file is found by its current name and by its name when the comment was made.
   const threads = found.filter(({ file, original }) => {
     return values.file === undefined || [file, original?.file].includes(values.file);
   });

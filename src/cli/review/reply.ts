@@ -4,7 +4,7 @@ import type { Invocation } from "../shell/command.ts";
 import { openCommands, personIn, type RepoValues } from "./open-reviews.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { whereOf } from "./thread-text.ts";
-import { wordsOf } from "./comment-text.ts";
+import { readComment } from "./comment-text.ts";
 
 interface SayValues extends RepoValues {
   readonly comment?: string;
@@ -14,25 +14,25 @@ interface SayValues extends RepoValues {
 export async function reply(invocation: Invocation<SayValues>): Promise<number> {
   using commands = await openCommands(invocation);
   const { id, comment } = await commands.show(invocation.positionals[0] ?? "");
-  const text = await wordsOf(invocation, invocation.values.comment, comment);
-  return said(invocation, [await commands.reply(id, { ...speaker(invocation), text })]);
+  const text = await readComment(invocation, invocation.values.comment, comment);
+  return printThreads(invocation, [await commands.reply(id, { ...speaker(invocation), text })]);
 }
 
 /** `trunkline review resolve ID…` */
 export async function resolve(invocation: Invocation<SayValues>): Promise<number> {
   using commands = await openCommands(invocation);
-  // None of them, if one of them is not there.
+  // Look all of them up first, so that none is resolved if one does not exist.
   const ids: string[] = [];
   for (const given of invocation.positionals) ids.push((await commands.show(given)).id);
   const threads: ThreadView[] = [];
   for (const id of ids) threads.push(await commands.resolve(id, speaker(invocation)));
-  return said(invocation, threads);
+  return printThreads(invocation, threads);
 }
 
 /** `trunkline review reopen ID` */
 export async function reopen(invocation: Invocation<SayValues>): Promise<number> {
   using commands = await openCommands(invocation);
-  return said(invocation, [
+  return printThreads(invocation, [
     await commands.reopen(invocation.positionals[0] ?? "", speaker(invocation)),
   ]);
 }
@@ -51,7 +51,10 @@ function speaker({ env, values }: Invocation<SayValues>): Parameters<ReviewComma
   return { by: personIn(env), role: "person", text: values.comment };
 }
 
-function said({ values, out }: Invocation<SayValues>, threads: readonly ThreadView[]): number {
+function printThreads(
+  { values, out }: Invocation<SayValues>,
+  threads: readonly ThreadView[],
+): number {
   const [first] = threads;
   if (values.json !== true) {
     for (const thread of threads) out(`${thread.id} is ${thread.state}: ${whereOf(thread)}\n`);

@@ -2,7 +2,7 @@ import { visibleLine } from "../../base/text/visible.ts";
 import { firstLine } from "../shell/layout.ts";
 import type { ThreadView } from "../../review/thread-view.ts";
 
-/** A line for each thread, in columns. */
+/** One line per thread, in columns. */
 export function threadTable(threads: readonly ThreadView[], width: number): string {
   const rows = threads.map((thread) => [thread.id, thread.state, thread.severity, whereOf(thread)]);
   const widths = [0, 1, 2, 3].map((at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
@@ -15,7 +15,7 @@ export function threadTable(threads: readonly ThreadView[], width: number): stri
     .join("");
 }
 
-/** A line for each thread that a menu can take apart: `ID:text`. */
+/** Lines that a menu can split at the colon: `ID:text`. */
 export function threadMenu(threads: readonly ThreadView[]): string {
   return threads
     .map((thread) => {
@@ -25,7 +25,7 @@ export function threadMenu(threads: readonly ThreadView[]): string {
     .join("");
 }
 
-/** Where it is: with a mark where that is not certain. */
+/** The current position of a thread: `?` marks a guess, `(gone)` lines that no longer exist. */
 export function whereOf({ file, line, end, confidence, side, original }: ThreadView): string {
   if (confidence === "gone") {
     return `${visibleLine(file)}:${original?.line ?? ""}(gone)`.replace(":(", " (");

@@ -18,7 +18,7 @@ export async function watch(invocation: Invocation<RepoValues>): Promise<number>
   const over = new AbortController();
   background(
     untilSignal().then(() => over.abort()),
-    "Stopping to watch",
+    "Stopping to watch reviews",
   );
   using commands = await openCommands(invocation);
   err(`Watching ${commands.repository?.root ?? "all repositories"}. Stop with Ctrl-C.\n`);
@@ -42,8 +42,7 @@ export async function importFile(invocation: Invocation<RepoValues>): Promise<nu
   const { added, known, refused } = imported;
   for (const why of refused) err(`${why}\n`);
   if (values.json === true) out(`${JSON.stringify(imported, null, 2)}\n`);
-  else
-    out(`Opened ${added} threads; ${known} were there already; ${refused.length} were refused.\n`);
+  else out(`Opened ${added} threads; ${known} existed already; ${refused.length} were refused.\n`);
   return refused.length > 0 && added + known === 0 ? 1 : 0;
 }
 

@@ -9,7 +9,7 @@ import type { Invocation } from "../shell/command.ts";
 import { openLastingHouse } from "../shell/open-house.ts";
 import { NO_AUTH_WARNING, serveWelcome } from "./welcome.ts";
 
-/** Whoever pressed Ctrl-C is waiting. */
+/** Milliseconds that requests in flight have to finish after Ctrl-C. */
 const STOP_GRACE = 500;
 
 interface ServeValues {
@@ -54,7 +54,7 @@ async function greet(server: HttpServer, invocation: Invocation<ServeValues>): P
     out(`${JSON.stringify({ ready: true, url, mcp, acp, pid, tokenFile, login })}\n`);
     return;
   }
-  // What is not read by a person may be kept for long: there is no link in it that lets anybody in.
+  // Output that is not a terminal may be a log file, which must not contain a login link.
   const login = isTerminal ? await server.loginLink() : undefined;
   out(serveWelcome({ ...addressesOf(server), tokenFile, login, color, noAuth: values["no-auth"] }));
 }

@@ -30,7 +30,7 @@ describe("serveWelcome()", () => {
     const text = serveWelcome({ ...BASE, publicUrl: "https://tools.example.com" });
     assert.match(text, /MCP {6}https:\/\/tools\.example\.com\/mcp/);
     assert.match(text, /trunkline http:\/\/127\.0\.0\.1:4180\/mcp/);
-    assert.match(text, /From another machine.*trunkline token create NAME/);
+    assert.match(text, /Other machines.*trunkline token create NAME/);
   });
 
   it("shows no token where none is asked for", () => {

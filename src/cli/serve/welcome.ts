@@ -2,26 +2,26 @@ import { VERSION } from "../../base/version.ts";
 import { paint } from "../shell/style.ts";
 
 export interface WelcomeOptions {
-  /** Where this machine reaches the gateway, without a path. */
+  /** Address of the gateway for this machine, without a path. */
   readonly url: string;
-  /** Where others do. */
+  /** Address for other machines. */
   readonly publicUrl?: string | undefined;
   readonly tokenFile: string;
-  /** A link that lets a browser in, where a person reads this. */
+  /** A one-time login link, if a person reads this. */
   readonly login?: string | undefined;
   readonly noAuth?: boolean | undefined;
   readonly color: boolean;
 }
 
 export const NO_AUTH_WARNING =
-  "--no-auth: EVERYBODY WHO CAN LOG IN TO THIS MACHINE, AND EVERY PROGRAM ON IT, CAN USE THIS " +
-  "GATEWAY AS YOU. It is for development. Pages of other origins, and commands that clients name, " +
-  "are still refused.";
+  "--no-auth: EVERY USER OF THIS MACHINE, AND EVERY PROGRAM ON IT, CAN USE THIS GATEWAY AS YOU. It " +
+  "is for development only. Web pages of other origins, and clients that name commands to run, are " +
+  "still refused.";
 
 /**
- * What a person reads when the gateway has started: from here, one paste connects an assistant. The
- * command reads the token's file rather than showing the token, so that it is neither on the screen
- * nor in the history of the shell.
+ * What a person reads when the gateway has started, with a command that connects an assistant. The
+ * command reads the token from its file, so that the token is neither on the screen nor in the
+ * shell's history.
  */
 export function serveWelcome(options: WelcomeOptions): string {
   const { url, publicUrl = url, tokenFile, login, noAuth = false, color } = options;
@@ -37,20 +37,20 @@ export function serveWelcome(options: WelcomeOptions): string {
     `  Browser  ${login ?? "run `trunkline open`"}`,
     ...(login === undefined
       ? []
-      : ["           once, within 15 minutes; then run `trunkline open`"]),
+      : ["           works once, within 15 minutes; for another run `trunkline open`"]),
     ...(noAuth ? [] : [`  Token    ${tokenFile}`]),
     "",
-    "Next: connect an assistant, for example",
+    "Next: connect an assistant, for example Claude Code:",
     ...(noAuth ? [`  ${command}`] : [`  ${command} \\`, `    --header ${header}`]),
     ...(publicUrl === url
       ? []
-      : ["From another machine, with a token of its own: trunkline token create NAME"]),
+      : ["Other machines need their own token: trunkline token create NAME"]),
     "Stop with Ctrl-C.",
   ];
   return `${lines.join("\n")}\n`;
 }
 
-/** A text as one word of a POSIX shell. */
+/** Quotes a text as one word of a POSIX shell. */
 function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -17,23 +17,23 @@ interface AttachValues {
   readonly url?: string;
 }
 
-/** `trunkline session attach ID`: lines are prompts, and numbers answer what an agent asks. */
+/** `trunkline session attach ID`: a line is a prompt, or the answer to a permission request. */
 export async function attach(invocation: Invocation<AttachValues>): Promise<number> {
   const { values, positionals, env, cwd, out, err, color } = invocation;
   const house = await quietHouse(invocation);
-  const place = await placeOf(house, positionals[0] ?? "", values.url !== undefined, cwd);
-  const way = await wayTo(house.config.data, values.url, env.TRUNKLINE_TOKEN);
+  const found = await findSession(house, positionals[0] ?? "", values.url !== undefined, cwd);
+  const gateway = await gatewayOf(house.config.data, values.url, env.TRUNKLINE_TOKEN);
   const text = new SessionText(color);
   const input = createInterface({ input: process.stdin });
   const lines = input[Symbol.asyncIterator]();
   const questions = new Questions(out);
   await using opened = new AsyncDisposableStack();
   const channel =
-    way.url === undefined
+    gateway.url === undefined
       ? ownAcpChannel(house, opened)
-      : await remoteAcpChannel(way.url, way.token);
+      : await remoteAcpChannel(gateway.url, gateway.token);
   await using session = await attachTo(channel, {
-    ...place,
+    ...found,
     update: (update) => out(text.update(update)),
     permit: async ({ toolCall, options }, signal) => {
       const names = options.map(({ name }) => name);
@@ -48,7 +48,7 @@ export async function attach(invocation: Invocation<AttachValues>): Promise<numb
   const turns = new Set<Promise<void>>();
   let isLeaving = false;
   const complain = (text: string): void => {
-    // That a turn goes on without us is no failure of it.
+    // A turn that continues after we leave has not failed.
     if (!isLeaving) err(text);
   };
   for (let next = await lines.next(); next.done !== true; next = await lines.next()) {
@@ -66,8 +66,8 @@ export async function attach(invocation: Invocation<AttachValues>): Promise<numb
   return code;
 }
 
-/** A gateway of ours on this machine is sent our token; another, the one that was given. */
-async function wayTo(
+/** The gateway to connect to. One with the same data folder gets the owner's token. */
+async function gatewayOf(
   data: string,
   url: string | undefined,
   token: string | undefined,
@@ -90,8 +90,8 @@ async function say(
   }
 }
 
-/** A session of a gateway elsewhere is not on our disk. */
-async function placeOf(
+/** The session with this id. One that only a gateway elsewhere knows is passed on as it is. */
+async function findSession(
   house: House,
   id: string,
   isElsewhere: boolean,

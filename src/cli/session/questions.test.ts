@@ -38,7 +38,7 @@ describe("Questions", () => {
     const asked = questions.ask("Go on?", ["Yes"], elsewhere.signal);
     elsewhere.abort();
     assert.equal(await asked, undefined);
-    assert.match(printed(), /no longer asked/);
+    assert.match(printed(), /no answer is needed/);
     assert.equal(questions.isOpen, false);
   });
 
@@ -72,7 +72,7 @@ describe("questionText()", () => {
     const text = questionText({ title: "Edit a", content });
     assert.equal(text, "Edit a\n    /a\n      1\n    - 2\n    + x\n      3");
     const added = [{ type: "diff", path: "/a", oldText: null, newText: "x" }];
-    assert.equal(questionText({ content: added }), "May it go on?\n    /a\n    + x");
+    assert.equal(questionText({ content: added }), "Permission requested\n    /a\n    + x");
   });
 
   it("shows the arguments where there is nothing else", () => {

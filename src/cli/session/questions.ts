@@ -7,7 +7,7 @@ interface Question {
   readonly settle: (option: number | undefined) => void;
 }
 
-/** What agents ask a person at a terminal: one thing at a time, answered by an option's number. */
+/** Permission requests at a terminal: shown one at a time, and answered with an option's number. */
 export class Questions {
   readonly #out: (text: string) => void;
   readonly #open: Question[] = [];
@@ -22,12 +22,12 @@ export class Questions {
     return this.#open.length > 0;
   }
 
-  /** Resolves when something is asked that nobody is left to answer. */
+  /** Resolves when a question is open and the input has ended. */
   get unanswerable(): Promise<void> {
     return this.#unanswerable.promise;
   }
 
-  /** The place of the chosen option; undefined when no answer is wanted any more. */
+  /** The index of the chosen option; undefined if the request was withdrawn. */
   ask(text: string, options: readonly string[], signal: AbortSignal): Promise<number | undefined> {
     const { promise, resolve: settle } = Promise.withResolvers<number | undefined>();
     const question = { text, options, settle };
@@ -38,7 +38,7 @@ export class Questions {
       "abort",
       () => {
         const isShown = this.#open[0] === question && !this.#isInputOver;
-        if (isShown) this.#out("  (it is no longer asked)\n");
+        if (isShown) this.#out("  (no answer is needed any more)\n");
         this.#end(question, undefined);
       },
       { once: true },
@@ -58,7 +58,7 @@ export class Questions {
       );
   }
 
-  /** Nobody types any more. */
+  /** The input has ended: no question can be answered from now on. */
   endInput(): void {
     this.#isInputOver = true;
     if (this.isOpen) this.#unanswerable.resolve();
@@ -81,12 +81,12 @@ export class Questions {
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** What an agent wants to do, for the person who is to allow it: all of it. */
+/** Everything an agent wants to do, for the person who decides whether it may. */
 export function questionText(toolCall: Json): string {
   const { title, content, rawInput } = toolCall;
-  const head = typeof title === "string" ? visibleLine(title) : "May it go on?";
+  const head = typeof title === "string" ? visibleLine(title) : "Permission requested";
   const parts = Array.isArray(content) ? content.flatMap((part) => contentLines(part as Json)) : [];
-  // Arguments say the same in fewer words; they are all there is of some agents.
+  // Content shows the same in more detail; some agents send only the arguments.
   const input = parts.length === 0 && rawInput !== undefined ? rawInput : undefined;
   const lines = input === undefined ? parts : JSON.stringify(input, null, 2).split("\n");
   return [head, ...lines.map((line) => `    ${line}`)].join("\n");

@@ -1,4 +1,4 @@
-/** What the program needs of its process. */
+/** The parts of a process that the program uses, so that tests can replace them. */
 export interface Host {
   readonly env: NodeJS.ProcessEnv;
   readonly stdout: Output;
@@ -19,8 +19,8 @@ export function isVerbose(env: NodeJS.ProcessEnv): boolean {
 }
 
 /**
- * Writes to one output, and calls `failed` when that cannot be done. The output is touched only when
- * there is something to write: a command that speaks a protocol there minds its failures itself.
+ * Writes to one output, and calls `failed` if that fails. The output is opened with the first write:
+ * a command that speaks a protocol on it handles failures itself.
  */
 export function writer(
   output: () => Output,

@@ -24,7 +24,7 @@ export function misuseError(misuse: Misuse): TrunklineError {
   return new TrunklineError("usage", explain(misuse));
 }
 
-/** Says it to a person: what is wrong, the value, what was probably meant. */
+/** The message: what is wrong, the value, and what was probably meant. */
 function explain(misuse: Misuse): string {
   const { path, kind } = misuse;
   const command = `'${callOf(path)}'`;

@@ -4,17 +4,17 @@ import { House } from "../../gateway/house.ts";
 import { outliveRejections } from "../../gateway/outlive-rejections.ts";
 import type { Invocation } from "./command.ts";
 
-/** The house of a command that serves others until it is stopped. */
+/** The house of a command that runs until it is stopped: it survives unhandled rejections. */
 export async function openLastingHouse(invocation: Invocation): Promise<House> {
   const house = await openHouse(invocation);
   outliveRejections(house.log);
   return house;
 }
 
-/** The house as the command line, the environment and the files want it. Warnings go to stderr. */
+/** The house with the configuration of command line, environment and files. Warnings go to stderr. */
 export async function openHouse(invocation: Invocation): Promise<House> {
   const { cwd, env } = invocation;
-  // The table of commands makes these the types that they are.
+  // The types follow from GLOBAL_OPTIONS.
   const flags = invocation.values as ConfigFlags;
   const load = () => loadConfig({ cwd, env, flags });
   const { config, warnings, files } = await load();
@@ -25,7 +25,7 @@ export async function openHouse(invocation: Invocation): Promise<House> {
   });
 }
 
-/** The house for a command that is over in a moment: its log keeps to what went wrong. */
+/** The house of a short command: it logs errors only, unless --verbose is given. */
 export async function quietHouse(invocation: Invocation): Promise<House> {
   const { config } = await openHouse(invocation);
   return new House(

@@ -22,7 +22,7 @@ function hasColor(output: Output, { NO_COLOR, FORCE_COLOR, TERM }: NodeJS.Proces
   return output.isTTY === true && TERM !== "dumb";
 }
 
-/** How to begin and to end it (ECMA-48, "SGR"). */
+/** The codes that begin and end a style (ECMA-48 § 8.3.117, SGR). */
 const STYLES = {
   bold: [1, 22],
   dim: [2, 22],
@@ -34,8 +34,8 @@ const STYLES = {
 export type StyleName = keyof typeof STYLES;
 
 /**
- * Stands for the beginning of a terminal escape of ours until the text is written. Nobody else knows
- * it, so an escape in the text of others is never taken for one of ours.
+ * Marks the start of an escape sequence of ours until the text is written. It is random, so that
+ * text of others cannot contain it; escape sequences in such text are shown, not executed.
  */
 const MARK = `\0${Math.random().toString(36)}\0`;
 
@@ -46,7 +46,7 @@ export function paint(style: StyleName, text: string, color: boolean): string {
   return `${MARK}${begin}m${text}${MARK}${end}m`;
 }
 
-/** What is written to a terminal or a pipe: the text as a person reads it, and our own styles. */
+/** The text to write: hidden characters escaped, and our own styles as escape sequences. */
 export function painted(text: string): string {
   return text.split(MARK).map(visible).join("\x1b[");
 }

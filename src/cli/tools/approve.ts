@@ -14,9 +14,9 @@ type Seen = NonNullable<ReturnType<Approvals["last"]>>;
 interface Candidate {
   readonly server: string;
   readonly name: string;
-  /** What it is called here, if it is there. */
+  /** Its name in the offer, if the server is reachable. */
   readonly here?: string;
-  /** Undefined where it is offered. */
+  /** Why it is held; undefined if it is offered. */
   readonly why?: "new" | "changed" | "lookalike";
   readonly like?: string;
   readonly before?: Seen | undefined;
@@ -33,7 +33,12 @@ export async function diff(invocation: Invocation<{ readonly json?: boolean }>):
   if (name !== undefined && held.length === 0 && find(all, name).length === 0) throw unknown(name);
   if (values.json) out(`${JSON.stringify({ held: held.map(facts) }, null, 2)}\n`);
   else if (held.length > 0) out(held.map((each) => show(each, invocation.color)).join("\n"));
-  else err(name === undefined ? "Nothing is held.\n" : `'${name}' is as it was approved.\n`);
+  else
+    err(
+      name === undefined
+        ? "Nothing is held.\n"
+        : `'${name}' has not changed since it was approved.\n`,
+    );
   return 0;
 }
 
@@ -48,14 +53,20 @@ export async function approve(
   const { values, positionals, out, err } = invocation;
   const ways = [positionals.length > 0, values.all === true, values.server !== undefined];
   if (ways.filter(Boolean).length > 1) {
-    throw new TrunklineError("usage", "Name the tools to approve, or say --all or --server");
+    throw new TrunklineError(
+      "usage",
+      "Cannot approve: give tools, --all or --server, and only one of these",
+    );
   }
   await using opened = await open(invocation);
   const all = candidates(opened);
   const held = all.filter(({ why }) => why !== undefined);
   if (!ways.some(Boolean) && held.length > 0) {
     const names = held.map(({ server, name }) => visibleLine(`${server}/${name}`)).join(", ");
-    throw new TrunklineError("usage", `Name the tools to approve, or say --all. Held: ${names}`);
+    throw new TrunklineError(
+      "usage",
+      `Cannot approve without a choice: name tools, or give --all. Held: ${names}`,
+    );
   }
   const chosen =
     values.server !== undefined
@@ -63,7 +74,7 @@ export async function approve(
       : values.all === true
         ? held
         : positionals.map((name) => choose(all, name));
-  // Where one of them cannot be approved, none is.
+  // `choose` has thrown for an unknown name, so either all of them are approved or none.
   for (const { server, name } of chosen) await opened.approvals?.approve(server, name);
   if (values.json) {
     const approved = chosen.map(({ server, name, now }) => {
@@ -77,14 +88,14 @@ export async function approve(
   return 0;
 }
 
-/** With what the servers offer now, as far as they can be reached. */
+/** The tools with their approvals, once every reachable server has listed its own. */
 async function open(invocation: Invocation): Promise<OpenedTools> {
   const opened = await openTools(await quietHouse(invocation), { needsApprovals: true });
   await untilKnown(opened, invocation.err);
   return opened;
 }
 
-/** All that can be approved: what is held, also of servers that are not there now, and what is offered. */
+/** Everything that can be approved: held tools, also of unreachable servers, and offered tools. */
 function candidates({ approvals, offer: { tools } }: OpenedTools): Candidate[] {
   const found = new Map<string, Candidate>();
   const put = ({ server, name }: { server: string; name: string }, more: Partial<Candidate>) => {
@@ -104,7 +115,7 @@ function candidates({ approvals, offer: { tools } }: OpenedTools): Candidate[] {
   return [...found.values()];
 }
 
-/** A tool by its name here, by its name there, or by `SERVER/NAME`. */
+/** A tool by its name in the offer, by its name on its server, or by `SERVER/NAME`. */
 function find(all: readonly Candidate[], name: string): readonly Candidate[] {
   const here = all.filter((each) => each.here === name);
   if (here.length > 0) return here;
@@ -116,25 +127,28 @@ function choose(all: readonly Candidate[], name: string): Candidate {
   if (found === undefined) throw unknown(name);
   if (others.length === 0) return found;
   const names = [found, ...others].map((each) => `${each.server}/${each.name}`).join(", ");
-  throw new TrunklineError("usage", `Several servers have a tool '${name}'. Say which: ${names}`);
+  throw new TrunklineError(
+    "usage",
+    `Cannot approve '${name}': several servers have it. Choose one: ${names}`,
+  );
 }
 
 function ofServer(all: readonly Candidate[], server: string): readonly Candidate[] {
   const found = all.filter((each) => each.server === server);
   if (found.length > 0) return found;
   const servers = [...new Set(all.map((each) => each.server))].map(visibleLine).join(", ");
-  const there = servers === "" ? "No server has any." : `Servers that have some: ${servers}.`;
-  const says = `There is no tool of a server '${visibleLine(server)}'. ${there}`;
+  const there = servers === "" ? "No server has tools." : `Servers with tools: ${servers}.`;
+  const says = `Server '${visibleLine(server)}' has no tools. ${there}`;
   throw new TrunklineError("not-found", says);
 }
 
 function unknown(name: string): TrunklineError {
-  const next = "`trunkline tools list` shows what there is.";
-  const says = `There is no tool '${visibleLine(name)}' of another server. ${next}`;
+  const next = "`trunkline tools list` lists the tools.";
+  const says = `No MCP server has a tool '${visibleLine(name)}'. ${next}`;
   return new TrunklineError("not-found", says);
 }
 
-/** For programs. */
+/** A candidate as --json prints it. */
 function facts({ server, name, why, like, before, now }: Candidate): object {
   return { server, name, why, like, before, now };
 }
@@ -156,12 +170,12 @@ function show(candidate: Candidate, color: boolean): string {
   };
   const lines =
     now.described === undefined || (why === "changed" && before?.described === undefined)
-      ? ["  (its description is too long to be kept and shown)"]
+      ? ["  (its description is too long to be stored and shown)"]
       : diffLines(linesOf(before?.described), linesOf(now.described)).map(colored);
   return `${labelOf(candidate)} ${states[why ?? "new"]}:\n${lines.join("\n")}\n`;
 }
 
-/** Texts as they are read, line by line; all else as JSON. */
+/** Texts line by line; everything else as JSON. */
 function linesOf(described: object | undefined): string[] {
   return Object.entries(described ?? {}).flatMap(([key, value]) => {
     if (value === undefined) return [];

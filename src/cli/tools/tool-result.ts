@@ -6,7 +6,7 @@ import type { OpenedTools } from "../../gateway/tool/open-tools.ts";
 
 type Result = Awaited<ReturnType<OpenedTools["offer"]["tools"]["call"]>>;
 
-/** Prints what a tool answered: as JSON where that is wanted, else as a person reads it. */
+/** Prints the result of a tool as text, or with --json as it is. An error goes to stderr. */
 export function printResult(
   { values, out, err, data }: Invocation<Values & { readonly json?: boolean }>,
   result: Result,
@@ -16,7 +16,7 @@ export function printResult(
   return result.isError === true ? 1 : 0;
 }
 
-/** A tool's arguments as they are given on the command line; `-` reads them from stdin. */
+/** The value of `--args`; `-` reads it from stdin. */
 export async function readArguments(given: string): Promise<Record<string, unknown>> {
   const text = given === "-" ? await readAll(process.stdin) : given;
   let args: unknown;
@@ -40,7 +40,7 @@ function textOf({ content, structuredContent }: Result): string {
   return content.map(pieceOf).join("\n");
 }
 
-/** What is not text is said to be there. */
+/** Other content than text is named in brackets, such as `[image, image/png]`. */
 function pieceOf(piece: Readonly<Record<string, unknown>>): string {
   const resource = (piece.resource ?? {}) as Readonly<Record<string, unknown>>;
   const text = piece.text ?? resource.text;

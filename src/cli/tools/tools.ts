@@ -11,7 +11,7 @@ import { paint } from "../shell/style.ts";
 import { quietHouse } from "../shell/open-house.ts";
 import { printResult, readArguments } from "./tool-result.ts";
 
-/** Our own tools have no server's name. */
+/** Source of the built-in tools, which come from no server. */
 const OURS = "trunkline";
 
 type ListedTool = ReturnType<OpenedTools["offer"]["tools"]["list"]>[number];
@@ -34,17 +34,18 @@ export async function list(invocation: Invocation<{ readonly json?: boolean }>):
     return 0;
   }
   const rows = rowsOf(opened);
-  if (rows.length === 0) err("There are no tools. Name MCP servers in the configuration.\n");
+  if (rows.length === 0)
+    err("There are no tools. Add MCP servers to `mcpServers` in the configuration.\n");
   else out(table(rows, invocation));
   for (const { why } of opened.offer.missing()) err(`${visibleLine(why)}\n`);
   const held = opened.offer.tools.held().length;
-  if (held > 0) err(`${held} held: look at them with \`trunkline tools diff\`.\n`);
+  if (held > 0) err(`${held} held: check them with \`trunkline tools diff\`.\n`);
   return 0;
 }
 
 /**
- * Waits until all servers have said what they have, or have failed to. A person can wait longer than
- * an assistant, which gives up on a list after some seconds: whom it is waited for is told.
+ * Waits until all servers have listed their tools, or have failed to. A person can wait longer than
+ * an assistant, which gives up on a list after some seconds; `tell` says which servers are slow.
  */
 export async function untilKnown(
   { offer }: Pick<OpenedTools, "offer">,
@@ -126,7 +127,7 @@ export async function call(
   const { tools } = opened.offer;
   const isThere = (): boolean =>
     tools.get(name) !== undefined || tools.held().some(({ tool }) => tool.definition.name === name);
-  // An unknown name is called too, for the record; only its failure is told in more words.
+  // An unknown name is called as well, so that the audit has it; only its error is replaced.
   const result = await Promise.race([
     (async () => tools.call(name, args, caller))().catch((error: unknown) => {
       throw isThere() ? failureOf(error) : unknownTool(name, opened.offer);
@@ -136,7 +137,7 @@ export async function call(
   return printResult(invocation, result);
 }
 
-/** What another server answered is its word, not a fault of ours. */
+/** An error of another server is not reported as a bug of Trunkline. */
 function failureOf(error: unknown): unknown {
   const isForeign = error instanceof Error && ["ToolFault", "CannotAsk"].includes(error.name);
   return isForeign ? new TrunklineError("unavailable", error.message, { cause: error }) : error;
@@ -150,7 +151,7 @@ function unknownTool(name: string, offer: OpenedTools["offer"]): TrunklineError 
   const next =
     near.length > 0
       ? `Did you mean ${near.map((word) => `'${word}'`).join(" or ")}?`
-      : "`trunkline tools list` shows what there is.";
+      : "`trunkline tools list` lists them.";
   const missing = offer.missing().map(({ why }) => ` ${visibleLine(why)}.`);
   const says = `There is no tool '${visibleLine(name)}'. ${next}${missing.join("")}`;
   return new TrunklineError("not-found", says);

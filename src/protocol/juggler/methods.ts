@@ -9,7 +9,7 @@ import {
   type InitializeParams,
 } from "./schema.gen.ts";
 
-/** RemoteJuggler's "Agent Communication Protocol", which the JetBrains IDEs call actions by. */
+/** RemoteJuggler's "Agent Communication Protocol", with which JetBrains IDEs run actions. */
 export const jugglerDialect: Dialect = {
   name: "juggler",
   batches: false,
