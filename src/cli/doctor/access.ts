@@ -1,5 +1,5 @@
 import { TrunklineError } from "../../base/errors.ts";
-import { accessTokensIn } from "../../gateway/access/open-access.ts";
+import { AccessTokens } from "../../store/access/access-tokens.ts";
 import { clearTextWarning, resolveServing, type Serving } from "../../gateway/access/serving.ts";
 import type { Config } from "../../gateway/config/config.ts";
 import type { Finding } from "./doctor.ts";
@@ -19,7 +19,7 @@ export async function checkAccess(config: Config): Promise<Finding[]> {
 }
 
 function entryFinding(serving: Serving, data: string): Finding {
-  const count = accessTokensIn(data).list().length;
+  const count = new AccessTokens(data).list().length;
   const ways = ["the owner's token", `${count} other ${count === 1 ? "token" : "tokens"}`];
   if (serving.oauth !== undefined) ways.push("OAuth");
   const who = serving.isOpen ? "other machines" : "programs on this machine";

@@ -3,7 +3,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { hasBus } from "../../gateway/bus/bus.ts";
 import type { BusControl } from "../../gateway/bus/bus-control.ts";
 import type { LoadedConfig } from "../../gateway/config/config.ts";
-import { type OpenedTools, openTools } from "../../gateway/tool/open-tools.ts";
+import type { UpstreamStatus } from "../../upstream/upstream.ts";
+import { openTools } from "../../gateway/tool/open-tools.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { quietHouse } from "../shell/open-house.ts";
@@ -34,12 +35,7 @@ export async function checkServers(invocation: Invocation): Promise<Finding[]> {
   ];
 }
 
-function findingOf({
-  name,
-  state,
-  lastError,
-  said,
-}: ReturnType<OpenedTools["status"]>[number]): Finding {
+function findingOf({ name, state, lastError, said }: UpstreamStatus): Finding {
   const what = `MCP server '${visibleLine(name)}'`;
   if (state === "up") return { state: "ok", what, says: state };
   if (state === "starting") {

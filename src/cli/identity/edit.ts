@@ -2,16 +2,13 @@ import { resolve } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { homeOf } from "../../base/process/home-of.ts";
-import type { Identities } from "../../identity/identities.ts";
+import type { IdentitySettings, MatchRule } from "../../identity/identity.ts";
 import type { Invocation, Values } from "../shell/command.ts";
 import { openIdentities } from "./open-identities.ts";
 import { toJson } from "./identity.ts";
 
-type Settings = Parameters<Identities["save"]>[1];
-type Rule = NonNullable<Settings["match"]>[number];
-
 export interface FactValues extends Values {
-  readonly provider?: Settings["provider"];
+  readonly provider?: IdentitySettings["provider"];
   readonly user?: string;
   readonly email?: string;
   readonly "display-name"?: string;
@@ -69,7 +66,7 @@ export async function remove(invocation: Invocation<{ readonly json?: boolean }>
 function tell(
   { values, out }: Invocation<FactValues>,
   name: string,
-  settings: Settings,
+  settings: IdentitySettings,
   said: string,
 ): number {
   if (values.json) out(toJson({ name, ...settings }));
@@ -78,9 +75,16 @@ function tell(
 }
 
 /** The settings with the given options applied; an empty option removes its setting. */
-function withFacts(old: Settings, values: FactValues, invocation: Invocation): Settings {
-  const settings: { -readonly [Key in keyof Settings]: Settings[Key] } = { ...old };
-  const put = <Key extends keyof Settings>(key: Key, value: Settings[Key] | "" | undefined) => {
+function withFacts(
+  old: IdentitySettings,
+  values: FactValues,
+  invocation: Invocation,
+): IdentitySettings {
+  const settings: { -readonly [Key in keyof IdentitySettings]: IdentitySettings[Key] } = { ...old };
+  const put = <Key extends keyof IdentitySettings>(
+    key: Key,
+    value: IdentitySettings[Key] | "" | undefined,
+  ) => {
     if (value === undefined) return;
     if (value === "" || (Array.isArray(value) && value.length === 0)) delete settings[key];
     else settings[key] = value;
@@ -108,10 +112,10 @@ function withFacts(old: Settings, values: FactValues, invocation: Invocation): S
 }
 
 function signingOf(
-  old: Settings["signing"],
+  old: IdentitySettings["signing"],
   values: FactValues,
   invocation: Invocation,
-): Settings["signing"] {
+): IdentitySettings["signing"] {
   const { signing: format = old?.format, "signing-key": given } = values;
   if (format === "none") return undefined;
   if (format === undefined) {
@@ -128,7 +132,7 @@ function signingOf(
   return { ...rest, format, ...(key === undefined ? {} : { key }) };
 }
 
-function tokenSourceOf(text: string | undefined): Settings["tokenSource"] | "" {
+function tokenSourceOf(text: string | undefined): IdentitySettings["tokenSource"] | "" {
   if (text === undefined || text === "") return text;
   const [, variable] = /^env:([A-Za-z_][A-Za-z0-9_]*)$/.exec(text) ?? [];
   if (variable !== undefined) return { kind: "environment", variable };
@@ -145,8 +149,8 @@ function keyFile(text: string | undefined, { cwd }: Invocation): string | undefi
   return resolve(cwd, text);
 }
 
-function ruleOf(text: string, invocation: Invocation): Rule {
-  const rule: { -readonly [Key in keyof Rule]: Rule[Key] } = {};
+function ruleOf(text: string, invocation: Invocation): MatchRule {
+  const rule: { -readonly [Key in keyof MatchRule]: MatchRule[Key] } = {};
   for (const part of text.split(",")) {
     const [, key = "", value = ""] = /^(host|owner|path|remote)=(.+)$/.exec(part.trim()) ?? [];
     if (key === "") {
@@ -155,7 +159,7 @@ function ruleOf(text: string, invocation: Invocation): Rule {
     }
     const home = homeOf(invocation.env);
     const folder = value.startsWith("~/") ? value : resolve(invocation.cwd, value);
-    rule[key as keyof Rule] =
+    rule[key as keyof MatchRule] =
       key === "path" ? folder.replace(new RegExp(`^${RegExp.escape(home)}(?=/)`), "~") : value;
   }
   return rule;

@@ -1,15 +1,14 @@
 import { text as readAll } from "node:stream/consumers";
 
-import type { IdentityCommands } from "../../identity/identity-commands.ts";
+import type { GuardStatus } from "../../identity/guard/install-guard.ts";
+import type { GuardHook } from "../../identity/guard/verdict.ts";
+import type { GuardOutcome } from "../../identity/identity-commands.ts";
 import type { Invocation } from "../shell/command.ts";
 import { openCommands } from "./open-identities.ts";
 import { toJson } from "./identity.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 
 type InRepository = { readonly json?: boolean; readonly repo?: string };
-type GuardOutcome = Awaited<ReturnType<IdentityCommands["judge"]>>;
-type GuardStatus = Awaited<ReturnType<IdentityCommands["guardStatus"]>>;
-type Hook = Parameters<IdentityCommands["judge"]>[0]["hook"];
 
 /** `trunkline identity guard install` */
 export async function install(invocation: Invocation<InRepository>): Promise<number> {
@@ -57,7 +56,7 @@ export async function check(invocation: Invocation<InRepository>): Promise<numbe
   const refs = hook === "pre-push" ? await readAll(process.stdin) : undefined;
   await using commands = await openCommands(invocation);
   const outcome = await commands.judge({
-    hook: hook as Hook,
+    hook: hook as GuardHook,
     ...(url === undefined ? {} : { remote: { name: name ?? "", url } }),
     ...(refs === undefined ? {} : { refs }),
   });

@@ -1,11 +1,10 @@
-import type { Identities } from "../../identity/identities.ts";
+import type { IdentityStatus } from "../../identity/detect/status.ts";
+import type { Identity } from "../../identity/identity.ts";
 import type { Invocation } from "../shell/command.ts";
 import { openCommands, openIdentities } from "./open-identities.ts";
 import { columns, table } from "../shell/layout.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 
-type Identity = Identities["list"][number];
-type Status = Awaited<ReturnType<Identities["status"]>>;
 type Printing = { readonly json?: boolean };
 type InRepository = Printing & { readonly repo?: string };
 
@@ -80,7 +79,7 @@ function listing(identities: readonly Identity[]): string {
   ]);
 }
 
-function statusLines(status: Status, width: number): string {
+function statusLines(status: IdentityStatus, width: number): string {
   const { author, signing, sshCommand, switched, current, detected, worktree } = status;
   const name = author.name ?? "(no name)";
   const rows: (readonly [string, string])[] = [
@@ -99,7 +98,7 @@ function statusLines(status: Status, width: number): string {
 }
 
 /** Which identity fits the repository, and what to do if another one is used. */
-function detectedText({ detected, isRight, current }: Status): string {
+function detectedText({ detected, isRight, current }: IdentityStatus): string {
   const { identity, confidence, explanation } = detected;
   if (identity === undefined) return explanation;
   const verdict = isRight

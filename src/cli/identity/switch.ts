@@ -1,11 +1,9 @@
-import type { Identities } from "../../identity/identities.ts";
+import type { IdentityCommands } from "../../identity/identity-commands.ts";
+import type { Applied } from "../../identity/switch/apply.ts";
+import type { Plan } from "../../identity/switch/plan.ts";
 import type { Invocation, Values } from "../shell/command.ts";
 import { openCommands, openIdentities } from "./open-identities.ts";
 import { toJson } from "./identity.ts";
-
-type Plan = Awaited<ReturnType<Identities["planSwitch"]>>;
-type Commands = Awaited<ReturnType<typeof openCommands>>;
-type Applied = Awaited<ReturnType<Identities["switch"]>>;
 
 const NO_CHANGE = "Nothing to change.";
 
@@ -53,7 +51,11 @@ export async function switchTo(invocation: Invocation<SwitchValues>): Promise<nu
 }
 
 /** Warns at the switch that signing does not work; else the next commit would fail. */
-async function withSigningNotes(plan: Plan, commands: Commands, name: string): Promise<Plan> {
+async function withSigningNotes(
+  plan: Plan,
+  commands: IdentityCommands,
+  name: string,
+): Promise<Plan> {
   const { canSign, says } = await commands.signing(name);
   if (canSign) return plan;
   const note = `${says} \`trunkline identity gpg ${name}\` says more.`;

@@ -1,23 +1,20 @@
 import { changedLines } from "../../review/anchor/changed-lines.ts";
-import type { ReviewCommands } from "../../review/review-commands.ts";
 import { pathIn } from "../../review/repository.ts";
+import type { ThreadState } from "../../store/review/review-thread.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { openCommands, type RepoValues } from "./open-reviews.ts";
 import { threadMenu, threadTable, threadText } from "./thread-text.ts";
 
-type Filter = NonNullable<Parameters<ReviewCommands["list"]>[0]>;
-type State = NonNullable<Filter["states"]>[number];
-
 interface ListValues extends RepoValues {
-  readonly state?: readonly State[];
+  readonly state?: readonly ThreadState[];
   readonly all?: boolean;
   readonly everywhere?: boolean;
   readonly file?: string;
   readonly menu?: boolean;
 }
 
-const UNRESOLVED: readonly State[] = ["open", "claimed", "answered", "proposed", "reopened"];
+const UNRESOLVED: readonly ThreadState[] = ["open", "claimed", "answered", "proposed", "reopened"];
 
 /** `trunkline review list` */
 export async function list(invocation: Invocation<ListValues>): Promise<number> {

@@ -1,5 +1,5 @@
-import type { ReviewCommands } from "../../review/review-commands.ts";
 import type { ThreadView } from "../../review/thread-view.ts";
+import type { Saying } from "../../store/review/reviews.ts";
 import type { Invocation } from "../shell/command.ts";
 import { openCommands, personIn, type RepoValues } from "./open-reviews.ts";
 import { visibleLine } from "../../base/text/visible.ts";
@@ -47,7 +47,7 @@ export async function apply(invocation: Invocation<RepoValues>): Promise<number>
   return 0;
 }
 
-function speaker({ env, values }: Invocation<SayValues>): Parameters<ReviewCommands["resolve"]>[1] {
+function speaker({ env, values }: Invocation<SayValues>): Saying {
   return { by: personIn(env), role: "person", text: values.comment };
 }
 

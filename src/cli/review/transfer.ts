@@ -4,7 +4,7 @@ import { text as readAll } from "node:stream/consumers";
 
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import { followReviews } from "../../review/inbox/follow-reviews.ts";
+import { followReviews, type Happening } from "../../review/inbox/follow-reviews.ts";
 import { exportReviews, importReviews } from "../../review/transfer/import-export.ts";
 import { untilSignal } from "../../gateway/signals.ts";
 import type { Invocation } from "../shell/command.ts";
@@ -22,7 +22,7 @@ export async function watch(invocation: Invocation<RepoValues>): Promise<number>
   );
   using commands = await openCommands(invocation);
   err(`Watching ${commands.repository?.root ?? "all repositories"}. Stop with Ctrl-C.\n`);
-  const tell: Parameters<typeof followReviews>[1] = (happening) => {
+  const tell = (happening: Happening): void => {
     if (values.json === true) return out(`${JSON.stringify(happening)}\n`);
     const { at, thread, kind, file, by, text = "" } = happening;
     return out(

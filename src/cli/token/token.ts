@@ -1,13 +1,13 @@
 import { TrunklineError } from "../../base/errors.ts";
 import type { Scope } from "../../base/principal.ts";
-import { accessTokens, ownerTokenIn } from "../../gateway/access/open-access.ts";
+import type { AccessToken } from "../../store/access/access-token.ts";
+import { AccessTokens } from "../../store/access/access-tokens.ts";
+import { OwnerToken } from "../../store/access/owner-token.ts";
 import { expandPath } from "../../gateway/config/locations.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { quietHouse } from "../shell/open-house.ts";
 
-type Tokens = ReturnType<typeof accessTokens>;
-type Kept = ReturnType<Tokens["list"]>[number];
 type Printing = { readonly json?: boolean };
 
 /** The scopes of a token that is created without --scope. */
@@ -75,7 +75,7 @@ export async function revoke(invocation: Invocation<Printing>): Promise<number> 
 /** `trunkline token rotate` */
 export async function rotate(invocation: Invocation<Printing>): Promise<number> {
   const { values, out } = invocation;
-  const owner = ownerTokenIn((await quietHouse(invocation)).config.data);
+  const owner = new OwnerToken((await quietHouse(invocation)).config.data);
   await owner.rotate();
   const { path: tokenFile } = owner;
   if (values.json) out(`${JSON.stringify({ tokenFile }, null, 2)}\n`);
@@ -83,8 +83,9 @@ export async function rotate(invocation: Invocation<Printing>): Promise<number> 
   return 0;
 }
 
-async function open(invocation: Invocation): Promise<Tokens> {
-  return accessTokens(await quietHouse(invocation));
+async function open(invocation: Invocation): Promise<AccessTokens> {
+  const { config, log } = await quietHouse(invocation);
+  return new AccessTokens(config.data, { report: (event, fields) => log.warn(event, fields) });
 }
 
 /** The limits that the options set, with folders as absolute paths. */
@@ -97,7 +98,7 @@ function limitsOf({ values, cwd, env }: Invocation<CreateValues>): { limits?: ob
 }
 
 /** What a token allows: "tools, review; agents: a". */
-function grantText({ scopes, limits = {} }: Kept): string {
+function grantText({ scopes, limits = {} }: AccessToken): string {
   const lists = Object.entries<readonly string[]>({ ...limits }).map(
     ([name, list]) => `${name}: ${list.join(", ")}`,
   );
@@ -116,12 +117,12 @@ function expiryOf(text: string): Date {
 }
 
 /** A token as it is listed, without its hash. */
-function shownOf({ id, name, created, expires, lastUsed, scopes, limits }: Kept): object {
+function shownOf({ id, name, created, expires, lastUsed, scopes, limits }: AccessToken): object {
   const isExpired = expires !== undefined && !(Date.parse(expires) > Date.now());
   return { id, name, scopes, limits, created, expires, lastUsed, isExpired };
 }
 
-function table(tokens: readonly Kept[]): string {
+function table(tokens: readonly AccessToken[]): string {
   const rows = [
     ["NAME", "ID", "CREATED", "EXPIRES", "LAST USED", "ALLOWS"],
     ...tokens.map((kept) => [
@@ -140,7 +141,7 @@ function table(tokens: readonly Kept[]): string {
   return lines.map((line) => `${line.trimEnd()}\n`).join("");
 }
 
-function expiryText({ expires }: Kept): string {
+function expiryText({ expires }: AccessToken): string {
   if (expires === undefined) return "never";
   return Date.parse(expires) > Date.now() ? timeOf(expires) : "expired";
 }

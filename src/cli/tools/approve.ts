@@ -1,14 +1,12 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { type OpenedTools, openTools } from "../../gateway/tool/open-tools.ts";
+import type { Seen } from "../../store/approval/approval.ts";
 import type { Invocation } from "../shell/command.ts";
 import { diffLines } from "./diff-lines.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { paint } from "../shell/style.ts";
 import { quietHouse } from "../shell/open-house.ts";
 import { untilKnown } from "./tools.ts";
-
-type Approvals = NonNullable<OpenedTools["approvals"]>;
-type Seen = NonNullable<ReturnType<Approvals["last"]>>;
 
 /** A tool of another server, as it was last seen. */
 interface Candidate {

@@ -2,14 +2,12 @@ import { text as readAll } from "node:stream/consumers";
 
 import { TrunklineError } from "../../base/errors.ts";
 import type { Invocation, Values } from "../shell/command.ts";
-import type { OpenedTools } from "../../gateway/tool/open-tools.ts";
-
-type Result = Awaited<ReturnType<OpenedTools["offer"]["tools"]["call"]>>;
+import type { Content, ToolResult } from "../../tool/tool.ts";
 
 /** Prints the result of a tool as text, or with --json as it is. An error goes to stderr. */
 export function printResult(
   { values, out, err, data }: Invocation<Values & { readonly json?: boolean }>,
-  result: Result,
+  result: ToolResult,
 ): number {
   if (values.json === true) out(`${JSON.stringify(result, null, 2)}\n`);
   else (result.isError === true ? err : data)(`${textOf(result)}\n`);
@@ -33,7 +31,7 @@ export async function readArguments(given: string): Promise<Record<string, unkno
   return args as Record<string, unknown>;
 }
 
-function textOf({ content, structuredContent }: Result): string {
+function textOf({ content, structuredContent }: ToolResult): string {
   if (content.length === 0 && structuredContent !== undefined) {
     return JSON.stringify(structuredContent, null, 2);
   }
@@ -41,7 +39,7 @@ function textOf({ content, structuredContent }: Result): string {
 }
 
 /** Other content than text is named in brackets, such as `[image, image/png]`. */
-function pieceOf(piece: Readonly<Record<string, unknown>>): string {
+function pieceOf(piece: Content): string {
   const resource = (piece.resource ?? {}) as Readonly<Record<string, unknown>>;
   const text = piece.text ?? resource.text;
   if (typeof text === "string") return text;

@@ -4,6 +4,7 @@ import { type OpenedTools, openTools } from "../../gateway/tool/open-tools.ts";
 import { untilSignal } from "../../gateway/signals.ts";
 import { TERMINAL, TerminalCaller } from "../../gateway/tool/terminal-caller.ts";
 import { confirm } from "../shell/ask.ts";
+import type { Tool } from "../../tool/tool.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { firstLine } from "../shell/layout.ts";
@@ -13,8 +14,6 @@ import { printResult, readArguments } from "./tool-result.ts";
 
 /** Source of the built-in tools, which come from no server. */
 const OURS = "trunkline";
-
-type ListedTool = ReturnType<OpenedTools["offer"]["tools"]["list"]>[number];
 
 interface Row {
   readonly name: string;
@@ -72,7 +71,7 @@ function rowsOf({ offer: { tools } }: OpenedTools): Row[] {
   ];
 }
 
-function rowOf({ definition, source, bringer = OURS }: ListedTool, mark: string): Row {
+function rowOf({ definition, source, bringer = OURS }: Tool, mark: string): Row {
   const { name, title, description } = definition;
   const says = firstLine([title, description].find((text) => typeof text === "string") ?? "");
   return { name: visibleLine(name), source: visibleLine(source?.server ?? bringer), says, mark };
