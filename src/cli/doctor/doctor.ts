@@ -1,5 +1,6 @@
-import type { ConfigFlags, LoadedConfig } from "../../gateway/config/config.ts";
+import type { LoadedConfig } from "../../gateway/config/config.ts";
 import type { Invocation } from "../shell/command.ts";
+import { configFlags } from "../shell/open-house.ts";
 import { checkAccess } from "./access.ts";
 import { checkConfig } from "./config.ts";
 import { checkData } from "./data.ts";
@@ -39,7 +40,7 @@ async function* examine(invocation: Invocation): AsyncGenerator<Finding> {
   const { cwd, env } = invocation;
   yield checkNode(process.versions.node);
   yield checkGit(cwd, env);
-  const flags = invocation.values as ConfigFlags;
+  const flags = configFlags(invocation.values);
   const { findings, loaded } = await checkConfig({ cwd, env, flags });
   yield* findings;
   // The other checks need a configuration.

@@ -14,6 +14,8 @@ const STOP_GRACE = 500;
 
 interface ServeValues {
   readonly [name: string]: string | boolean | readonly string[] | undefined;
+  readonly host?: string;
+  readonly port?: string;
   readonly json?: boolean;
   readonly "no-auth"?: boolean;
 }
@@ -22,7 +24,8 @@ interface ServeValues {
 export async function run(invocation: Invocation<ServeValues>): Promise<number> {
   const { values, err } = invocation;
   const signalled = untilSignal();
-  const house = await openLastingHouse(invocation);
+  const { host, port } = values;
+  const house = await openLastingHouse(invocation, { host, port });
   openData(house.config.data);
   await using _repair = repairIdentities(house.config.data, house.log);
   await using tools = await openTools(house, { isLasting: true, hasOwnBus: true, isShared: true });

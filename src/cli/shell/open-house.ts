@@ -2,20 +2,25 @@ import type { ConfigFlags } from "../../gateway/config/config.ts";
 import { loadConfig } from "../../gateway/config/load.ts";
 import { House } from "../../gateway/house.ts";
 import { outliveRejections } from "../../gateway/outlive-rejections.ts";
-import type { Invocation } from "./command.ts";
+import type { Invocation, Values } from "./command.ts";
+
+/** Options of `serve` that the configuration has, too. */
+type ServeFlags = Pick<ConfigFlags, "host" | "port">;
 
 /** The house of a command that runs until it is stopped: it survives unhandled rejections. */
-export async function openLastingHouse(invocation: Invocation): Promise<House> {
-  const house = await openHouse(invocation);
+export async function openLastingHouse(
+  invocation: Invocation,
+  serving: ServeFlags = {},
+): Promise<House> {
+  const house = await openHouse(invocation, serving);
   outliveRejections(house.log);
   return house;
 }
 
 /** The house with the configuration of command line, environment and files. Warnings go to stderr. */
-export async function openHouse(invocation: Invocation): Promise<House> {
+export async function openHouse(invocation: Invocation, serving: ServeFlags = {}): Promise<House> {
   const { cwd, env } = invocation;
-  // The types follow from GLOBAL_OPTIONS.
-  const flags = invocation.values as ConfigFlags;
+  const flags = { ...configFlags(invocation.values), ...serving };
   const load = () => loadConfig({ cwd, env, flags });
   const { config, warnings, files } = await load();
   for (const warning of warnings) invocation.err(`trunkline: ${warning}\n`);
@@ -23,6 +28,16 @@ export async function openHouse(invocation: Invocation): Promise<House> {
     files: files.map(({ path }) => path),
     load: async () => (await load()).config,
   });
+}
+
+/**
+ * The global options that are about the configuration, and no others: `--host` of an identity is not
+ * that of the server.
+ */
+export function configFlags(values: Values): ConfigFlags {
+  // The types follow from GLOBAL_OPTIONS.
+  const { config, data, set } = values as ConfigFlags;
+  return { config, data, set };
 }
 
 /** The house of a short command: it logs errors only, unless --verbose is given. */
