@@ -226,7 +226,7 @@ describe("trunkline tools", { timeout: 120_000 }, () => {
     assert.equal((await home.run("trunkline tools approve --all read_note")).code, 2);
     const unknown = await home.run("trunkline tools approve nope");
     assert.equal(unknown.code, 1);
-    assert.match(unknown.err, /There is no tool 'nope'/);
+    assert.match(unknown.err, /No MCP server has a tool 'nope'/);
     const offered = await home.run("trunkline tools diff read_note");
     assert.equal(offered.code, 0);
     assert.equal(offered.err, "'read_note' has not changed since it was approved.\n");
