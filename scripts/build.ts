@@ -141,7 +141,7 @@ async function bundle(): Promise<Build> {
   const starts = new Map<string, string>();
   for (const command of HOT) {
     const name = `start-${command.replace(" ", "-")}`;
-    const [script, text] = await whole(ENTRY, name, hotCommand(ROOT, command));
+    const [script, text] = await whole(ENTRY, name, await hotCommand(ROOT, command));
     starts.set(command, script);
     chunks.set(script, text);
   }

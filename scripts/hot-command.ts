@@ -3,26 +3,27 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 
 /**
- * Puts one command into the same file as the program's shell, and makes a script of that. One of two
- * words is under another: its code is in the file that they name together.
+ * Puts the code of one command into the same file as the program's shell, and makes a script of that.
+ * `command` is one or two words: `mcp`, `review add`. Its code is in the file that the last of them
+ * names, and its entry is in the table that `commands.ts` imports the first of them from.
  */
-export function hotCommand(root: string, command: string): Plugin {
+export async function hotCommand(root: string, command: string): Promise<Plugin> {
   const folder = join(root, "src/cli");
-  const [first = "", second] = command.split(" ");
-  const file = command.replace(" ", "-");
-  // The launcher has seen which command it is: the others are not looked for.
-  const alone = (source: string): string =>
-    replaced(source, /\n {2}commands: \[[^\]]*\]/, `\n  commands: [${first}]`);
-  const eager = (source: string): string => {
-    const path = new RegExp(`import\\("([^"]*/${file}\\.ts)"\\)`).exec(source)?.[1];
-    if (path === undefined) throw new Error(`Cannot find the import of ${file}.ts in the sources`);
-    const code = source.replace(`import("${path}")`, "Promise.resolve(hotCommand)");
-    return `import * as hotCommand from "${path}";\n${code}`;
-  };
+  const words = command.split(" ");
+  const [first = ""] = words;
+  const program = join(folder, "commands.ts");
+  const imports = new RegExp(`import \\{[^}]*\\b${first}\\b[^}]*\\} from "(?<table>[^"]+)"`);
+  const { table = "" } = imports.exec(await readFile(program, "utf8"))?.groups ?? {};
+  if (table === "") throw new Error(`Cannot find where commands.ts imports '${first}' from`);
   const edits: Readonly<Record<string, (source: string) => string>> = {
-    [join(folder, "commands.ts")]: (source) =>
-      second === undefined ? eager(alone(source)) : alone(source),
-    [join(folder, first, `${first}-command.ts`)]: eager,
+    // The launcher has seen which command it is: the others are not looked for.
+    [program]: (source) =>
+      replaced(source, /\n {2}commands: \[[^\]]*\]/, `\n  commands: [${first}]`),
+    [join(folder, table)]: (source) => {
+      const path = `./${words.at(-1)}.ts`;
+      const code = replaced(source, `import("${path}")`, "Promise.resolve(hotCommand)");
+      return `import * as hotCommand from "${path}";\n${code}`;
+    },
     // A script cannot wait at its top.
     [join(folder, "main.ts")]: (source) =>
       replaced(source, "await runProcess(run);", "void runProcess(run);"),
@@ -30,7 +31,7 @@ export function hotCommand(root: string, command: string): Plugin {
   return {
     name: "hot-command",
     setup(build) {
-      // Those of the other commands, which nothing needs any more.
+      // Entries of other commands are not used any more: leave them out.
       build.onResolve({ filter: /-command\.ts$/ }, ({ path, resolveDir }) => ({
         path: join(resolveDir, path),
         sideEffects: false,

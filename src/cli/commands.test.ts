@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { PROGRAM } from "./commands.ts";
-import { GLOBAL_OPTIONS, optionsOf } from "./shell/global-options.ts";
+import { allPaths, callOf, GLOBAL_OPTIONS, last, optionsOf } from "./shell/command.ts";
 import { parse } from "./shell/parse.ts";
-import { allPaths, callOf, last } from "./shell/path.ts";
 import { run } from "./program.ts";
 
 const PATHS = allPaths([PROGRAM]);

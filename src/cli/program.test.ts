@@ -130,7 +130,7 @@ test("run() shows where a fault is only when verbose", async () => {
   assert.equal(quiet.code, 1);
   assert.equal(
     quiet.err,
-    "trunkline: 'trunkline serve' failed because of a fault in Trunkline: x is not a function\n" +
+    "trunkline: 'trunkline serve' failed because of a bug in Trunkline: x is not a function\n" +
       "Run it again with --verbose to see where it happened.\n",
   );
   for (const verbose of [

@@ -1,13 +1,13 @@
-import type { Command, Invocation, Values } from "./shell/command.ts";
+import { type Command, type Invocation, last, type Values } from "./shell/command.ts";
 import { PROGRAM } from "./commands.ts";
-import { type Host, isVerbose, styleOf, writer } from "./shell/host.ts";
-import { painted } from "./shell/paint.ts";
+import { type Host, isVerbose, writer } from "./shell/host.ts";
+import { styleOf } from "./shell/style.ts";
+import { painted } from "./shell/style.ts";
 import { parse, type Parsed } from "./shell/parse.ts";
-import { last } from "./shell/path.ts";
 
 type Write = (text: string) => void;
 
-/** Where text goes: to people who read it, or to programs as it is. */
+/** Where a command writes: text for people to `out` and `err`, data for programs to `data`. */
 interface Outputs {
   readonly out: Write;
   readonly err: Write;
@@ -15,25 +15,25 @@ interface Outputs {
 }
 
 /**
- * Runs what the words after the program's name ask for, and resolves to the exit code. Whatever a
- * good command line does not need (help, explanations) is imported only when it is asked for.
+ * Runs the command that the arguments name, and resolves to the exit code. Help and explanations of
+ * mistakes are imported only when they are needed.
  */
 export async function run(
   args: readonly string[],
   host: Host,
   program: Command = PROGRAM,
 ): Promise<number> {
-  // A reader that ignores our complaints does not change how it ends.
+  // If stderr cannot be written, the exit code stays the same.
   const complain = writer(
     () => host.stderr,
     () => undefined,
   );
-  // Every word for a person passes here, whoever it is from: what would not be seen is shown.
+  // All text for people is painted: hidden characters in it are escaped, whoever it comes from.
   const err: Write = (text) => complain(painted(text));
   const print = writer(
     () => host.stdout,
     ({ code, message }) => {
-      // A reader that has seen enough (`trunkline … | head`) is no failure of ours.
+      // A reader that stops early (`trunkline … | head`) is not a failure.
       if (code === "EPIPE") return host.exit(0);
       err(`trunkline: Cannot write to standard output: ${message}\n`);
       host.exit(1);
@@ -62,12 +62,12 @@ async function follow(parsed: Parsed, host: Host, outputs: Outputs): Promise<num
       return runner.run(invocationOf(parsed.values, parsed.positionals, host, outputs));
     }
     case "help": {
-      const { renderHelp } = await import("./shell/help.ts");
+      const { renderHelp } = await import("./help/help.ts");
       out(renderHelp(parsed.path, styleOf(host.stdout, host.env)));
       return 0;
     }
     case "no-command": {
-      const { renderHelp } = await import("./shell/help.ts");
+      const { renderHelp } = await import("./help/help.ts");
       err(renderHelp(parsed.path, styleOf(host.stderr, host.env)));
       return 2;
     }
@@ -97,7 +97,7 @@ function invocationOf(
     env: values.verbose === true ? { ...host.env, TRUNKLINE_VERBOSE: "1" } : host.env,
     cwd: host.cwd(),
     ...outputs,
-    // Looking at stdout opens it, which a command that never asks need not pay for.
+    // Getters: reading them opens stdout, and most commands do not need that.
     get color() {
       return styleOf(host.stdout, host.env).color;
     },

@@ -236,14 +236,17 @@ describe("trunkline doctor on access", { timeout: 60_000 }, () => {
     };
     await home.createToken("laptop");
     const [entry, clear] = await access();
-    assert.match(entry ?? "", /^ok all who can reach it come in with the owner's token, 1 other$/);
+    assert.match(
+      entry ?? "",
+      /^ok other machines can log in with the owner's token, 1 other token$/,
+    );
     assert.match(clear ?? "", /^warn tokens travel in clear text/);
     const issuers = JSON.stringify([server.issuer.issuer, "http://127.0.0.1:1"]);
     const [, keys, none, ...others] = await access(
       ...["--set", `serve.publicUrl=${PUBLIC}`],
       ...["--set", `serve.oauth.authorizationServers=${issuers}`],
     );
-    assert.match(keys ?? "", /^ok .*has its keys at .*\/keys$/);
+    assert.match(keys ?? "", /^ok .*publishes its keys at .*\/keys$/);
     assert.match(none ?? "", /^fail cannot find the keys of http:\/\/127\.0\.0\.1:1/);
     assert.deepEqual(others, []);
   });

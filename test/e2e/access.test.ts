@@ -25,7 +25,7 @@ describe("trunkline token", { timeout: 60_000 }, () => {
     assert.equal(made.code, 0);
     assert.match(made.out, /^tlk_[\w-]{43}$/);
     assert.match(made.err, /'laptop'.*valid until.*not shown again/);
-    assert.match(made.err, /It is good for tools\./);
+    assert.match(made.err, /It allows: tools\./);
     const file = readFileSync(join(home.data, "access-tokens.json"), "utf8");
     const listed = await home.run("token", "list");
     const asJson = await home.run("token", "list", "--json");

@@ -71,7 +71,7 @@ test("a mistake is explained in one line, with a way on, and exits 2", async (t)
     "completion tcsh":
       "SHELL of 'trunkline completion' cannot be 'tcsh'. It is one of: bash, zsh, fish.",
     "config show --config=": "'--config' is empty: name a file.",
-    "session replay x --after q": "Cannot use 'q' for --after: it is a whole number.",
+    "session replay x --after q": "Cannot use 'q' for --after: give a whole number.",
     "plugin list --orchestrator-addr nonsense":
       "Cannot read the address 'nonsense'. Write it as HOST:PORT, quic://HOST:PORT or tls://HOST:PORT.",
     "--mode=lsp": "--mode of 'trunkline' cannot be 'lsp'. It is one of: mcp, acp.",
@@ -160,16 +160,17 @@ test("finding a command loads the table, the parser and what writes to people, a
   const loaded = JSON.parse(await text(child.stdout)) as string[];
   const src = pathToFileURL(join(ROOT, "src/")).href;
   const files = loaded.filter((url) => url.startsWith(src)).map((url) => url.slice(src.length));
-  const tables = files.filter((file) => file.startsWith("cli/commands"));
+  const tables = files.filter((file) =>
+    /^cli\/(?:commands|.*-command|identity\/identity-options)\.ts$/.test(file),
+  );
   const code = files.filter((file) => !tables.includes(file));
   assert.ok(tables.includes("cli/commands.ts"));
   assert.deepEqual(code.toSorted(), [
-    "base/visible.ts",
-    "cli/global-options.ts",
-    "cli/host.ts",
-    "cli/paint.ts",
-    "cli/parse.ts",
-    "cli/path.ts",
+    "base/text/visible.ts",
     "cli/program.ts",
+    "cli/shell/command.ts",
+    "cli/shell/host.ts",
+    "cli/shell/parse.ts",
+    "cli/shell/style.ts",
   ]);
 });

@@ -18,7 +18,7 @@ import { after, before, describe, it } from "node:test";
 
 import { PROGRAM } from "../../src/cli/commands.ts";
 import { parse } from "../../src/cli/shell/parse.ts";
-import { allPaths, last } from "../../src/cli/shell/path.ts";
+import { allPaths, last } from "../../src/cli/shell/command.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 

@@ -88,7 +88,7 @@ describe("trunkline identity guard", { timeout: 120_000, skip: WITHOUT_SSHD }, (
       assert.equal(code, 1, line);
       assert.match(err, /trunkline guard refuses this commit/);
       assert.match(err, /alice@rig\.test/);
-      assert.match(err, /To put it right: trunkline identity switch alice/);
+      assert.match(err, /To fix it: trunkline identity switch alice/);
     }
     assert.notEqual(
       (await rig.run("git rev-parse HEAD", { cwd })).code,
@@ -145,7 +145,7 @@ describe("trunkline identity guard", { timeout: 120_000, skip: WITHOUT_SSHD }, (
     await rig.must(COMMIT, { cwd });
     const passed = await rig.run(wrong, { cwd });
     assert.equal(passed.code, 0);
-    assert.match(passed.err, /lets this commit through by a pass that was given \(pairing\)/);
+    assert.match(passed.err, /allows this commit because of a pass that was given \(pairing\)/);
     assert.equal((await rig.run(wrong, { cwd })).code, 1);
     assert.equal((await rig.run(`TRUNKLINE_GUARD=skip ${wrong}`, { cwd })).code, 0);
     assert.equal((await rig.run(wrong, { cwd })).code, 1);

@@ -91,7 +91,7 @@ describe("trunkline review", { timeout: 120_000 }, () => {
       [["add", "--file", "main.go", "--line", "x", "--comment", "x"], /is no line/],
       [["add", "--file", "main.go", "--line", "999", "--comment", "x"], /it has 60 lines/],
       [["add", "--file", "../../../etc/passwd", "--comment", "x"], /outside/],
-      [["add", "--file", "main.go"], /Nothing was said/],
+      [["add", "--file", "main.go"], /Cannot add an empty comment/],
     ];
     for (const [args, says] of wrong) {
       const { code, err } = await home.run(["review", ...args]);
@@ -111,7 +111,10 @@ describe("trunkline review", { timeout: 120_000 }, () => {
     assert.match(text, /^# mine\ngui: \{\}\n/);
     assert.match((await home.run(["setup", "lazygit"])).out, /^Nothing to change/);
     assert.equal(readFileSync(file, "utf8"), text);
-    assert.match((await home.run(["setup", "lazygit", "--remove"])).out, /^Took the commands out/);
+    assert.match(
+      (await home.run(["setup", "lazygit", "--remove"])).out,
+      /^Removed the commands from/,
+    );
     assert.equal(readFileSync(file, "utf8"), "# mine\ngui: {}\n");
     const { code, err } = await home.run(["setup", "lazygit", "--repo", home.path]);
     assert.equal(code, 1);

@@ -165,7 +165,7 @@ describe("trunkline tools", { timeout: 120_000 }, () => {
     home.write("config.jsonc", JSON.stringify({ mcpServers: { notes } }));
     const { out, err } = await home.run("trunkline tools list");
     assert.match(out, /^fail .*\nread_note +notes +\(held: changed\) Reads a note\. Before/m);
-    assert.match(err, /1 held: look at them with `trunkline tools diff`/);
+    assert.match(err, /1 held: check them with `trunkline tools diff`/);
     const call = `trunkline tools call read_note --args '{"name":"x"}'`;
     const refused = await home.run(call);
     assert.equal(refused.code, 1);
@@ -194,7 +194,7 @@ describe("trunkline tools", { timeout: 120_000 }, () => {
     );
     const vague = await home.run("trunkline tools approve search_notes");
     assert.equal(vague.code, 2);
-    assert.match(vague.err, /Say which: notes\/search_notes, other\/search_notes/);
+    assert.match(vague.err, /Choose one: notes\/search_notes, other\/search_notes/);
     const approved = await home.run("trunkline tools approve notes/search_notes more");
     assert.equal(approved.code, 0);
     assert.match(
@@ -219,14 +219,17 @@ describe("trunkline tools", { timeout: 120_000 }, () => {
     await home.hold("other", "more");
     const nothing = await home.run("trunkline tools approve");
     assert.equal(nothing.code, 2);
-    assert.match(nothing.err, /Name the tools to approve, or say --all\. Held: other\/more/);
+    assert.match(
+      nothing.err,
+      /Cannot approve without a choice: name tools, or give --all\. Held: other\/more/,
+    );
     assert.equal((await home.run("trunkline tools approve --all read_note")).code, 2);
     const unknown = await home.run("trunkline tools approve nope");
     assert.equal(unknown.code, 1);
-    assert.match(unknown.err, /There is no tool 'nope'/);
+    assert.match(unknown.err, /No MCP server has a tool 'nope'/);
     const offered = await home.run("trunkline tools diff read_note");
     assert.equal(offered.code, 0);
-    assert.equal(offered.err, "'read_note' is as it was approved.\n");
+    assert.equal(offered.err, "'read_note' has not changed since it was approved.\n");
   });
 });
 
@@ -321,7 +324,10 @@ describe("trunkline doctor", { timeout: 120_000 }, () => {
     const loud = `NODE_OPTIONS="--require ./loud.cjs" trunkline doctor`;
     const { code, out } = await home.run(loud);
     assert.equal(code, 1);
-    assert.match(out, /fail trunkline mcp: writes to stdout what is not the protocol: hello/);
+    assert.match(
+      out,
+      /fail trunkline mcp: writes something else than the protocol to stdout: hello/,
+    );
   });
 });
 

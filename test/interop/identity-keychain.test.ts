@@ -38,8 +38,8 @@ describe("tokens in a real keychain", { timeout: 60_000, skip }, () => {
       });
       assert.match(stdout, /Stored ghp_•+6789 for 'work' in the system's keychain/, stderr);
       assert.match(stdout, /"where": "the system's keychain \(Secret Service\)"/);
-      assert.match(stdout, /Forgot the token of 'work'/);
-      assert.match(stderr, /There is no token for 'work'/);
+      assert.match(stdout, /Deleted the token of 'work'/);
+      assert.match(stderr, /No token is stored for 'work'/);
       assert.ok(!readdirSync(join(home, "data/identity")).includes("tokens.enc"));
       const { status } = spawnSync("grep", ["-rqa", TOKEN, home]);
       assert.equal(status, 1, "no file holds it in clear");

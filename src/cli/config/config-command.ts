@@ -1,58 +1,58 @@
-import type { Command } from "../shell/command.ts";
+import { type Command, json } from "../shell/command.ts";
 
 export const config: Command = {
   name: "config",
-  summary: "Look at the configuration and check it",
+  summary: "Show and check the configuration",
   examples: [
-    { run: "trunkline config show --origin", explains: "Every value, and where it comes from." },
-    { run: "trunkline config check", explains: "Find mistakes before a server does." },
+    { run: "trunkline config show --origin", explains: "Every value and where it was set." },
+    { run: "trunkline config check", explains: "Find mistakes before you start a server." },
   ],
   commands: [
     {
       name: "show",
-      summary: "Print the configuration as it is in force, secrets masked",
+      summary: "Print the configuration that is in effect, with secrets masked",
       options: {
-        origin: { type: "boolean", describe: "Say where each value comes from" },
-        json: { type: "boolean", describe: "Print JSON" },
+        origin: { type: "boolean", describe: "Also print where each value was set" },
+        json,
       },
       examples: [
         { run: "trunkline config show", explains: "What a server started here would use." },
         {
           run: "trunkline config show --origin --set log.level=debug",
-          explains: "See what a setting on the command line replaces.",
+          explains: "See what a value on the command line replaces.",
         },
       ],
       load: async () => ({ run: (await import("./config.ts")).show }),
     },
     {
       name: "path",
-      summary: "Print where the configuration is read from",
+      summary: "Print the path of your configuration file",
       description:
-        "Only the path of your own file goes to standard output. What else is read, and what is " +
-        "missing, is told on standard error.",
-      options: { json: { type: "boolean", describe: "Print JSON" } },
-      examples: [{ run: 'cat "$(trunkline config path)"', explains: "Read the file itself." }],
+        "Standard output gets only the path of your own file. Other files that are read, and files " +
+        "that are missing, are listed on standard error.",
+      options: { json },
+      examples: [{ run: 'cat "$(trunkline config path)"', explains: "Show the file." }],
       load: async () => ({ run: (await import("./config.ts")).path }),
     },
     {
       name: "check",
-      summary: "Say whether the configuration is right, and if not, what is wrong where",
+      summary: "Check the configuration, and print each mistake with its position",
       args: [
         {
           name: "FILE",
-          describe: "Check this file alone, instead of the configuration in force",
+          describe: "Check only this file, instead of the configuration in effect",
           optional: true,
         },
       ],
-      options: { json: { type: "boolean", describe: "Print JSON" } },
+      options: { json },
       examples: [
         {
           run: "trunkline config check",
-          explains: "Check all that a server started here would read.",
+          explains: "Check every file that a server started here would read.",
         },
         {
           run: "trunkline config check team.jsonc",
-          explains: "Check a file before it is used; exit code 1 when it has a mistake.",
+          explains: "Check a file before you use it; exits with 1 if it has a mistake.",
         },
       ],
       load: async () => ({ run: (await import("./config.ts")).check }),
@@ -60,33 +60,48 @@ export const config: Command = {
     {
       name: "schema",
       summary: "Print the JSON Schema of the configuration",
-      options: { json: { type: "boolean", describe: "Print JSON, which it does anyway" } },
+      options: { json: { type: "boolean", describe: "Accepted; the output is always JSON" } },
       examples: [
         {
           run: "trunkline config schema > trunkline.schema.json",
-          explains: "Give it to an editor, which then completes and checks the file.",
+          explains: "Give it to your editor for completion and checks.",
         },
       ],
       load: async () => ({ run: (await import("./config.ts")).schema }),
     },
     {
       name: "trust",
-      summary: "Let this project's .trunkline.jsonc set everything",
+      summary: "Trust this project's .trunkline.jsonc, so that it can set everything",
       description:
-        "A project's own file may come from anyone, so until it is trusted it sets only what is " +
-        "harmless. A file that changes has to be trusted again.",
-      args: [{ name: "DIR", describe: "A folder of the project, if not this one", optional: true }],
-      options: { json: { type: "boolean", describe: "Print JSON" } },
-      examples: [{ run: "trunkline config trust", explains: "Having read the file." }],
+        "Anyone may have written a project's file, so an untrusted file can set only what is " +
+        "harmless. When a trusted file changes, you have to trust it again.",
+      args: [
+        {
+          name: "DIR",
+          describe: "A folder of the project, instead of the current one",
+          optional: true,
+        },
+      ],
+      options: { json },
+      examples: [{ run: "trunkline config trust", explains: "Read the file first." }],
       load: async () => ({ run: (await import("./config.ts")).trust }),
     },
     {
       name: "untrust",
-      summary: "Take the trust in this project's .trunkline.jsonc back",
-      args: [{ name: "DIR", describe: "A folder of the project, if not this one", optional: true }],
-      options: { json: { type: "boolean", describe: "Print JSON" } },
+      summary: "Stop trusting this project's .trunkline.jsonc",
+      args: [
+        {
+          name: "DIR",
+          describe: "A folder of the project, instead of the current one",
+          optional: true,
+        },
+      ],
+      options: { json },
       examples: [
-        { run: "trunkline config untrust", explains: "From now on it sets only what is harmless." },
+        {
+          run: "trunkline config untrust",
+          explains: "From now on it can set only what is harmless.",
+        },
       ],
       load: async () => ({ run: (await import("./config.ts")).untrust }),
     },

@@ -98,8 +98,7 @@ describe("trunkline config path", () => {
     assert.equal(out, `${home.userFile}\n`);
     assert.equal(
       err,
-      `${home.userFile}: there is no such file\n` +
-        `${home.projectFile}: a project file that is not trusted\n`,
+      `${home.userFile}: no such file\n${home.projectFile}: untrusted project file\n`,
     );
   });
 
@@ -145,7 +144,7 @@ describe("trunkline config check", () => {
 
   it("says that all is right", async () => {
     await using home = await SampleHome.create();
-    const right = { code: 0, out: "The configuration is right.\n", err: "" };
+    const right = { code: 0, out: "The configuration is valid.\n", err: "" };
     assert.deepEqual(await run(check, home, {}), right);
   });
 
@@ -187,7 +186,7 @@ describe("trunkline config trust and untrust", () => {
     await using home = await SampleHome.create();
     await home.write(home.projectFile, `{ "server": { "port": 1 } }`);
     const file = home.projectFile;
-    const trusted = `Trusted ${file} as it is now. It sets: server.\n`;
+    const trusted = `Trusted ${file} with its current content. It sets: server.\n`;
     assert.equal((await run(trust, home, {}, ".")).out, trusted);
     assert.equal((await home.load()).config.server.port, 1);
     assert.equal((await run(untrust, home, {})).out, `${file} is no longer trusted.\n`);

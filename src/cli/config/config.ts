@@ -79,7 +79,7 @@ export async function check(invocation: Invocation<Printing>): Promise<number> {
     out(toJson({ ok: false, problems: error.message.split("\n") }));
     return 1;
   }
-  if (!values.json) out("The configuration is right.\n");
+  if (!values.json) out("The configuration is valid.\n");
   return 0;
 }
 
@@ -95,7 +95,7 @@ export async function trust(invocation: Invocation<Printing>): Promise<number> {
   const { trustProject } = await import("../../gateway/config/trust/project-trust.ts");
   const { file, keys } = await trustProject(inputOf(invocation, invocation.positionals[0]));
   const set = keys.map(visibleLine).join(", ") || "nothing";
-  const says = `Trusted ${visibleLine(file)} as it is now. It sets: ${set}.\n`;
+  const says = `Trusted ${visibleLine(file)} with its current content. It sets: ${set}.\n`;
   invocation.out(invocation.values.json ? toJson({ file, keys }) : says);
   return 0;
 }
@@ -116,7 +116,7 @@ function inputOf(invocation: Invocation<GlobalValues>, folder = "."): ConfigInpu
   return {
     cwd: resolve(cwd, folder),
     env,
-    // Options count from where the command was called, not from the folder it is about.
+    // Paths in options are relative to where the command was called, not to the folder it is about.
     flags: {
       config: config && expandPath(config, cwd, env),
       data: data && expandPath(data, cwd, env),
@@ -131,7 +131,7 @@ interface Located {
   readonly problems?: readonly string[];
 }
 
-/** Also of a configuration that is wrong: whoever wants to mend it has to know where it is. */
+/** Also works for an invalid configuration: whoever wants to fix it has to find it. */
 async function locate(input: ConfigInput): Promise<Located> {
   try {
     const { files, config } = await loadConfig(input);
@@ -144,7 +144,7 @@ async function locate(input: ConfigInput): Promise<Located> {
   }
 }
 
-/** A value that is masked whole has only the origins of its parts. */
+/** For an object that is masked as a whole, only the origins of its parts are known. */
 function originOf({ origins }: LoadedConfig, key: string): string {
   const name = origins.has(key) ? key : origins.keys().find((other) => other.startsWith(key));
   const origin = origins.get(name ?? key);
@@ -156,9 +156,9 @@ function warn(invocation: Invocation<GlobalValues>, { warnings }: LoadedConfig):
 }
 
 function noteOn(file: ConfigSource): string {
-  if (!file.isFound) return "there is no such file";
+  if (!file.isFound) return "no such file";
   if (file.kind === "user") return "";
-  return file.isTrusted ? "a trusted project file" : "a project file that is not trusted";
+  return file.isTrusted ? "trusted project file" : "untrusted project file";
 }
 
 function toJson(value: unknown): string {

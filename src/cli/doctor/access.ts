@@ -2,11 +2,11 @@ import { TrunklineError } from "../../base/errors.ts";
 import { AccessTokens } from "../../store/access/access-tokens.ts";
 import { clearTextWarning, resolveServing, type Serving } from "../../gateway/access/serving.ts";
 import type { Config } from "../../gateway/config/config.ts";
-import type { Finding } from "./finding.ts";
+import type { Finding } from "./doctor.ts";
 
 const what = "Access";
 
-/** Whether those can use `trunkline serve` who should, and nobody else. */
+/** Who can use `trunkline serve`, and whether their connections are encrypted. */
 export async function checkAccess(config: Config): Promise<Finding[]> {
   try {
     const serving = resolveServing(config);
@@ -20,23 +20,23 @@ export async function checkAccess(config: Config): Promise<Finding[]> {
 
 function entryFinding(serving: Serving, data: string): Finding {
   const count = new AccessTokens(data).list().length;
-  const ways = ["the owner's token", `${count} ${count === 1 ? "other" : "others"}`];
+  const ways = ["the owner's token", `${count} other ${count === 1 ? "token" : "tokens"}`];
   if (serving.oauth !== undefined) ways.push("OAuth");
-  const who = serving.isOpen ? "all who can reach it" : "programs on this machine";
-  return { state: "ok", what, says: `${who} come in with ${ways.join(", ")}` };
+  const who = serving.isOpen ? "other machines" : "programs on this machine";
+  return { state: "ok", what, says: `${who} can log in with ${ways.join(", ")}` };
 }
 
 function tlsFindings(serving: Serving): Finding[] {
   const warning = clearTextWarning(serving);
   const findings: Finding[] = warning === undefined ? [] : [{ state: "warn", what, says: warning }];
   if (serving.publicUrl?.startsWith("http:") === true && serving.isOpen) {
-    const says = `\`serve.publicUrl\` is ${serving.publicUrl}, where everything travels in clear text`;
+    const says = `\`serve.publicUrl\` is ${serving.publicUrl}, which is not encrypted`;
     findings.push({ state: "warn", what, says, next: "Use an https address." });
   }
   return findings;
 }
 
-/** Whether the keys can be had that tokens are verified with. */
+/** Whether the keys that verify OAuth tokens can be fetched (RFC 8414, OpenID Connect Discovery). */
 async function issuerFindings({ oauth }: Serving): Promise<Finding[]> {
   if (oauth === undefined) return [];
   const { findKeysUrl } = await import("../../gateway/access/issuer-keys.ts");
@@ -46,11 +46,11 @@ async function issuerFindings({ oauth }: Serving): Promise<Finding[]> {
         return {
           state: "ok",
           what,
-          says: `${issuer} has its keys at ${await findKeysUrl(issuer)}`,
+          says: `${issuer} publishes its keys at ${await findKeysUrl(issuer)}`,
         };
       } catch (error) {
         const says = `cannot find the keys of ${issuer}: ${(error as Error).message}`;
-        const next = "Look for a slip in `serve.oauth.authorizationServers`, or try again later.";
+        const next = "Check the URL in `serve.oauth.authorizationServers`, or try again later.";
         return { state: "fail", what, says, next };
       }
     }),

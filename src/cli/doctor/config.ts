@@ -1,11 +1,11 @@
 import { TrunklineError } from "../../base/errors.ts";
 import type { ConfigInput, ConfigSource, LoadedConfig } from "../../gateway/config/config.ts";
 import { checkAll } from "../../gateway/config/file/check-file.ts";
-import type { Finding } from "./finding.ts";
+import type { Finding } from "./doctor.ts";
 
 const what = "Configuration";
 
-/** Whether all that a server started here would read is right. */
+/** Whether every file that a server started here would read is valid. */
 export async function checkConfig(
   input: ConfigInput,
 ): Promise<{ findings: Finding[]; loaded?: LoadedConfig }> {
@@ -14,7 +14,7 @@ export async function checkConfig(
     loaded = await checkAll(input);
   } catch (error) {
     if (!(error instanceof TrunklineError)) throw error;
-    const next = "Mend it; `trunkline config check` says whether it is right then.";
+    const next = "Fix it, then run `trunkline config check`.";
     return { findings: [{ state: "fail", what, says: error.message, next }] };
   }
   const findings = loaded.files.map(fileFinding);
@@ -27,9 +27,9 @@ export async function checkConfig(
 }
 
 function fileFinding({ kind, path, isFound, isTrusted }: ConfigSource): Finding {
-  if (!isFound) return { state: "ok", what, says: `${path} is not there; the defaults hold` };
+  if (!isFound) return { state: "ok", what, says: `${path} does not exist; the defaults apply` };
   if (kind === "user") return { state: "ok", what, says: path };
-  if (isTrusted) return { state: "ok", what, says: `${path}, a trusted project file` };
+  if (isTrusted) return { state: "ok", what, says: `${path} (trusted project file)` };
   return {
     state: "warn",
     what,

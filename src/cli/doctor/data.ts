@@ -1,16 +1,23 @@
 import { access, constants, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
-import type { Finding } from "./finding.ts";
+import type { Finding } from "./doctor.ts";
 
 const what = "Data folder";
+const ELSEWHERE = "Choose another folder with --data or TRUNKLINE_DATA.";
 
-/** Whether state can be kept, and only its owner can read it. */
+/** Whether the data folder can be written, and only by its owner. */
 export async function checkData(folder: string): Promise<Finding[]> {
   let mode: number;
   try {
     const found = await stat(folder);
-    if (!found.isDirectory()) return [fail(`${folder} is not a folder`, "Move it away.")];
+    if (!found.isDirectory())
+      return [
+        fail(
+          `${folder} is not a folder`,
+          "Move the file away, or choose another folder with --data.",
+        ),
+      ];
     ({ mode } = found);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
@@ -18,9 +25,7 @@ export async function checkData(folder: string): Promise<Finding[]> {
   }
   const problem = await tryToWrite(folder);
   if (problem !== undefined) {
-    return [
-      fail(`${folder} cannot be written: ${problem}`, "Choose another with --data, or `data`."),
-    ];
+    return [fail(`cannot write to ${folder}: ${problem}`, ELSEWHERE)];
   }
   if (process.platform === "win32" || (mode & 0o077) === 0) {
     return [{ state: "ok", what, says: folder }];
@@ -34,14 +39,11 @@ async function checkParent(folder: string): Promise<Finding> {
   for (;;) {
     try {
       await access(parent, constants.W_OK);
-      return { state: "ok", what, says: `${folder} will be made when it is needed` };
+      return { state: "ok", what, says: `${folder} will be created when it is needed` };
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
       if (code !== "ENOENT" || parent === dirname(parent)) {
-        return fail(
-          `${folder} cannot be made: ${message}`,
-          "Choose another with --data, or `data`.",
-        );
+        return fail(`cannot create ${folder}: ${message}`, ELSEWHERE);
       }
       parent = dirname(parent);
     }
@@ -51,7 +53,7 @@ async function checkParent(folder: string): Promise<Finding> {
 async function tryToWrite(folder: string): Promise<string | undefined> {
   const path = join(folder, `.doctor-${process.pid}`);
   try {
-    // On a full disk, files can still be made; only nothing fits in them.
+    // Not an empty file: that can be created on a full disk, too.
     await writeFile(path, Buffer.alloc(4096), { flag: "wx", mode: 0o600 });
     return undefined;
   } catch (error) {

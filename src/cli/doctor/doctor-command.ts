@@ -1,15 +1,16 @@
-import type { Command } from "../shell/command.ts";
+import { type Command, json } from "../shell/command.ts";
 
 export const doctor: Command = {
   name: "doctor",
-  summary: "Check that everything is set up, and say what to do where it is not",
+  summary: "Check the setup, and say how to fix what is wrong",
   description:
-    "Looks at Node, git, the configuration, the data folder, the port, the MCP servers, and whether an " +
-    "assistant that starts `trunkline mcp` gets an answer. Exit code 1 when something fails.",
-  options: { json: { type: "boolean", describe: "Print JSON" } },
+    "Checks Node, git, the configuration, the data folder, that `trunkline mcp` answers, the port, " +
+    "access to the gateway, the MCP servers, the plugins and the language models. Exits with 1 if a " +
+    "check fails.",
+  options: { json },
   examples: [
     { run: "trunkline doctor", explains: "Check the setup for the current folder." },
-    { run: "trunkline doctor --json", explains: "The same for a script." },
+    { run: "trunkline doctor --json", explains: "Print the findings for a script." },
   ],
   load: () => import("./doctor.ts"),
 };

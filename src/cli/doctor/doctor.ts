@@ -1,17 +1,25 @@
-import type { ConfigFlags, LoadedConfig } from "../../gateway/config/config.ts";
+import type { LoadedConfig } from "../../gateway/config/config.ts";
 import type { Invocation } from "../shell/command.ts";
+import { configFlags } from "../shell/open-house.ts";
 import { checkAccess } from "./access.ts";
-import { checkBus } from "./bus.ts";
 import { checkConfig } from "./config.ts";
 import { checkData } from "./data.ts";
-import type { Finding } from "./finding.ts";
-import { checkGit } from "./git.ts";
 import { checkModels } from "./models.ts";
-import { checkNode } from "./node.ts";
+import { checkGit, checkNode } from "./programs.ts";
 import { checkPort } from "./port.ts";
-import { checkServers } from "./servers.ts";
+import { checkBus, checkServers } from "./servers.ts";
 import { checkStart } from "./start.ts";
-import { paint } from "../shell/paint.ts";
+import { paint } from "../shell/style.ts";
+
+/** What a check found. */
+export interface Finding {
+  /** "warn": works, with a drawback. "fail": does not work. */
+  readonly state: "ok" | "warn" | "fail";
+  readonly what: string;
+  readonly says: string;
+  /** What to do about it. */
+  readonly next?: string;
+}
 
 /** `trunkline doctor` */
 export async function run(invocation: Invocation): Promise<number> {
@@ -32,10 +40,10 @@ async function* examine(invocation: Invocation): AsyncGenerator<Finding> {
   const { cwd, env } = invocation;
   yield checkNode(process.versions.node);
   yield checkGit(cwd, env);
-  const flags = invocation.values as ConfigFlags;
+  const flags = configFlags(invocation.values);
   const { findings, loaded } = await checkConfig({ cwd, env, flags });
   yield* findings;
-  // Without a configuration there is nothing to look at the rest with.
+  // The other checks need a configuration.
   if (loaded !== undefined) yield* examineHouse(invocation, loaded);
 }
 

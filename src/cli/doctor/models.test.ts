@@ -20,13 +20,13 @@ describe("checkModels()", () => {
   it("warns of a provider that does not answer, and never shows its key", async () => {
     const env = { OPENAI_API_KEY: "sk-secret", OPENAI_BASE_URL: "http://127.0.0.1:1/v1" };
     const findings = await checkModels(loaded(), env);
-    assert.match(findings[0]?.says ?? "", /openai has not said what it has/);
+    assert.match(findings[0]?.says ?? "", /openai did not list its models/);
     assert.equal(findings[0]?.state, "warn");
     assert.doesNotMatch(JSON.stringify(findings), /sk-secret/);
   });
 
   it("warns of a default that is not there", async () => {
     const findings = await checkModels(loaded({ default: "nobody/none" }), {});
-    assert.match(findings.at(-1)?.says ?? "", /nobody\/none, which is not there/);
+    assert.match(findings.at(-1)?.says ?? "", /nobody\/none, which does not exist/);
   });
 });

@@ -1,16 +1,16 @@
 import type { LoadedConfig } from "../../gateway/config/config.ts";
 import { Log } from "../../base/log.ts";
 import { ModelCommands } from "../../agent/models/model-commands.ts";
-import type { Finding } from "./finding.ts";
+import type { Finding } from "./doctor.ts";
 
 const what = "Models";
 
-/** What the built-in agent would think with. */
+/** Which language model new sessions of the built-in agent use. */
 export async function checkModels(
   { config }: LoadedConfig,
   env: NodeJS.ProcessEnv,
 ): Promise<Finding[]> {
-  // What goes wrong is said here, and not in the log as well.
+  // Failures are reported as findings, so they need not be logged as well.
   const log = new Log("error");
   const commands = new ModelCommands({ settings: config.models, env, log });
   const { models, unanswered } = await commands.list();
@@ -18,17 +18,17 @@ export async function checkModels(
   const { default: wanted } = config.models;
   const findings = Object.entries(unanswered).map(([provider, why]): Finding => {
     const next = "Check its address and its key.";
-    return { state: "warn", what, says: `${provider} has not said what it has: ${why}`, next };
+    return { state: "warn", what, says: `${provider} did not list its models: ${why}`, next };
   });
   if (wanted !== undefined && wanted !== first) {
-    const says = `\`models.default\` is ${wanted}, which is not there; sessions begin with ${first}`;
-    findings.push({ state: "warn", what, says, next: "`trunkline models list` shows what is." });
+    const says = `\`models.default\` is ${wanted}, which does not exist; sessions start with ${first}`;
+    findings.push({ state: "warn", what, says, next: "`trunkline models list` lists the models." });
   } else if (models.length === 1) {
-    const says = "no language model: the agent does what its slash commands say";
+    const says = "no language model; the built-in agent runs slash commands only";
     findings.push({ state: "ok", what, says });
   } else if (first === "offline" && models.some(({ isFound }) => isFound)) {
-    const says = "there are some on this machine, and none is chosen";
+    const says = "found some on this machine, but none is chosen";
     findings.push({ state: "ok", what, says, next: "Choose one with `models.default`." });
-  } else findings.push({ state: "ok", what, says: `sessions begin with ${first}` });
+  } else findings.push({ state: "ok", what, says: `sessions start with ${first}` });
   return findings;
 }

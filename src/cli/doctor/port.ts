@@ -1,25 +1,26 @@
 import { createServer } from "node:net";
 
 import type { Config } from "../../gateway/config/config.ts";
-import type { Finding } from "./finding.ts";
+import type { Finding } from "./doctor.ts";
 
 const what = "Port";
+/** Milliseconds to wait for an answer. */
 const PATIENCE = 2_000;
 
-/** Whether `trunkline serve` could listen where it is configured to, or does already. */
+/** Whether `trunkline serve` can listen on its port, or does already. */
 export async function checkPort(config: Pick<Config, "server" | "serve">): Promise<Finding> {
   const { host, port } = config.server;
-  if (port === 0) return { state: "ok", what, says: "a free one is picked at each start" };
+  if (port === 0) return { state: "ok", what, says: "each start picks a free one" };
   const where = `${host}:${port}`;
   const problem = await tryToListen(host, port);
   if (problem === undefined) return { state: "ok", what, says: `${where} is free` };
   if (problem !== "EADDRINUSE") {
-    const next = "Set `server.host` and `server.port` to where this machine can listen.";
+    const next = "Set `server.host` and `server.port` to an address of this machine.";
     return { state: "fail", what, says: `cannot listen on ${where}: ${problem}`, next };
   }
   const name = await nameAt(host, port, config.serve.tls === undefined ? "http" : "https");
   if (name !== undefined) return { state: "ok", what, says: `${name} is running on ${where}` };
-  const next = "Stop it, or set another `server.port`.";
+  const next = "Stop that program, or set another `server.port`.";
   return { state: "fail", what, says: `another program listens on ${where}`, next };
 }
 
@@ -31,7 +32,7 @@ function tryToListen(host: string, port: number): Promise<string | undefined> {
   });
 }
 
-/** What calls itself well there. One that others can reach tells strangers no more than that. */
+/** What answers a health check there. A gateway that other machines can reach hides its version. */
 async function nameAt(host: string, port: number, scheme: string): Promise<string | undefined> {
   const authority = host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
   try {
@@ -42,7 +43,7 @@ async function nameAt(host: string, port: number, scheme: string): Promise<strin
     return typeof health.version === "string" ? `Trunkline ${health.version}` : "a gateway";
   } catch (error) {
     const { code = "" } = ((error as Error).cause ?? {}) as { readonly code?: string };
-    // Its certificate is not made out to this address, or to be trusted by this machine.
+    // Its certificate is for another name, or this machine does not trust it.
     return scheme === "https" && /CERT|ALTNAME|LEAF/.test(code) ? "a server with TLS" : undefined;
   }
 }

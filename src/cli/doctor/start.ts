@@ -3,10 +3,10 @@ import { once } from "node:events";
 import { text } from "node:stream/consumers";
 
 import type { Invocation } from "../shell/command.ts";
-import type { Finding } from "./finding.ts";
+import type { Finding } from "./doctor.ts";
 
 const what = "trunkline mcp";
-/** Assistants wait about as long. */
+/** Milliseconds; about as long as assistants wait. */
 const PATIENCE = 20_000;
 const SLOW = 2_000;
 
@@ -28,7 +28,10 @@ interface Run {
   readonly milliseconds: number;
 }
 
-/** Whether an assistant that starts us gets its answer, and nothing but that. */
+/**
+ * Whether an assistant that starts `trunkline mcp` gets an answer to `initialize`, and nothing else
+ * on stdout (MCP 2025-11-25, Transports § stdio).
+ */
 export async function checkStart(invocation: Invocation): Promise<Finding[]> {
   const { out, err, code, milliseconds } = await start(invocation);
   const lines = out.split("\n").filter((line) => line !== "");
@@ -36,20 +39,20 @@ export async function checkStart(invocation: Invocation): Promise<Finding[]> {
   if (answers.length !== 1 || code !== 0) {
     const said = err.trim().split("\n").at(-1) ?? "";
     const says = `does not answer 'initialize' (exit ${String(code)})${said && `: ${said}`}`;
-    const next = "Run `TRUNKLINE_VERBOSE=1 trunkline mcp` and look at what it says.";
+    const next = "Run `TRUNKLINE_VERBOSE=1 trunkline mcp` and read its log.";
     return [{ state: "fail", what, says, next }];
   }
-  const took = `answers 'initialize' ${Math.round(milliseconds)} ms after it is started`;
+  const took = `answers 'initialize' after ${Math.round(milliseconds)} ms`;
   const speed: Finding =
     milliseconds > SLOW
-      ? { state: "warn", what, says: took, next: "Look for a slow disk or a busy machine." }
+      ? { state: "warn", what, says: took, next: "The disk may be slow, or the machine busy." }
       : { state: "ok", what, says: took };
   if (lines.length === answers.length) {
-    return [speed, { state: "ok", what, says: "writes nothing but the protocol to stdout" }];
+    return [speed, { state: "ok", what, says: "writes only the protocol to stdout" }];
   }
   const stray = lines.find((line) => !isAnswer(line)) ?? "";
-  const says = `writes to stdout what is not the protocol: ${stray.slice(0, 100)}`;
-  const next = "Find what prints it; NODE_OPTIONS may load something that does.";
+  const says = `writes something else than the protocol to stdout: ${stray.slice(0, 100)}`;
+  const next = "Find out what prints it, for example a module that NODE_OPTIONS loads.";
   return [speed, { state: "fail", what, says, next }];
 }
 
@@ -79,7 +82,7 @@ async function start({ cwd, env, values }: Invocation): Promise<Run> {
   }
 }
 
-/** What was said to us of the configuration holds for the program that we start too. */
+/** The global options of this command, for the program that it starts. */
 function globalOptions(values: Invocation["values"]): string[] {
   return ["config", "data", "set"].flatMap((name) => {
     const given = [values[name] ?? []].flat();

@@ -1,8 +1,11 @@
-/** Options and arguments that many commands about identities have. */
-export const json = { type: "boolean", describe: "Print JSON" } as const;
+/** Options and arguments that several commands about identities share. */
 export const repo = {
   type: "string",
   value: "DIR",
   describe: "The repository, instead of the one in the current folder",
 } as const;
 export const name = { name: "NAME", describe: "The identity" } as const;
+export const dryRun = {
+  type: "boolean",
+  describe: "Print the changes without making them",
+} as const;

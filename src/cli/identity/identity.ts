@@ -1,12 +1,10 @@
-import type { Identities } from "../../identity/identities.ts";
+import type { IdentityStatus } from "../../identity/detect/status.ts";
+import type { Identity } from "../../identity/identity.ts";
 import type { Invocation } from "../shell/command.ts";
-import { openCommands } from "./open-identities.ts";
-import { openIdentities } from "./identity-options-of.ts";
+import { openCommands, openIdentities } from "./open-identities.ts";
 import { columns, table } from "../shell/layout.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 
-type Identity = Identities["list"][number];
-type Status = Awaited<ReturnType<Identities["status"]>>;
 type Printing = { readonly json?: boolean };
 type InRepository = Printing & { readonly repo?: string };
 
@@ -20,7 +18,7 @@ export async function list(
   if (values.json) out(toJson({ identities: shown.map(factsOf) }));
   else if (shown.length > 0) out(listing(shown));
   else if (all.length > 0) err(`There are no identities for ${values.provider}.\n`);
-  else err("There are no identities. `trunkline identity add NAME` makes one.\n");
+  else err("There are no identities. `trunkline identity add NAME` adds one.\n");
   return 0;
 }
 
@@ -66,7 +64,7 @@ export async function env(invocation: Invocation<Printing>): Promise<number> {
   return 0;
 }
 
-/** What may be shown of an identity: all but what we only keep for another program. */
+/** An identity without its raw settings, which include what is kept only for RemoteJuggler. */
 function factsOf(identity: Identity): object {
   const { settings: _, ...facts } = identity;
   return facts;
@@ -74,25 +72,24 @@ function factsOf(identity: Identity): object {
 
 function listing(identities: readonly Identity[]): string {
   return table([
-    ["NAME", "PROVIDER", "HOST", "USER", "EMAIL", "SIGNS"],
+    ["NAME", "PROVIDER", "HOST", "USER", "EMAIL", "SIGNING"],
     ...identities.map(({ name, provider, host, user, email, signing }) => {
-      const signs = signing === undefined ? "no" : signing.format;
-      return [name, provider, host ?? "", user ?? "", email ?? "", signs];
+      return [name, provider, host ?? "", user ?? "", email ?? "", signing?.format ?? "none"];
     }),
   ]);
 }
 
-function statusLines(status: Status, width: number): string {
+function statusLines(status: IdentityStatus, width: number): string {
   const { author, signing, sshCommand, switched, current, detected, worktree } = status;
   const name = author.name ?? "(no name)";
   const rows: (readonly [string, string])[] = [
-    ["Repository", worktree ?? "none here"],
-    ["Author", `${name} <${author.email ?? "no address"}>`],
-    ["Identity", current ?? "none that is configured"],
+    ["Repository", worktree ?? "not in a repository"],
+    ["Author", `${name} <${author.email ?? "no email"}>`],
+    ["Identity", current ?? "no configured identity"],
     ["Switched to", switched === undefined ? "none" : `${switched.identity} (${switched.scope})`],
-    ["Detected", detectedWords(status)],
-    ["Signing", signing.commits ? `${signing.format}, ${signing.key ?? "default key"}` : "no"],
-    ["ssh", sshCommand ?? "as it comes"],
+    ["Detected", detectedText(status)],
+    ["Signing", signing.commits ? `${signing.format}, ${signing.key ?? "default key"}` : "none"],
+    ["SSH", sshCommand ?? "default key"],
     ...detected.notes.map((note) => ["Note", note] as const),
   ];
   return columns(rows, width)
@@ -100,12 +97,13 @@ function statusLines(status: Status, width: number): string {
     .join("");
 }
 
-function detectedWords({ detected, isRight, current }: Status): string {
+/** Which identity fits the repository, and what to do if another one is used. */
+function detectedText({ detected, isRight, current }: IdentityStatus): string {
   const { identity, confidence, explanation } = detected;
   if (identity === undefined) return explanation;
   const verdict = isRight
-    ? "as it is"
-    : `not ${current ?? "what it is"}: \`trunkline identity switch ${identity}\` changes that`;
+    ? "which is used here"
+    : `but ${current ?? "no identity"} is used here: run \`trunkline identity switch ${identity}\``;
   return `${identity}, ${verdict}. ${explanation} Confidence: ${confidence}.`;
 }
 

@@ -1,54 +1,56 @@
-import type { Command } from "../shell/command.ts";
+import { type Command, json } from "../shell/command.ts";
 
-const json = { type: "boolean", describe: "Print JSON" } as const;
 const VARIABLE = {
   name: "VARIABLE",
-  describe: "What the key is called in the environment: ANTHROPIC_API_KEY",
+  describe: "Environment variable of the key, such as ANTHROPIC_API_KEY",
 };
 
 export const models: Command = {
   name: "models",
-  summary: "List the language models that the built-in agent can use, and keep their keys",
-  examples: [{ run: "trunkline models list", explains: "Ask every provider which models it has." }],
+  summary: "List language models for the built-in agent, and store their API keys",
+  examples: [{ run: "trunkline models list", explains: "Ask every provider for its models." }],
   commands: [
     {
       name: "list",
-      summary: "List the models there are; sessions begin with the one that is marked",
+      summary: "List the models; `*` marks the one that new sessions use",
       options: { json },
       examples: [{ run: "trunkline models list", explains: "Ask every provider." }],
       load: async () => ({ run: (await import("./models.ts")).list }),
     },
     {
       name: "key",
-      summary: "Keep providers' keys in the system's keychain",
-      description: "A key in the environment counts before one in the keychain.",
+      summary: "Store API keys of providers in the system's keychain",
+      description: "A key in the environment takes precedence over one in the keychain.",
       examples: [
         {
           run: "trunkline models key set OPENAI_API_KEY",
-          explains: "Asks for the key, and does not show it.",
+          explains: "Asks for the key without showing it.",
         },
       ],
       commands: [
         {
           name: "set",
-          summary: "Keep a key, read from standard input or asked for",
+          summary: "Store a key, read from standard input or asked for at a terminal",
           args: [VARIABLE],
           options: { json },
           examples: [
             {
               run: "trunkline models key set ANTHROPIC_API_KEY",
-              explains: "Asks for the key, and does not show it.",
+              explains: "Asks for the key without showing it.",
             },
           ],
           load: async () => ({ run: (await import("./models.ts")).setKey }),
         },
         {
           name: "clear",
-          summary: "Forget a key",
+          summary: "Delete a stored key",
           args: [VARIABLE],
           options: { json },
           examples: [
-            { run: "trunkline models key clear ANTHROPIC_API_KEY", explains: "It is gone." },
+            {
+              run: "trunkline models key clear ANTHROPIC_API_KEY",
+              explains: "Delete it from the keychain.",
+            },
           ],
           load: async () => ({ run: (await import("./models.ts")).clearKey }),
         },

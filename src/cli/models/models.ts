@@ -1,10 +1,8 @@
-import { text as readAll } from "node:stream/consumers";
-
 import { ModelCommands } from "../../agent/models/model-commands.ts";
-import { askSecret } from "../shell/ask-secret.ts";
+import { readSecret } from "../shell/ask.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { quietHouse } from "../shell/quiet-house.ts";
+import { quietHouse } from "../shell/open-house.ts";
 
 type Printing = { readonly json?: boolean };
 
@@ -22,13 +20,13 @@ export async function list(invocation: Invocation<Printing>): Promise<number> {
     out(`${isDefault ? "*" : " "} ${visibleLine(id).padEnd(widest)}  ${visibleLine(name)}\n`);
   }
   for (const [provider, why] of Object.entries(unanswered)) {
-    err(`${visibleLine(provider)} has not said what it has: ${why}\n`);
+    err(`${visibleLine(provider)} did not list its models: ${why}\n`);
   }
   if (models.some(({ isFound, isDefault }) => isFound && !isDefault)) {
-    err("A model found on this machine is used only once you choose it: set `models.default`.\n");
+    err("To use a model found on this machine, set `models.default`.\n");
   }
   if (models.length === 1 && Object.keys(unanswered).length === 0) {
-    err("There is no language model. Set a provider's key, or start one on this machine.\n");
+    err("There is no language model. Store a provider's key, or start a model on this machine.\n");
   }
   return 0;
 }
@@ -38,8 +36,7 @@ export async function setKey(invocation: Invocation<Printing>): Promise<number> 
   const { values, positionals, out } = invocation;
   const [variable = ""] = positionals;
   const commands = await open(invocation);
-  // Never from the command line, which all can see.
-  const key = await (process.stdin.isTTY ? askSecret("Key: ") : readAll(process.stdin));
+  const key = await readSecret("Key: ");
   const where = await commands.saveKey(variable, key);
   if (values.json) out(`${JSON.stringify({ variable, where }, null, 2)}\n`);
   else out(`Stored ${visibleLine(variable)} in ${visibleLine(where)}.\n`);
@@ -52,7 +49,7 @@ export async function clearKey(invocation: Invocation<Printing>): Promise<number
   const [variable = ""] = positionals;
   const wasThere = await (await open(invocation)).clearKey(variable);
   if (values.json) out(`${JSON.stringify({ variable, wasThere }, null, 2)}\n`);
-  else out(wasThere ? `Forgot ${visibleLine(variable)}.\n` : "There was none.\n");
+  else out(wasThere ? `Deleted ${visibleLine(variable)}.\n` : "No such key was stored.\n");
   return 0;
 }
 

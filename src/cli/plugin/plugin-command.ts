@@ -1,13 +1,11 @@
-import type { Command, Options } from "../shell/command.ts";
+import { type Command, json, type Options } from "../shell/command.ts";
 
-const json = { type: "boolean", describe: "Print JSON" } as const;
-
-/** How a bus that runs is reached. */
+/** How to connect to a running bus. */
 const bus: Options = {
   "orchestrator-addr": {
     type: "string",
     value: "HOST:PORT",
-    describe: "Where the bus listens, instead of the configured address (localhost:50100)",
+    describe: "Address of the bus, instead of the configured one (localhost:50100)",
   },
   "certs-dir": {
     type: "string",
@@ -18,42 +16,44 @@ const bus: Options = {
 
 export const plugin: Command = {
   name: "plugin",
-  summary: "Write plugins, and look after those that run",
+  summary: "Create plugins, and manage those that are running",
   description:
-    "`new` begins a plugin. The others speak to a bus that runs: `trunkline orchestrator`, or " +
+    "`new` creates a plugin. The other commands talk to a running bus: `trunkline orchestrator`, or " +
     "`trunkline serve` with plugins in its configuration.",
   examples: [
-    { run: "trunkline plugin new greeter", explains: "Begin a plugin, with a test." },
-    { run: "trunkline plugin list", explains: "How the plugins are that run." },
+    { run: "trunkline plugin new greeter", explains: "Create a plugin with a test." },
+    { run: "trunkline plugin list", explains: "Show the state of the plugins." },
   ],
   commands: [
     {
       name: "new",
-      summary: "Begin a plugin: a program, a test and how to run them",
-      args: [{ name: "NAME", describe: "What it is called; also its folder" }],
+      summary: "Create a plugin: a program, a test and instructions",
+      args: [{ name: "NAME", describe: "Name of the plugin and of its folder" }],
       options: {
-        dir: { type: "string", value: "DIR", describe: "Folder to make it in, instead of ./NAME" },
+        dir: { type: "string", value: "DIR", describe: "Folder to create, instead of ./NAME" },
         json,
       },
-      examples: [{ run: "trunkline plugin new greeter", explains: "In the folder greeter." }],
+      examples: [
+        { run: "trunkline plugin new greeter", explains: "Create it in the folder greeter." },
+      ],
       load: async () => ({ run: (await import("./plugin.ts")).create }),
     },
     {
       name: "list",
-      summary: "List the plugins that run, and how they are",
+      summary: "List the plugins of the bus with their state",
       options: { ...bus, json },
-      examples: [{ run: "trunkline plugin list", explains: "A line for each." }],
+      examples: [{ run: "trunkline plugin list", explains: "One line per plugin." }],
       load: async () => ({ run: (await import("./plugin.ts")).list }),
     },
     {
       name: "call",
-      summary: "Call a tool of the bus and print what it answers",
+      summary: "Call a tool of the bus and print its result",
       args: [{ name: "NAME", describe: "The tool" }],
       options: {
         args: {
           type: "string",
           value: "JSON",
-          describe: "Its arguments, an object",
+          describe: "Arguments as a JSON object; - reads them from standard input",
           default: "{}",
         },
         ...bus,
@@ -69,18 +69,20 @@ export const plugin: Command = {
     },
     {
       name: "logs",
-      summary: "Print what a plugin last said",
+      summary: "Print the last log lines of a plugin",
       args: [{ name: "ID", describe: "The plugin" }],
       options: { ...bus, json },
-      examples: [{ run: "trunkline plugin logs tools.greet", explains: "Its last lines." }],
+      examples: [{ run: "trunkline plugin logs tools.greet", explains: "Show its last lines." }],
       load: async () => ({ run: (await import("./plugin.ts")).logs }),
     },
     {
       name: "restart",
-      summary: "End a plugin and start it again",
+      summary: "Restart a plugin",
       args: [{ name: "ID", describe: "The plugin" }],
       options: { ...bus, json },
-      examples: [{ run: "trunkline plugin restart tools.greet", explains: "After a new build." }],
+      examples: [
+        { run: "trunkline plugin restart tools.greet", explains: "Restart it after a build." },
+      ],
       load: async () => ({ run: (await import("./plugin.ts")).restart }),
     },
   ],

@@ -5,7 +5,7 @@ import { BusControl } from "../../gateway/bus/bus-control.ts";
 import type { Invocation, Values } from "../shell/command.ts";
 import { table } from "../shell/layout.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { quietHouse } from "../shell/quiet-house.ts";
+import { quietHouse } from "../shell/open-house.ts";
 import { printResult, readArguments } from "../tools/tool-result.ts";
 
 interface BusValues extends Values {
@@ -63,7 +63,7 @@ export async function logs(invocation: Invocation<BusValues>): Promise<number> {
   const lines = await bus.logs(invocation.positionals[0] ?? "");
   const { values, out, err } = invocation;
   if (values.json === true) out(`${JSON.stringify({ lines }, null, 2)}\n`);
-  else if (lines.length === 0) err("It has said nothing.\n");
+  else if (lines.length === 0) err("It has logged nothing.\n");
   else for (const line of lines) out(`${line}\n`);
   return 0;
 }
@@ -81,7 +81,8 @@ export async function restart(invocation: Invocation<BusValues>): Promise<number
 async function open(invocation: Invocation<BusValues>): Promise<BusControl> {
   const { values, cwd } = invocation;
   const certsDir = values["certs-dir"];
-  if (certsDir === "") throw new TrunklineError("usage", "'--certs-dir' is empty: name a folder.");
+  if (certsDir === "")
+    throw new TrunklineError("usage", "Cannot use an empty '--certs-dir': name a folder.");
   return BusControl.connect(await quietHouse(invocation), {
     address: values["orchestrator-addr"],
     certsDir: certsDir === undefined ? undefined : resolve(cwd, certsDir),

@@ -10,33 +10,33 @@ import type { Invocation } from "../shell/command.ts";
 
 const CUT = "# ------------------------ >8 ------------------------";
 
-/** What a person has to say: from the command line, from standard input or from an editor. */
-export async function wordsOf(
+/** The text of a comment: from the command line, from standard input or from an editor. */
+export async function readComment(
   { env }: Pick<Invocation, "env">,
   given: string | undefined,
   about: string,
 ): Promise<string> {
-  const words = given ?? (process.stdin.isTTY ? await edited(env, about) : "-");
-  const said = words === "-" ? await readAll(process.stdin) : words;
-  if (said.trim() !== "") return said.replace(/\n+$/, "");
-  throw new TrunklineError("usage", "Nothing was said: give --comment, or write something.");
+  const source = given ?? (process.stdin.isTTY ? await edited(env, about) : "-");
+  const comment = source === "-" ? await readAll(process.stdin) : source;
+  if (comment.trim() !== "") return comment.replace(/\n+$/, "");
+  throw new TrunklineError("usage", "Cannot add an empty comment: give --comment, or write one.");
 }
 
-/** Has a person write in their editor. What stands below the line is there to be read only. */
+/** Opens the person's editor. Everything below the cut line is dropped, as in git's commit messages. */
 async function edited(env: NodeJS.ProcessEnv, about: string): Promise<string> {
   const editor = env.VISUAL || env.EDITOR || "vi";
   using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-review-"));
   const file = join(folder.path, "COMMENT.md");
-  const hint = "# Write your comment above this line. An empty one is not kept.";
+  const hint = "# Write your comment above this line. An empty comment is not added.";
   const shown = about.split("\n").map((line) => `# ${line}`.trimEnd());
   writeFileSync(file, `\n${CUT}\n${hint}\n${shown.join("\n")}\n`, { mode: 0o600 });
-  // As git does: what is in EDITOR may have arguments of its own.
+  // As git does: EDITOR may contain arguments, so a shell runs it.
   const child = spawn("sh", ["-c", `${editor} "$@"`, editor, file], { stdio: "inherit", env });
   const [code] = (await once(child, "close")) as [number | null];
   if (code !== 0) {
     throw new TrunklineError(
       "unavailable",
-      `Cannot take a comment: '${editor}' ended with ${code}.`,
+      `Cannot read the comment: the editor '${editor}' failed with exit code ${code}.`,
     );
   }
   return readFileSync(file, "utf8").split(CUT)[0] ?? "";

@@ -2,16 +2,16 @@ import { resolve } from "node:path";
 
 import type { ReviewCommands } from "../../review/review-commands.ts";
 import type { Invocation, Values } from "../shell/command.ts";
-import { quietHouse } from "../shell/quiet-house.ts";
+import { quietHouse } from "../shell/open-house.ts";
 
 export interface RepoValues extends Values {
   readonly repo?: string;
   readonly json?: boolean;
 }
 
-/** The reviews as seen from the folder that the command line names. */
+/** The reviews of the repository that the command line names. */
 export async function openCommands(invocation: Invocation<RepoValues>): Promise<ReviewCommands> {
-  // Loaded when it is needed: `trunkline review add` starts faster without it.
+  // Imported only when needed: `trunkline review add` starts faster without it.
   const { ReviewCommands } = await import("../../review/review-commands.ts");
   const { config } = await quietHouse(invocation);
   return ReviewCommands.open(config.data, folderOf(invocation));
@@ -21,7 +21,7 @@ export function folderOf({ values, cwd }: Invocation<RepoValues>): string {
   return values.repo === undefined ? cwd : resolve(cwd, values.repo);
 }
 
-/** Who writes on this machine. */
+/** The name that a comment of this user is signed with. */
 export function personIn(env: NodeJS.ProcessEnv): string {
   return env.GIT_AUTHOR_NAME || env.USER || env.LOGNAME || "person";
 }

@@ -1,6 +1,4 @@
-import type { Command, Options } from "../shell/command.ts";
-
-const json = { type: "boolean", describe: "Print JSON" } as const;
+import { type Command, json, type Options } from "../shell/command.ts";
 
 const repo: Options = {
   repo: {
@@ -15,62 +13,63 @@ const comment: Options = {
     type: "string",
     value: "TEXT",
     short: "c",
-    describe: "What to say; - reads standard input, without it an editor opens",
+    describe: "Text; - reads standard input; without this option an editor opens",
   },
 };
 
-const ID = { name: "ID", describe: "The thread, or as much of its id as is clear" } as const;
+const ID = { name: "ID", describe: "Id of the thread, or a unique beginning of it" } as const;
 
 export const review: Command = {
   name: "review",
-  summary: "Comment on lines of code, and follow what becomes of it",
+  summary: "Comment on lines of code, and follow the replies",
   description:
-    "A comment opens a thread. Agents get it over MCP, answer it or propose a change; you resolve " +
-    "it. Nothing has to be running to write one, and what is running hears of it at once.",
+    "A comment opens a thread. Agents read it over MCP, reply or propose a change; you resolve it. " +
+    "No server has to be running to write a comment; servers that are running see it at once.",
   examples: [
     {
       run: "trunkline review add --file src/main.go --line 42 --comment 'Handle the error'",
-      explains: "Leave a comment.",
+      explains: "Add a comment.",
     },
-    { run: "trunkline review list", explains: "What is not resolved in this repository." },
+    { run: "trunkline review list", explains: "Show unresolved threads of this repository." },
   ],
   commands: [
     {
       name: "add",
-      summary: "Comment on a line, on several, or on a whole file",
+      summary: "Comment on a line, a range of lines or a whole file",
       options: {
         file: { type: "string", value: "FILE", short: "f", describe: "The file" },
         line: {
           type: "string",
           value: "N",
           short: "l",
-          describe: "The line; without it the comment is on the file. -N is one that was removed",
+          describe:
+            "Line number; -N is a removed line; without it the comment is on the whole file",
         },
-        end: { type: "string", value: "M", describe: "The last of several lines" },
+        end: { type: "string", value: "M", describe: "Last line of a range" },
         side: {
           type: "string",
           value: "SIDE",
-          describe: "Whether the line is one of the file as it is, or as it was",
+          describe: "Whether the line number is in the new or the old version of the file",
           choices: ["new", "old"],
           default: "new",
         },
         base: {
           type: "string",
           value: "COMMIT",
-          describe: "With the old side: the commit it is from, instead of HEAD",
+          describe: "With --side old: the commit of the old version, instead of HEAD",
         },
         severity: {
           type: "string",
           value: "SEVERITY",
           short: "s",
-          describe: "How much it matters",
+          describe: "How important it is",
           choices: ["must", "should", "nit", "question"],
           default: "should",
         },
         suggest: {
           type: "string",
           value: "FILE",
-          describe: "Lines to put there instead; - reads them from standard input",
+          describe: "File with replacement lines; - reads them from standard input",
         },
         ...comment,
         ...repo,
@@ -79,126 +78,142 @@ export const review: Command = {
       examples: [
         {
           run: "trunkline review add --file src/main.go --line 42 --end 45 --severity must -c 'Leaks'",
-          explains: "On several lines.",
+          explains: "Comment on a range of lines.",
         },
-        { run: "trunkline review add --file README.md", explains: "In an editor." },
+        {
+          run: "trunkline review add --file README.md",
+          explains: "Write the comment in an editor.",
+        },
         {
           run: "git diff | trunkline review add --file x.c --line 3 -c 'So?' --suggest -",
-          explains: "With lines to put there instead.",
+          explains: "Suggest replacement lines.",
         },
       ],
-      load: async () => ({ run: (await import("./review-add.ts")).add }),
+      load: async () => ({ run: (await import("./add.ts")).add }),
     },
     {
       name: "list",
-      summary: "List threads, with where they are in the code now",
+      summary: "List threads with their current position in the code",
       options: {
         state: {
           type: "string",
           value: "STATE",
           multiple: true,
-          describe: "Only these, instead of all that are not resolved",
+          describe: "Only threads in this state, instead of all unresolved ones; may be repeated",
           choices: ["open", "claimed", "answered", "proposed", "resolved", "reopened"],
         },
-        all: { type: "boolean", describe: "Resolved ones too" },
-        everywhere: { type: "boolean", describe: "Of all repositories" },
-        file: { type: "string", value: "FILE", describe: "Only of this file" },
-        menu: { type: "boolean", describe: "A line for each, as ID:text, for menus" },
+        all: { type: "boolean", describe: "Include resolved threads" },
+        everywhere: { type: "boolean", describe: "Threads of all repositories" },
+        file: { type: "string", value: "FILE", describe: "Only threads on this file" },
+        menu: { type: "boolean", describe: "Print ID:text lines, for menus" },
         ...repo,
         json,
       },
       examples: [
-        { run: "trunkline review list", explains: "A line for each." },
-        { run: "trunkline review list --state proposed --json", explains: "What waits for you." },
+        { run: "trunkline review list", explains: "One line per thread." },
+        {
+          run: "trunkline review list --state proposed --json",
+          explains: "Show proposed changes that wait for you.",
+        },
       ],
-      load: async () => ({ run: (await import("./review-list.ts")).list }),
+      load: async () => ({ run: (await import("./list.ts")).list }),
     },
     {
       name: "show",
-      summary: "Show a thread, with all that was said",
+      summary: "Show a thread with all replies",
       args: [ID],
       options: {
-        patch: { type: "boolean", describe: "Print only its suggestion, as a patch" },
+        patch: { type: "boolean", describe: "Print only the suggested change, as a patch" },
         ...repo,
         json,
       },
       examples: [
-        { run: "trunkline review show r7k2mq", explains: "All of it." },
+        { run: "trunkline review show r7k2mq", explains: "Show the whole thread." },
         {
           run: "trunkline review show r7k2mq --patch | git apply",
-          explains: "Apply what it suggests.",
+          explains: "Apply the suggested change.",
         },
       ],
-      load: async () => ({ run: (await import("./review-list.ts")).show }),
+      load: async () => ({ run: (await import("./list.ts")).show }),
     },
     {
       name: "reply",
-      summary: "Say something on a thread",
-      description: "One that had been answered is open again then.",
+      summary: "Reply to a thread",
+      description: "A reply reopens a thread that was answered.",
       args: [ID],
       options: { ...comment, ...repo, json },
-      examples: [{ run: "trunkline review reply r7k2mq -c 'Which one?'", explains: "In a line." }],
-      load: async () => ({ run: (await import("./review-reply.ts")).reply }),
+      examples: [
+        { run: "trunkline review reply r7k2mq -c 'Which one?'", explains: "Reply with one line." },
+      ],
+      load: async () => ({ run: (await import("./reply.ts")).reply }),
     },
     {
       name: "resolve",
-      summary: "Close threads that are done",
+      summary: "Mark threads as resolved",
       args: [{ ...ID, variadic: true }],
       options: {
-        comment: { type: "string", value: "TEXT", short: "c", describe: "What to say" },
+        comment: { type: "string", value: "TEXT", short: "c", describe: "Text to add" },
         ...repo,
         json,
       },
-      examples: [{ run: "trunkline review resolve r7k2mq", explains: "It is done." }],
-      load: async () => ({ run: (await import("./review-reply.ts")).resolve }),
+      examples: [{ run: "trunkline review resolve r7k2mq", explains: "Resolve it." }],
+      load: async () => ({ run: (await import("./reply.ts")).resolve }),
     },
     {
       name: "reopen",
-      summary: "Open a thread again",
+      summary: "Reopen a thread",
       args: [ID],
       options: {
-        comment: { type: "string", value: "TEXT", short: "c", describe: "What to say" },
+        comment: { type: "string", value: "TEXT", short: "c", describe: "Text to add" },
         ...repo,
         json,
       },
       examples: [
-        { run: "trunkline review reopen r7k2mq -c 'Not yet'", explains: "It is not done." },
+        {
+          run: "trunkline review reopen r7k2mq -c 'Not yet'",
+          explains: "Reopen it with a comment.",
+        },
       ],
-      load: async () => ({ run: (await import("./review-reply.ts")).reopen }),
+      load: async () => ({ run: (await import("./reply.ts")).reopen }),
     },
     {
       name: "apply",
-      summary: "Put the lines that a comment suggests where they belong now",
-      description: "Refuses, with the reason, where the lines that they are for have changed.",
+      summary: "Apply the suggested change of a thread to the file",
+      description: "Refuses if the commented lines have changed, and says why.",
       args: [ID],
       options: { ...repo, json },
       examples: [{ run: "trunkline review apply r7k2mq", explains: "Change the file." }],
-      load: async () => ({ run: (await import("./review-reply.ts")).apply }),
+      load: async () => ({ run: (await import("./reply.ts")).apply }),
     },
     {
       name: "lines",
-      summary: "List the lines around what has changed in a file, for menus",
-      description: "Each as N:text, where -N is a line that was removed.",
+      summary: "List the lines around the changes in a file, for menus",
+      description: "Prints N:text lines; -N is a removed line.",
       args: [{ name: "FILE", describe: "The file" }],
       options: { ...repo, json },
-      examples: [{ run: "trunkline review lines src/main.go", explains: "A line for each." }],
-      load: async () => ({ run: (await import("./review-list.ts")).lines }),
+      examples: [{ run: "trunkline review lines src/main.go", explains: "List them." }],
+      load: async () => ({ run: (await import("./list.ts")).lines }),
     },
     {
       name: "watch",
-      summary: "Print what happens to threads, as it happens",
+      summary: "Print changes of threads as they happen",
       options: { ...repo, json },
-      examples: [{ run: "trunkline review watch", explains: "Until Ctrl-C." }],
-      load: async () => ({ run: (await import("./review-transfer.ts")).watch }),
+      examples: [{ run: "trunkline review watch", explains: "Runs until Ctrl-C." }],
+      load: async () => ({ run: (await import("./transfer.ts")).watch }),
     },
     {
       name: "import",
-      summary: "Take in threads of another machine, or what an analyser reports",
-      description: "Reads what `trunkline review export` writes, and SARIF 2.1.0 of any program.",
-      args: [{ name: "FILE", describe: "The file; - is standard input" }],
+      summary: "Import threads from another machine, or findings of an analyser",
+      description: "Reads the output of `trunkline review export`, and SARIF 2.1.0.",
+      args: [{ name: "FILE", describe: "The file; - reads standard input" }],
       options: { ...repo, json },
-      examples: [{ run: "trunkline review import eslint.sarif", explains: "Each finding once." }],
-      load: async () => ({ run: (await import("./review-transfer.ts")).importFile }),
+      examples: [
+        {
+          run: "trunkline review import eslint.sarif",
+          explains: "Open a thread for each new finding.",
+        },
+      ],
+      load: async () => ({ run: (await import("./transfer.ts")).importFile }),
     },
     {
       name: "export",
@@ -207,18 +222,78 @@ export const review: Command = {
         format: {
           type: "string",
           value: "FORMAT",
-          describe: "What to print",
+          describe: "Output format",
           choices: ["json", "sarif"],
           default: "json",
         },
         ...repo,
-        json: { type: "boolean", describe: "Print JSON, which it does anyway" },
+        json: { type: "boolean", describe: "Accepted; the output is always JSON" },
       },
       examples: [
-        { run: "trunkline review export > threads.json", explains: "With all that was said." },
-        { run: "trunkline review export --format sarif", explains: "For code hosts and editors." },
+        { run: "trunkline review export > threads.json", explains: "Includes all replies." },
+        {
+          run: "trunkline review export --format sarif",
+          explains: "For code hosts and editors that read SARIF.",
+        },
       ],
-      load: async () => ({ run: (await import("./review-transfer.ts")).exportAll }),
+      load: async () => ({ run: (await import("./transfer.ts")).exportAll }),
+    },
+  ],
+};
+
+export const setup: Command = {
+  name: "setup",
+  summary: "Set up other programs to use Trunkline",
+  examples: [{ run: "trunkline setup lazygit", explains: "Comment on code in lazygit." }],
+  commands: [
+    {
+      name: "lazygit",
+      summary: "Add review commands to lazygit",
+      description:
+        "Y comments on a line of the selected file; Ctrl-Y shows the threads and resolves them. Adds " +
+        "them to .git/lazygit.yml of the repository, or with --user to your own configuration, and " +
+        "changes nothing else there. Running it again changes nothing.",
+      options: {
+        user: { type: "boolean", describe: "Change your own configuration, for all repositories" },
+        remove: { type: "boolean", describe: "Remove the commands" },
+        repo: {
+          type: "string",
+          value: "DIR",
+          describe: "A folder of the repository, instead of the current one",
+        },
+        json,
+      },
+      examples: [
+        { run: "trunkline setup lazygit", explains: "For this repository." },
+        { run: "trunkline setup lazygit --user", explains: "For all repositories." },
+        { run: "trunkline setup lazygit --remove", explains: "Remove them again." },
+      ],
+      load: async () => ({ run: (await import("./setup-lazygit.ts")).setupLazygit }),
+    },
+    {
+      name: "jetbrains",
+      summary: "Add a Trunkline server to the agents of JetBrains IDEs",
+      description:
+        "Adds the server to ~/.jetbrains/acp.json, for remote runs, and changes nothing else there. " +
+        "Asks for the token, or reads it from standard input or TRUNKLINE_TOKEN.",
+      options: {
+        remote: {
+          type: "string",
+          value: "URL",
+          describe: "The server, such as wss://trunkline.example.com/acp",
+        },
+        name: { type: "string", value: "NAME", describe: "The name in the IDE (Trunkline)" },
+        remove: { type: "boolean", describe: "Remove the server" },
+        json,
+      },
+      examples: [
+        {
+          run: "trunkline setup jetbrains --remote wss://trunkline.example.com/acp",
+          explains: "Offer that server in the AI chat.",
+        },
+        { run: "trunkline setup jetbrains --remove", explains: "Remove it again." },
+      ],
+      load: async () => ({ run: (await import("../run/setup-jetbrains.ts")).setupJetbrains }),
     },
   ],
 };

@@ -12,9 +12,9 @@ type SetupValues = {
   readonly json?: boolean;
 };
 
-const WORDS = {
-  written: "Wrote",
-  removed: "Took the commands out of",
+const DONE = {
+  written: "Added the commands to",
+  removed: "Removed the commands from",
   unchanged: "Nothing to change in",
 } as const;
 
@@ -23,13 +23,13 @@ export async function setupLazygit(invocation: Invocation<SetupValues>): Promise
   const { values, cwd, env, out } = invocation;
   const { user = false, remove = false } = values;
   if (user && values.repo !== undefined) {
-    throw new TrunklineError("usage", "Give --user or --repo: it is one place or the other.");
+    throw new TrunklineError("usage", "Cannot use both --user and --repo: give one of them.");
   }
-  const place = user ? {} : { repo: resolve(cwd, values.repo ?? ".") };
-  const done = await setUpLazygit({ ...place, env, remove });
+  const target = user ? {} : { repo: resolve(cwd, values.repo ?? ".") };
+  const done = await setUpLazygit({ ...target, env, remove });
   if (values.json === true) out(`${JSON.stringify(done, null, 2)}\n`);
   else {
-    out(`${WORDS[done.change]} ${visibleLine(done.file)}.\n`);
+    out(`${DONE[done.change]} ${visibleLine(done.file)}.\n`);
     if (done.change === "written")
       out("In lazygit: Y comments on a line, Ctrl-Y shows the threads.\n");
   }

@@ -7,11 +7,10 @@ import { ownerTokenFor } from "../../gateway/http/local-gateway.ts";
 import { findRevision } from "../../gateway/runs/find-revision.ts";
 import { untilSignal } from "../../gateway/long-running.ts";
 import { attachTo, type AttachOptions, type Ended } from "../../protocol/acp/attach.ts";
-import { questionText } from "../session/session-question-text.ts";
-import { Questions } from "../session/session-questions.ts";
+import { Questions, questionText } from "../session/questions.ts";
 import { SessionText } from "../session/session-text.ts";
 import type { Invocation } from "../shell/command.ts";
-import { quietHouse } from "../shell/quiet-house.ts";
+import { quietHouse } from "../shell/open-house.ts";
 import { resultText, type RunResult, runResult } from "./run-result.ts";
 
 interface RunValues {

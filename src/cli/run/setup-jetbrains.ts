@@ -7,7 +7,7 @@ import { homeOf } from "../../base/process/home-of.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { setInJsonc } from "../../gateway/config/file/set-in-jsonc.ts";
 import { replaceFile } from "../../store/replace-file.ts";
-import { askSecret } from "../shell/ask-secret.ts";
+import { readSecret } from "../shell/ask.ts";
 import type { Invocation } from "../shell/command.ts";
 
 type SetupValues = {
@@ -92,10 +92,6 @@ function checkedUrl(remote: string | undefined): string {
 async function tokenFrom({ env }: Invocation<SetupValues>): Promise<string | undefined> {
   const { TRUNKLINE_TOKEN } = env;
   if (TRUNKLINE_TOKEN !== undefined) return TRUNKLINE_TOKEN;
-  const typed = process.stdin.isTTY
-    ? await askSecret("Token (empty for none): ")
-    : await Array.fromAsync(process.stdin as AsyncIterable<Buffer>).then((chunks) =>
-        Buffer.concat(chunks).toString("utf8"),
-      );
+  const typed = await readSecret("Token (empty for none): ");
   return typed.trim() === "" ? undefined : typed.trim();
 }

@@ -18,8 +18,11 @@ export async function run(invocation: Invocation): Promise<number> {
     });
   } else if (certsDir === undefined) await serveMcpOnStdio(house);
   else {
-    const what = "'--certs-dir' says who we are to an orchestrator";
-    throw new TrunklineError("usage", `${what}: give '--orchestrator-addr' too.`);
+    const why = "certificates are only for a plugin bus";
+    throw new TrunklineError(
+      "usage",
+      `Cannot use '--certs-dir': ${why}. Add '--orchestrator-addr'.`,
+    );
   }
   return 0;
 }

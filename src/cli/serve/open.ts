@@ -1,6 +1,6 @@
 import { loginLinkFor } from "../../gateway/http/local-gateway.ts";
 import type { Invocation } from "../shell/command.ts";
-import { quietHouse } from "../shell/quiet-house.ts";
+import { quietHouse } from "../shell/open-house.ts";
 
 interface OpenValues {
   readonly [name: string]: string | boolean | readonly string[] | undefined;
@@ -22,14 +22,14 @@ export async function run(invocation: Invocation<OpenValues>): Promise<number> {
   return 0;
 }
 
-/** What opens a page here, where there is a screen to show it on. */
+/** The program that opens a page on this machine, if it has a screen. */
 function openerOf(env: NodeJS.ProcessEnv): string | undefined {
   if (process.platform === "darwin") return "open";
   const hasScreen = (env.DISPLAY ?? env.WAYLAND_DISPLAY ?? "") !== "";
   return hasScreen ? "xdg-open" : undefined;
 }
 
-/** The browser is the user's, and stays when we go. Whether it could be started. */
+/** Whether the browser could be started. It is detached, so that it outlives this command. */
 function start(opener: string, url: string): Promise<boolean> {
   const { spawn } = process.getBuiltinModule("node:child_process");
   const child = spawn(opener, [url], { detached: true, stdio: "ignore" });

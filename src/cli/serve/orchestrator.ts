@@ -16,7 +16,7 @@ export async function run(invocation: Invocation<OrchestratorValues>): Promise<n
   const signalled = untilSignal();
   const { values, cwd, env, out, err } = invocation;
   const isYaml = /\.ya?ml$/i.test(values.config ?? "");
-  // Orchestra's file is not ours: the usual configuration holds beside it.
+  // Orchestra's file lists plugins only; all other settings come from the usual configuration.
   const house = await openLastingHouse({
     ...invocation,
     values: { ...values, config: isYaml ? undefined : values.config },
@@ -33,8 +33,8 @@ export async function run(invocation: Invocation<OrchestratorValues>): Promise<n
   const addr = address.replace(/^quic:\/\//, "");
   if (values.json === true) out(`${JSON.stringify({ ready: true, addr, pid: process.pid })}\n`);
   else {
-    out(`The plugin bus listens on ${address}, with the certificates in ${certsDir}.\n`);
-    out(`Look at its plugins with: trunkline plugin list --orchestrator-addr ${addr}\n`);
+    out(`The plugin bus listens on ${address}. Its certificates are in ${certsDir}.\n`);
+    out(`List its plugins with: trunkline plugin list --orchestrator-addr ${addr}\n`);
   }
   await signalled;
   return 0;

@@ -1,4 +1,4 @@
-import { NO_AUTH_WARNING, serveWelcome } from "./serve-welcome.ts";
+import { NO_AUTH_WARNING, serveWelcome } from "./welcome.ts";
 import type { Invocation } from "../shell/command.ts";
 import { openLastingHouse } from "../shell/open-house.ts";
 import { BusBeside } from "../../gateway/bus/bus-beside.ts";
@@ -9,11 +9,13 @@ import { openTools } from "../../gateway/tool/open-tools.ts";
 import { repairIdentities } from "../../identity/switch/repair.ts";
 import { announceGateway } from "../../store/access/running-gateways.ts";
 
-/** Whoever pressed Ctrl-C is waiting. */
+/** Milliseconds that requests in flight have to finish after Ctrl-C. */
 const STOP_GRACE = 500;
 
 interface ServeValues {
   readonly [name: string]: string | boolean | readonly string[] | undefined;
+  readonly host?: string;
+  readonly port?: string;
   readonly json?: boolean;
   readonly "no-auth"?: boolean;
 }
@@ -22,7 +24,8 @@ interface ServeValues {
 export async function run(invocation: Invocation<ServeValues>): Promise<number> {
   const { values, err } = invocation;
   const signalled = untilSignal();
-  const house = await openLastingHouse(invocation);
+  const { host, port } = values;
+  const house = await openLastingHouse(invocation, { host, port });
   openData(house.config.data);
   await using _repair = repairIdentities(house.config.data, house.log);
   await using tools = await openTools(house, { isLasting: true, hasOwnBus: true, isShared: true });
@@ -57,7 +60,7 @@ async function greet(server: HttpServer, invocation: Invocation<ServeValues>): P
     out(`${JSON.stringify({ ready: true, url, mcp, acp, pid, tokenFile, login })}\n`);
     return;
   }
-  // What is not read by a person may be kept for long: there is no link in it that lets anybody in.
+  // Output that is not a terminal may be a log file, which must not contain a login link.
   const login = isTerminal ? await server.loginLink() : undefined;
   out(serveWelcome({ ...addressesOf(server), tokenFile, login, color, noAuth: values["no-auth"] }));
 }

@@ -1,6 +1,4 @@
-import type { Command, Options } from "../shell/command.ts";
-
-const json = { type: "boolean", describe: "Print JSON" } as const;
+import { type Command, json, type Options } from "../shell/command.ts";
 
 const folder: Options = {
   folder: { type: "string", value: "DIR", describe: "Only those of this folder" },
@@ -8,18 +6,18 @@ const folder: Options = {
 
 const SESSION = {
   name: "SESSION",
-  describe: "The session, or as much of its id as is clear",
+  describe: "Id of the session, or a unique beginning of it",
 } as const;
 
 export const session: Command = {
   name: "session",
-  summary: "Look at conversations with agents, and take part in them",
+  summary: "Show conversations with agents, and join them",
   description:
-    "A session is kept from its first word on, and outlives the editor that began it. Nothing has " +
-    "to be running to look at one.",
+    "A session is stored from its first prompt on, and outlives the editor that started it. No " +
+    "server has to be running to read one.",
   examples: [
-    { run: "trunkline session list", explains: "What there is, the last used first." },
-    { run: "trunkline session replay SESSION", explains: "Read what was said." },
+    { run: "trunkline session list", explains: "Show all sessions, the last used first." },
+    { run: "trunkline session replay SESSION", explains: "Read a conversation." },
   ],
   commands: [
     {
@@ -27,111 +25,123 @@ export const session: Command = {
       summary: "List sessions, the last used first",
       options: { ...folder, json },
       examples: [
-        { run: "trunkline session list --folder .", explains: "Those of the current folder." },
+        {
+          run: "trunkline session list --folder .",
+          explains: "Show the sessions of the current folder.",
+        },
       ],
       load: async () => ({ run: (await import("./session.ts")).list }),
     },
     {
       name: "show",
-      summary: "Show what is known of a session",
+      summary: "Show the details of a session",
       args: [SESSION],
       options: { json },
       examples: [
         {
           run: "trunkline session show SESSION",
-          explains: "Its folder, its agent, its last turn.",
+          explains: "Shows its folder, its agent and its last turn.",
         },
       ],
       load: async () => ({ run: (await import("./session.ts")).show }),
     },
     {
       name: "attach",
-      summary: "Take part in a session from the terminal",
+      summary: "Join a session from the terminal",
       description:
-        "Shows what was said and what is being said. Each line that you type is a prompt; where " +
-        "the agent asks, the number of an option answers; /cancel calls the turn off. The end of " +
-        "input ends it; the session stays.\n\n" +
-        "A session that a gateway has open is joined there with --url. A gateway of the same data " +
-        "folder lets you in by itself; for another, set TRUNKLINE_TOKEN.",
+        "Shows the conversation so far and what follows. Each line that you type is a prompt. When " +
+        "the agent asks for permission, type the number of an option; /cancel cancels the turn. " +
+        "Ctrl-D leaves; the session stays.\n\n" +
+        "If a gateway has the session open, join it there with --url. For a gateway with another " +
+        "data folder, set TRUNKLINE_TOKEN.",
       args: [SESSION],
       options: {
         url: {
           type: "string",
           value: "URL",
-          describe: "The gateway's address for ACP, such as ws://127.0.0.1:4180/acp",
+          describe: "ACP address of a gateway, such as ws://127.0.0.1:4180/acp",
         },
       },
       examples: [
-        { run: "trunkline session attach SESSION", explains: "Go on where an editor left off." },
+        { run: "trunkline session attach SESSION", explains: "Continue a session of an editor." },
         {
           run: "trunkline session attach SESSION --url ws://127.0.0.1:4180/acp",
-          explains: "Join others at a session of a gateway.",
+          explains: "Join a session that a gateway has open.",
         },
       ],
-      load: async () => ({ run: (await import("./session-attach.ts")).attach }),
+      load: async () => ({ run: (await import("./attach.ts")).attach }),
     },
     {
       name: "replay",
-      summary: "Print what was said in a session",
+      summary: "Print the conversation of a session",
       args: [SESSION],
       options: {
         after: {
           type: "string",
           value: "NUMBER",
-          describe: "Begin after the event of this number",
+          describe: "Start after the event with this number",
         },
-        json: { type: "boolean", describe: "Print the events, a line of JSON each" },
+        json: { type: "boolean", describe: "Print the events as lines of JSON" },
       },
       examples: [
-        { run: "trunkline session replay SESSION", explains: "As a person reads it." },
+        { run: "trunkline session replay SESSION", explains: "Print it as text." },
         {
           run: "trunkline session replay SESSION --json --after NUMBER",
-          explains: "The newer events.",
+          explains: "Print newer events only.",
         },
       ],
       load: async () => ({ run: (await import("./session.ts")).replay }),
     },
     {
       name: "export",
-      summary: "Write a whole session to standard output",
+      summary: "Print a whole session as JSON or Markdown",
       args: [SESSION],
       options: {
         format: {
           type: "string",
           value: "FORMAT",
-          describe: "As what",
+          describe: "Output format",
           choices: ["json", "markdown"],
           default: "json",
         },
-        json: { type: "boolean", describe: "Print JSON, which it does unless --format is given" },
+        json: { type: "boolean", describe: "Print JSON, which is the default" },
       },
       examples: [
         {
           run: "trunkline session export SESSION --format markdown > talk.md",
-          explains: "Keep it as a text.",
+          explains: "Save it as Markdown.",
         },
       ],
       load: async () => ({ run: (await import("./session.ts")).exportSession }),
     },
     {
       name: "delete",
-      summary: "Forget what was said in sessions",
+      summary: "Delete sessions",
       args: [{ ...SESSION, variadic: true }],
       options: { json },
-      examples: [{ run: "trunkline session delete SESSION", explains: "It cannot be undone." }],
+      examples: [
+        { run: "trunkline session delete SESSION", explains: "Deletes it; this cannot be undone." },
+      ],
       load: async () => ({ run: (await import("./session.ts")).remove }),
     },
     {
       name: "permissions",
-      summary: "List what agents may always or never do, and revoke it",
+      summary: "List or revoke permissions that agents have for good",
       options: {
         ...folder,
-        revoke: { type: "string", value: "NUMBER", describe: "Have agents ask again" },
+        revoke: {
+          type: "string",
+          value: "NUMBER",
+          describe: "Revoke this permission, so that agents ask again",
+        },
         json,
       },
       examples: [
-        { run: "trunkline session permissions", explains: "What was said once and for all." },
-        { run: "trunkline session permissions --revoke NUMBER", explains: "Take one back." },
+        {
+          run: "trunkline session permissions",
+          explains: "List what you always allowed or always rejected.",
+        },
+        { run: "trunkline session permissions --revoke NUMBER", explains: "Revoke one." },
       ],
       load: async () => ({ run: (await import("./session.ts")).permissions }),
     },

@@ -1,14 +1,14 @@
 import type { SessionEntry } from "../../gateway/session/session-commands.ts";
 import type { SessionRecord } from "../../store/session/session-log.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { firstLine } from "../shell/first-line.ts";
-import { paint } from "../shell/paint.ts";
+import { firstLine } from "../shell/layout.ts";
+import { paint } from "../shell/style.ts";
 
-/** A conversation as a person reads it, bit by bit. */
+/** Renders a conversation as text, one event or update at a time. */
 export class SessionText {
   readonly #bold: (text: string) => string;
   readonly #dim: (text: string) => string;
-  /** Whether the last text ended with a line. */
+  /** Whether the last text ended with a line break. */
   #isAtStart = true;
 
   constructor(color: boolean) {
@@ -26,7 +26,7 @@ export class SessionText {
       case "update":
         return this.update(event.update);
       case "permission":
-        return this.#line(`? ${wordsOf(event.request.toolCall.title, "May it go on?")}`);
+        return this.#line(`? ${wordsOf(event.request.toolCall.title, "Permission requested")}`);
       case "answer": {
         const { outcome, by } = event;
         const what = outcome.outcome === "selected" ? outcome.kind.replace("_", " ") : "cancelled";
@@ -40,7 +40,7 @@ export class SessionText {
     }
   }
 
-  /** One update, as clients see it. */
+  /** One `session/update`, as clients get it (ACP prompt-turn). */
   update(update: Readonly<Record<string, unknown>>): string {
     const text = textOf(update.content);
     switch (update.sessionUpdate) {
@@ -97,14 +97,14 @@ function planOf(entries: unknown): string {
 
 const LONGEST_TITLE = 40;
 
-/** Sessions, a line each. */
+/** One line per session. */
 export function sessionTable(sessions: readonly SessionRecord[], width: number): string {
   const rows = sessions.map(({ id, agent, title, updated, cwd, isHeld }) => [
     id.slice(0, 8),
     new Date(updated).toISOString().slice(0, 16).replace("T", " "),
     isHeld ? "open" : "",
     visibleLine(agent),
-    firstLine(title ?? "(nothing was said)").slice(0, LONGEST_TITLE),
+    firstLine(title ?? "(no prompt yet)").slice(0, LONGEST_TITLE),
     visibleLine(cwd),
   ]);
   rows.unshift(["ID", "LAST USED", "", "AGENT", "TITLE", "FOLDER"]);

@@ -4,7 +4,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { SessionCommands, type SessionEntry } from "../../gateway/session/session-commands.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { quietHouse } from "../shell/quiet-house.ts";
+import { quietHouse } from "../shell/open-house.ts";
 import { sessionTable, SessionText } from "./session-text.ts";
 
 type Printing = { readonly json?: boolean };
@@ -19,7 +19,7 @@ export async function list(
   const sessions = await commands.list(folder);
   if (values.json === true) out(`${JSON.stringify({ sessions }, null, 2)}\n`);
   else if (sessions.length > 0) out(sessionTable(sessions, width));
-  else err("There are no sessions. Editors begin them with `trunkline acp`.\n");
+  else err("There are no sessions. An editor that runs `trunkline acp` starts one.\n");
   return 0;
 }
 
@@ -46,7 +46,7 @@ export async function show(invocation: Invocation<Printing>): Promise<number> {
     ["title", session.title ?? ""],
     ["folder", session.cwd],
     ["agent", session.agent],
-    ["begun", new Date(session.created).toISOString()],
+    ["started", new Date(session.created).toISOString()],
     ["last used", new Date(session.updated).toISOString()],
     ["open", session.isHeld ? "yes" : "no"],
     ["forked from", session.parent ?? ""],
@@ -91,7 +91,7 @@ export async function exportSession(
   const text = new SessionText(false);
   for (const entry of events) {
     const said = text.event(entry);
-    // A quotation goes on until an empty line.
+    // Markdown: a quotation continues until an empty line.
     out(entry.event.kind === "prompt" ? `\n${said}\n` : said);
   }
   return 0;
@@ -123,17 +123,17 @@ export async function permissions(
     if (!(await commands.revoke(id))) {
       throw new TrunklineError(
         "not-found",
-        `Cannot revoke permission '${id}': there is no such. ${LIST_RULES}`,
+        `Cannot revoke permission '${id}': no such permission. ${LIST_RULES}`,
       );
     }
     if (values.json === true) out(`${JSON.stringify({ revoked: id })}\n`);
-    else out(`Revoked ${id}. Agents ask again.\n`);
+    else out(`Revoked permission ${id}. Agents will ask again.\n`);
     return 0;
   }
   const folder = values.folder === undefined ? undefined : resolve(cwd, values.folder);
   const rules = await commands.rules.list(folder);
   if (values.json === true) out(`${JSON.stringify({ permissions: rules }, null, 2)}\n`);
-  else if (rules.length === 0) err("Nothing is allowed or rejected once and for all.\n");
+  else if (rules.length === 0) err("There are no lasting permissions.\n");
   for (const { id, decision, subject, workspace, by } of values.json === true ? [] : rules) {
     const said = `${decision.padEnd(6)}  ${visibleLine(subject)}`;
     out(`${String(id).padStart(4)}  ${said}  in ${visibleLine(workspace)} (${visibleLine(by)})\n`);
@@ -141,7 +141,7 @@ export async function permissions(
   return 0;
 }
 
-const LIST_RULES = "`trunkline session permissions` lists what there is.";
+const LIST_RULES = "`trunkline session permissions` lists them.";
 
 async function open(invocation: Invocation): Promise<SessionCommands> {
   const { config } = await quietHouse(invocation);
@@ -152,5 +152,5 @@ function numberOf(text: string | undefined, option: string): number {
   if (text === undefined) return 0;
   const number = Number(text);
   if (Number.isSafeInteger(number) && number >= 0 && text !== "") return number;
-  throw new TrunklineError("usage", `Cannot use '${text}' for ${option}: it is a whole number.`);
+  throw new TrunklineError("usage", `Cannot use '${text}' for ${option}: give a whole number.`);
 }

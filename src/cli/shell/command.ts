@@ -1,30 +1,30 @@
 /**
- * One command of the program, as data: parsing, help, completion and the reference are all read
- * from it. A command either runs (`load`) or is a group of others (`commands`).
+ * One command of the program, as data: the parser, help, completion and the reference all read it.
+ * A command either runs (`load`) or is a group of others (`commands`).
  */
 export interface Command {
   readonly name: string;
   /** One line for lists, without a full stop. */
   readonly summary: string;
-  /** More, for the command's own help; an empty line parts paragraphs. */
+  /** Text for the command's own help; an empty line separates paragraphs. */
   readonly description?: string;
   readonly args?: readonly Argument[];
-  /** Its own options. The global ones come along; one of the same name stands in for the global. */
+  /** Its own options, besides the global ones. One with the same name replaces the global option. */
   readonly options?: Options;
   readonly examples: readonly [Example, ...Example[]];
   readonly commands?: readonly Command[];
-  /** Imports the code, so that a command pays only for itself at start. */
+  /** Imports the code. Only the command that runs is loaded. */
   readonly load?: () => Promise<Runner>;
 }
 
-/** A word that the command takes besides its options. */
+/** A positional argument. */
 export interface Argument {
   /** In capitals. Shells complete files for `FILE`, folders for `DIR`, commands for `COMMAND`. */
   readonly name: string;
   readonly describe: string;
   readonly choices?: readonly string[];
   readonly optional?: boolean;
-  /** Takes all the words that are left; only the last argument can. */
+  /** Takes all remaining arguments; only the last one can. */
   readonly variadic?: boolean;
 }
 
@@ -36,13 +36,13 @@ export interface OptionSpec {
   readonly short?: string;
   /** May be given again; its value is a list. */
   readonly multiple?: boolean;
-  /** What stands for the value in the help. Shells complete files for `FILE`, folders for `DIR`. */
+  /** Placeholder in the help. Shells complete files for `FILE`, folders for `DIR`. */
   readonly value?: string;
   readonly describe: string;
   readonly choices?: readonly string[];
   /** What the command gets when the option is not given. */
   readonly default?: string | readonly string[];
-  /** Its value is the name of a command to run: `--mode mcp` is `mcp`. */
+  /** Its value is a command to run: `--mode mcp` is the same as `mcp`. */
   readonly namesCommand?: boolean;
 }
 
@@ -65,20 +65,20 @@ export interface Invocation<V extends Values = Values> {
   readonly env: NodeJS.ProcessEnv;
   readonly cwd: string;
   /**
-   * Writes text for a person to stdout; no line end is added. Characters that would not be seen are
-   * escaped as JSON escapes them, so that JSON can be written here, too. A value of others that has
-   * to stay on its line goes through `visibleLine` first.
+   * Writes text for a person to stdout, without a line break. Hidden characters are escaped as in
+   * JSON, so JSON can be written here too. A foreign value that has to stay on one line goes
+   * through `visibleLine` first.
    */
   readonly out: (text: string) => void;
   /** The same to stderr. */
   readonly err: (text: string) => void;
-  /** Writes to stdout what another program takes as it is. On a terminal it is the same as `out`. */
+  /** Writes data for another program to stdout, unchanged. On a terminal it is the same as `out`. */
   readonly data: (text: string) => void;
   /** Whether stdout may carry colours. */
   readonly color: boolean;
   /** Whether a person reads stdout. */
   readonly isTerminal: boolean;
-  /** Columns to fill at most. */
+  /** Most columns to fill. */
   readonly width: number;
 }
 
@@ -87,3 +87,54 @@ export interface Runner {
   /** Resolves to the exit code: 0 success, 1 the thing failed, 2 wrong usage. */
   run(invocation: Invocation): Promise<number>;
 }
+
+/** The commands from the program down to one command. */
+export type Path = readonly [Command, ...Command[]];
+
+/** The command that a path leads to. */
+export function last(path: Path): Command {
+  return path.at(-1) ?? path[0];
+}
+
+/** The words that call a command: `trunkline config show`. */
+export function callOf(path: Path): string {
+  return path.map(({ name }) => name).join(" ");
+}
+
+/** A command and everything under it, in the order of the table. */
+export function allPaths(path: Path): Path[] {
+  const children = last(path).commands ?? [];
+  return [path, ...children.flatMap((child) => allPaths([...path, child]))];
+}
+
+/** Options of every command. */
+export const GLOBAL_OPTIONS: Options = {
+  config: {
+    type: "string",
+    value: "FILE",
+    describe: "Read the configuration from FILE (also TRUNKLINE_CONFIG)",
+  },
+  data: {
+    type: "string",
+    value: "DIR",
+    describe: "Store all state in DIR (also TRUNKLINE_DATA)",
+  },
+  set: {
+    type: "string",
+    value: "KEY=VALUE",
+    multiple: true,
+    describe: "Set one configuration value for this run; may be repeated",
+  },
+  verbose: {
+    type: "boolean",
+    describe: "Log every message to stderr (also TRUNKLINE_VERBOSE=1)",
+  },
+  help: { type: "boolean", short: "h", describe: "Show this help" },
+};
+
+export function optionsOf(command: Command): Options {
+  return { ...GLOBAL_OPTIONS, ...command.options };
+}
+
+/** The option of every command that prints data. */
+export const json = { type: "boolean", describe: "Print JSON" } as const;

@@ -3,15 +3,15 @@ import { inspect } from "node:util";
 import { TrunklineError } from "../../base/errors.ts";
 import { maskText } from "../../base/text/mask.ts";
 import { originalError } from "../../base/original-error.ts";
-import { callOf, type Path } from "./path.ts";
+import { callOf, type Path } from "./command.ts";
 
-/** What a failed command leaves behind: words for stderr and the exit code. */
+/** How a failed command ends: a message for stderr and an exit code. */
 export interface Failure {
   readonly text: string;
   readonly exitCode: 1 | 2;
 }
 
-/** What a system refuses whoever asks; no fault of the program that did. */
+/** Errors of the operating system that are not bugs of ours. */
 const REFUSALS = [
   "EACCES",
   "EPERM",
@@ -24,7 +24,7 @@ const REFUSALS = [
   "ENOTDIR",
 ];
 
-/** A failure we foresaw is told in its own words; any other is a bug, and its stack is for us. */
+/** An expected failure has its own message; any other is a bug, and --verbose shows its stack. */
 export function renderFailure(failure: unknown, path: Path, verbose: boolean): Failure {
   const error = originalError(failure);
   if (error instanceof TrunklineError) {
@@ -34,7 +34,7 @@ export function renderFailure(failure: unknown, path: Path, verbose: boolean): F
   }
   const said = maskText(error instanceof Error ? error.message : String(error));
   const { code = "" } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
-  const why = REFUSALS.includes(code) ? "" : " because of a fault in Trunkline";
+  const why = REFUSALS.includes(code) ? "" : " because of a bug in Trunkline";
   const text = `trunkline: '${callOf(path)}' failed${why}: ${said}\n`;
   const more = verbose
     ? maskText(inspect(failure))

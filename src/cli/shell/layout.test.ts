@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { columns, wrap } from "./layout.ts";
+import { describe, it, test } from "node:test";
+import { columns, firstLine, wrap } from "./layout.ts";
 
 test("wrap() fills lines up to the width and no further", () => {
   assert.deepEqual(wrap("aa bb cc dd", 5), ["aa bb", "cc dd"]);
@@ -32,4 +32,15 @@ test("columns() puts the meaning of an overlong label below it", () => {
 
 test("columns() is empty when there is nothing to show", () => {
   assert.deepEqual(columns([], 80), []);
+});
+
+describe("firstLine()", () => {
+  it("is the first line that says something", () => {
+    assert.equal(firstLine("\n  \n  first\tline \nsecond"), "first line");
+    assert.equal(firstLine(""), "");
+  });
+
+  it("shows what would not be seen", () => {
+    assert.equal(firstLine("safe\u202e\x1b[2J"), String.raw`safe\u202e\u001b[2J`);
+  });
 });

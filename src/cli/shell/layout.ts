@@ -1,4 +1,4 @@
-import { visibleLine } from "../../base/text/visible.ts";
+import { visible, visibleLine } from "../../base/text/visible.ts";
 
 /** Breaks text into lines of at most `width` columns; a word longer than that stands alone. */
 export function wrap(text: string, width: number): string[] {
@@ -15,10 +15,10 @@ export function wrap(text: string, width: number): string[] {
   return line === "" ? lines : [...lines, line];
 }
 
-/** Two columns: labels, and what they mean beside them, or below where a label is too long. */
+/** Two columns: labels, and their texts beside them, or below a label that is too long. */
 export function columns(rows: readonly (readonly [string, string])[], width: number): string[] {
   const widest = Math.max(0, ...rows.map(([label]) => label.length));
-  // Labels may fill half of the line; past that, the text would be a ribbon.
+  // Labels may fill half of the line; more would leave too little room for the text.
   const left = Math.min(widest, Math.floor(width / 2) - 4) + 4;
   return rows.flatMap(([label, text]) => {
     const [first = "", ...more] = wrap(text, width - left);
@@ -29,7 +29,7 @@ export function columns(rows: readonly (readonly [string, string])[], width: num
   });
 }
 
-/** Rows in columns as wide as what is in them. The first row says what they are. */
+/** Rows in columns that are as wide as their longest cell. The first row has the headings. */
 export function table(rows: readonly (readonly string[])[]): string {
   const cells = rows.map((row) => row.map(visibleLine));
   const widths = cells[0]?.map((_, at) => Math.max(...cells.map((row) => row[at]?.length ?? 0)));
@@ -37,4 +37,10 @@ export function table(rows: readonly (readonly string[])[]): string {
     .map((row) => row.map((cell, at) => cell.padEnd(widths?.[at] ?? 0)).join("  "))
     .map((line) => `${line.trimEnd()}\n`)
     .join("");
+}
+
+/** The first line that is not blank. */
+export function firstLine(text: string): string {
+  const line = text.split("\n").find((each) => each.trim() !== "") ?? "";
+  return visible(line.trim()).replaceAll("\t", " ");
 }

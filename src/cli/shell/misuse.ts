@@ -1,6 +1,5 @@
 import { TrunklineError } from "../../base/errors.ts";
-import { optionsOf } from "./global-options.ts";
-import { callOf, last, type Path } from "./path.ts";
+import { callOf, last, optionsOf, type Path } from "./command.ts";
 import { suggest } from "../../base/text/suggest.ts";
 
 /** What is wrong with a command line, and where. */
@@ -25,7 +24,7 @@ export function misuseError(misuse: Misuse): TrunklineError {
   return new TrunklineError("usage", explain(misuse));
 }
 
-/** Says it to a person: what is wrong, the value, what was probably meant. */
+/** The message: what is wrong, the value, and what was probably meant. */
 function explain(misuse: Misuse): string {
   const { path, kind } = misuse;
   const command = `'${callOf(path)}'`;

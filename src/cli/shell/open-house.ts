@@ -1,21 +1,26 @@
-import type { Invocation } from "./command.ts";
 import type { ConfigFlags } from "../../gateway/config/config.ts";
 import { loadConfig } from "../../gateway/config/load.ts";
 import { House } from "../../gateway/house.ts";
 import { outliveRejections } from "../../gateway/long-running.ts";
+import type { Invocation, Values } from "./command.ts";
 
-/** The house of a command that serves others until it is stopped. */
-export async function openLastingHouse(invocation: Invocation): Promise<House> {
-  const house = await openHouse(invocation);
+/** Options of `serve` that the configuration has, too. */
+type ServeFlags = Pick<ConfigFlags, "host" | "port">;
+
+/** The house of a command that runs until it is stopped: it survives unhandled rejections. */
+export async function openLastingHouse(
+  invocation: Invocation,
+  serving: ServeFlags = {},
+): Promise<House> {
+  const house = await openHouse(invocation, serving);
   outliveRejections(house.log);
   return house;
 }
 
-/** The house as the command line, the environment and the files want it. Warnings go to stderr. */
-export async function openHouse(invocation: Invocation): Promise<House> {
+/** The house with the configuration of command line, environment and files. Warnings go to stderr. */
+export async function openHouse(invocation: Invocation, serving: ServeFlags = {}): Promise<House> {
   const { cwd, env } = invocation;
-  // The table of commands makes these the types that they are.
-  const flags = invocation.values as ConfigFlags;
+  const flags = { ...configFlags(invocation.values), ...serving };
   const load = () => loadConfig({ cwd, env, flags });
   const { config, warnings, files } = await load();
   for (const warning of warnings) invocation.err(`trunkline: ${warning}\n`);
@@ -23,4 +28,22 @@ export async function openHouse(invocation: Invocation): Promise<House> {
     files: files.map(({ path }) => path),
     load: async () => (await load()).config,
   });
+}
+
+/**
+ * The global options that are about the configuration, and no others: `--host` of an identity is not
+ * that of the server.
+ */
+export function configFlags(values: Values): ConfigFlags {
+  // The types follow from GLOBAL_OPTIONS.
+  const { config, data, set } = values as ConfigFlags;
+  return { config, data, set };
+}
+
+/** The house of a short command: it logs errors only, unless --verbose is given. */
+export async function quietHouse(invocation: Invocation): Promise<House> {
+  const { config } = await openHouse(invocation);
+  return new House(
+    config.log.verbose ? config : { ...config, log: { level: "error", verbose: false } },
+  );
 }

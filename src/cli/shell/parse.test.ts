@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parse, type Parsed } from "./parse.ts";
-import { callOf } from "./path.ts";
+import { callOf } from "./command.ts";
 import { sampleProgram } from "../../../test/samples/sample-program.ts";
 
 const PROGRAM = sampleProgram();

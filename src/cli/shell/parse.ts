@@ -1,9 +1,16 @@
 import type { parseArgs } from "node:util";
 
-import type { Command, Options, OptionSpec, OptionValue, Values } from "./command.ts";
-import { optionsOf } from "./global-options.ts";
+import {
+  type Command,
+  last,
+  type Options,
+  optionsOf,
+  type OptionSpec,
+  type OptionValue,
+  type Path,
+  type Values,
+} from "./command.ts";
 import type { Misuse } from "./misuse.ts";
-import { last, type Path } from "./path.ts";
 
 export type Parsed =
   | { kind: "run"; path: Path; values: Values; positionals: string[] }
@@ -15,9 +22,9 @@ export type Parsed =
 type Token = NonNullable<ReturnType<typeof parseArgs>["tokens"]>[number];
 type OptionToken = Extract<Token, { kind: "option" }>;
 
-/** What the words after the program's name ask for. */
+/** What the arguments of the program ask for. */
 export function parse(args: readonly string[], program: Command): Parsed {
-  // The name alone is a question, not a mistake.
+  // Without arguments the help is shown, and that is a success.
   return args.length === 0 ? { kind: "help", path: [program] } : descend([program], args);
 }
 
@@ -50,9 +57,9 @@ function lex(args: readonly string[], options: Options): Token[] {
   if (!args.some((arg) => arg.startsWith("-"))) {
     return args.map((value, index) => ({ kind: "positional", index, value }));
   }
-  // Only where there are options to find: it costs a start 4 ms, most of it when imported as usual.
+  // Loaded only if there are options: it adds up to 4 ms to a start.
   const util = process.getBuiltinModule("node:util");
-  // Not strict: it is we who say what is wrong, in our words.
+  // Not strict: `misuse.ts` explains mistakes, with suggestions.
   const lexer: object = {
     args: [...args],
     options,

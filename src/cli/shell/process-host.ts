@@ -6,8 +6,8 @@ import type { Host, Output } from "./host.ts";
 type Listener = (error: NodeJS.ErrnoException) => void;
 
 /**
- * An output of this process that is made a stream only where it has to be: what a short command
- * prints is out before the code of streams would be loaded.
+ * An output of this process that becomes a stream only if it has to: a short command is faster if it
+ * does not load Node's streams.
  */
 export class PlainOutput implements Output {
   readonly #fd: number;
@@ -44,7 +44,7 @@ export class PlainOutput implements Output {
       while (rest.length > 0) rest = rest.subarray(writeSync(this.#fd, rest));
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
-      // A stream waits until there is room, and tells of all else.
+      // For example EAGAIN: a stream waits until there is room, and reports every other error.
       if (code !== "EPIPE") this.#opened.write(rest);
       else for (const listener of this.#listeners) listener(error as NodeJS.ErrnoException);
     }
@@ -68,19 +68,19 @@ export const processHost: Host = {
   exit: (code) => process.exit(code),
 };
 
-/** A timer cannot be set further away. */
+/** The longest delay of a timer, in milliseconds. */
 const LONGEST_TIMER = 2 ** 31 - 1;
 
 /**
- * Runs this process's command. The process lives until the command has ended, also while nothing is
- * open that would keep it alive, such as when input is not read and only unreferenced timers run.
+ * Runs this process's command. A timer keeps the process alive until the command has ended, also
+ * while no open handle would, such as when input is not read and only unreferenced timers run.
  */
 export async function runProcess(
   run: (args: readonly string[], host: Host) => Promise<number>,
 ): Promise<void> {
   const alive = setInterval(() => {}, LONGEST_TIMER);
   try {
-    // Not process.exit(): what is still being written must arrive.
+    // Not process.exit(): pending writes must finish.
     process.exitCode = await run(process.argv.slice(2), processHost);
   } finally {
     clearInterval(alive);

@@ -1,9 +1,10 @@
 import type { Scope } from "../../base/principal.ts";
-import type { Command, OptionSpec } from "../shell/command.ts";
+import { type Command, json, type OptionSpec } from "../shell/command.ts";
 
-const json = { type: "boolean", describe: "Print JSON" } as const;
-
-/** Written out: to find a command, nothing else is loaded. The record has a place for each. */
+/**
+ * Written out, so that finding a command loads nothing else; `satisfies` fails the type check if a
+ * scope is missing.
+ */
 const SCOPES = Object.keys({
   tools: true,
   sessions: true,
@@ -15,29 +16,32 @@ const SCOPES = Object.keys({
 
 export const token: Command = {
   name: "token",
-  summary: "Make, list and revoke tokens that let programs and others use this gateway",
+  summary: "Create, list and revoke access tokens of the gateway",
   description:
-    "All who use `trunkline serve` send a token with every request, on this machine too. Yours, " +
-    "which is good for everything, is in the file that `trunkline serve` names; what is made here " +
-    "is good for as much as you say.",
+    "Every request to `trunkline serve` needs a token, also from this machine. The owner's token " +
+    "allows everything; `trunkline serve` prints the path of its file. Tokens that you create here " +
+    "allow only what you choose.",
   examples: [
-    { run: "trunkline token create laptop", explains: "Make a token, and print it this once." },
-    { run: "trunkline token list", explains: "What tokens there are, and when they were used." },
+    { run: "trunkline token create laptop", explains: "Create a token and print it once." },
+    { run: "trunkline token list", explains: "Show the tokens and when each was last used." },
   ],
   commands: [
     {
       name: "create",
-      summary: "Make a token and print it, this once",
+      summary: "Create a token and print it once",
       description:
-        "The token alone goes to standard output. Only its hash is kept, so it cannot be shown " +
-        "again. The calls made with it are on record under its name, and the policy can go by it.\n\n" +
-        "Without --scope it is good for the least: `tools`, to list and call tools over MCP. " +
-        "`review` adds those for review comments; `sessions` lets it hold conversations with " +
-        "agents over ACP, and answer what these ask; `programs` lets it name commands that are " +
-        "started as you, such as a session's own MCP servers; `dashboard` is for / and /metrics; " +
-        "`admin` is for the sessions of others.",
+        "Standard output gets only the token. Only its hash is stored, so it cannot be shown again. " +
+        "The audit and the policy know calls made with it by its name.\n\n" +
+        "Scopes: `tools` lists and calls tools over MCP, and is the default; `review` adds the " +
+        "review tools; `sessions` talks to agents over ACP and answers their permission requests; " +
+        "`programs` may name commands that run as you, such as a session's own MCP servers; " +
+        "`dashboard` reads / and /metrics; `admin` reaches the sessions of other tokens.",
       args: [
-        { name: "NAME", describe: "Whose it is: a person, a machine, a program", optional: true },
+        {
+          name: "NAME",
+          describe: "Who will use it: a person, a machine or a program",
+          optional: true,
+        },
       ],
       options: {
         scope: {
@@ -45,70 +49,72 @@ export const token: Command = {
           value: "SCOPE",
           multiple: true,
           choices: SCOPES,
-          describe: "What it is good for; again for more",
+          describe: "What it allows; may be repeated",
         },
-        agent: limit("AGENT", "Only with this agent"),
-        tool: limit("TOOL", "Only this tool, and no resources or prompts"),
-        folder: limit("DIR", "Only in this folder, and those in it"),
-        repo: limit("PATTERN", "Only in repositories with such an address"),
+        agent: limit("AGENT", "Allow only this agent"),
+        tool: limit("TOOL", "Allow only this tool, and no resources or prompts"),
+        folder: limit("DIR", "Allow only this folder and its subfolders"),
+        repo: limit("PATTERN", "Allow only repositories whose URL matches"),
         expires: {
           type: "string",
           value: "TIME",
-          describe: "How long it is valid: 90m, 12h, 30d, 8w or 1y; without, until it is revoked",
+          describe: "Time until it expires: 90m, 12h, 30d, 8w or 1y; by default it does not expire",
         },
         json,
       },
       examples: [
-        { run: "trunkline token create laptop", explains: "For tools, until you revoke it." },
+        { run: "trunkline token create laptop", explains: "Allows tools until you revoke it." },
         {
           run: "trunkline token create ci --scope dashboard --expires 30d",
-          explains: "For /metrics alone, for a month.",
+          explains: "Allows only the dashboard and /metrics, for 30 days.",
         },
         {
           run: "trunkline token create editor --scope sessions --scope programs --folder ~/work",
-          explains: "For an editor on another machine, in one folder.",
+          explains: "For an editor on another machine, limited to one folder.",
         },
         {
           run: "trunkline token create bot --scope sessions --repo 'https://git.example.com/team/*'",
-          explains: "For conversations in a team's repositories.",
+          explains: "For sessions in a team's repositories.",
         },
       ],
       load: async () => ({ run: (await import("./token.ts")).create }),
     },
     {
       name: "list",
-      summary: "List the tokens, without what would let anybody in",
+      summary: "List the tokens, without the secrets",
       options: { json },
       examples: [
-        { run: "trunkline token list", explains: "Their names, ids, and when each was last used." },
+        { run: "trunkline token list", explains: "Shows names, ids and when each was last used." },
       ],
       load: async () => ({ run: (await import("./token.ts")).list }),
     },
     {
       name: "revoke",
-      summary: "Make a token worthless, and end all that it started",
+      summary: "Revoke a token, and end everything it started",
       description:
-        "Servers that run follow at once: whatever the token has open or has started, processes " +
-        "too, ends within a second.",
-      args: [{ name: "NAME", describe: "Its name or its id" }],
+        "Running servers close the token's connections and end its processes within a second.",
+      args: [{ name: "NAME", describe: "Name or id of the token" }],
       options: { json },
       examples: [
         {
           run: "trunkline token revoke laptop",
-          explains: "By its name or its id.",
+          explains: "Revoke the token named laptop.",
         },
       ],
       load: async () => ({ run: (await import("./token.ts")).revoke }),
     },
     {
       name: "rotate",
-      summary: "Put a new owner's token in the place of the old",
+      summary: "Replace the owner's token with a new one",
       description:
-        "For when somebody may have seen it. What was let in by the old one, browsers too, has to " +
-        "come in anew, and what it started ends within a second. Other tokens stay.",
+        "Use it if somebody may have seen the token. Programs and browsers that used the old token " +
+        "have to log in again, and what they started ends within a second. Other tokens stay valid.",
       options: { json },
       examples: [
-        { run: "trunkline token rotate", explains: "Programs that read the file go on with it." },
+        {
+          run: "trunkline token rotate",
+          explains: "Programs that read the token's file get the new one.",
+        },
       ],
       load: async () => ({ run: (await import("./token.ts")).rotate }),
     },
@@ -116,6 +122,6 @@ export const token: Command = {
 };
 
 function limit(value: string, describe: string): OptionSpec {
-  const again = value === "DIR" ? "again for others" : "`*` stands for any text, again for others";
+  const again = value === "DIR" ? "may be repeated" : "`*` matches any text; may be repeated";
   return { type: "string", value, multiple: true, describe: `${describe}; ${again}` };
 }

@@ -1,17 +1,17 @@
 import { TrunklineError } from "../../base/errors.ts";
 import type { Scope } from "../../base/principal.ts";
-import { expandPath } from "../../gateway/config/locations.ts";
 import type { AccessToken } from "../../store/access/access-token.ts";
 import { AccessTokens } from "../../store/access/access-tokens.ts";
 import { OwnerToken } from "../../store/access/owner-token.ts";
+import { expandPath } from "../../gateway/config/locations.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { quietHouse } from "../shell/quiet-house.ts";
+import { quietHouse } from "../shell/open-house.ts";
 
 type Printing = { readonly json?: boolean };
 
-/** What a token is good for when nobody says. */
-const LEAST: readonly Scope[] = ["tools"];
+/** The scopes of a token that is created without --scope. */
+const DEFAULT_SCOPES: readonly Scope[] = ["tools"];
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
@@ -38,7 +38,7 @@ interface CreateValues {
 export async function create(invocation: Invocation<CreateValues>): Promise<number> {
   const { values, positionals, out, err } = invocation;
   const expires = values.expires === undefined ? undefined : expiryOf(values.expires);
-  const grant = { scopes: [...new Set(values.scope ?? LEAST)], ...limitsOf(invocation) };
+  const grant = { scopes: [...new Set(values.scope ?? DEFAULT_SCOPES)], ...limitsOf(invocation) };
   const { token, kept } = await (await open(invocation)).create(positionals[0], grant, expires);
   if (values.json) {
     out(`${JSON.stringify({ token, ...shownOf(kept) }, null, 2)}\n`);
@@ -46,8 +46,8 @@ export async function create(invocation: Invocation<CreateValues>): Promise<numb
   }
   out(`${token}\n`);
   const end = kept.expires === undefined ? "" : `, valid until ${timeOf(kept.expires)}`;
-  err(`This is token '${kept.name}' (${kept.id})${end}. It is not shown again.\n`);
-  err(`It is good for ${grantWords(kept)}.\n`);
+  err(`Created token '${kept.name}' (${kept.id})${end}. It is not shown again.\n`);
+  err(`It allows: ${grantText(kept)}.\n`);
   err("Send it with every request: Authorization: Bearer TOKEN\n");
   return 0;
 }
@@ -58,7 +58,7 @@ export async function list(invocation: Invocation<Printing>): Promise<number> {
   const tokens = (await open(invocation)).list();
   if (values.json) out(`${JSON.stringify({ tokens: tokens.map(shownOf) }, null, 2)}\n`);
   else if (tokens.length > 0) out(table(tokens));
-  else err("There are no tokens. `trunkline token create NAME` makes one.\n");
+  else err("There are no tokens. `trunkline token create NAME` creates one.\n");
   return 0;
 }
 
@@ -79,8 +79,7 @@ export async function rotate(invocation: Invocation<Printing>): Promise<number> 
   await owner.rotate();
   const { path: tokenFile } = owner;
   if (values.json) out(`${JSON.stringify({ tokenFile }, null, 2)}\n`);
-  else
-    out(`The owner's token in '${visibleLine(tokenFile)}' is a new one. The old opens nothing.\n`);
+  else out(`Replaced the owner's token in '${visibleLine(tokenFile)}'. The old one is invalid.\n`);
   return 0;
 }
 
@@ -89,7 +88,7 @@ async function open(invocation: Invocation): Promise<AccessTokens> {
   return new AccessTokens(config.data, { report });
 }
 
-/** What a token may reach, as far as that is limited. */
+/** The limits that the options set, with folders as absolute paths. */
 function limitsOf({ values, cwd, env }: Invocation<CreateValues>): { limits?: object } {
   const { agent: agents, tool: tools, repo: repositories } = values;
   const folders = values.folder?.map((folder) => expandPath(folder, cwd, env));
@@ -98,26 +97,26 @@ function limitsOf({ values, cwd, env }: Invocation<CreateValues>): { limits?: ob
   return Object.keys(limits).length === 0 ? {} : { limits };
 }
 
-/** What a token is good for: "tools, review; agents: a". */
-function grantWords({ scopes, limits = {} }: AccessToken): string {
+/** What a token allows: "tools, review; agents: a". */
+function grantText({ scopes, limits = {} }: AccessToken): string {
   const lists = Object.entries<readonly string[]>({ ...limits }).map(
     ([name, list]) => `${name}: ${list.join(", ")}`,
   );
   return visibleLine([scopes.join(", "), ...lists].join("; "));
 }
 
-/** When a token expires that is to be valid for so long. */
+/** The end of a period that starts now: "30d". */
 function expiryOf(text: string): Date {
   const [, count = "", unit = ""] = /^([1-9]\d{0,4})([mhdwy])$/.exec(text) ?? [];
   const milliseconds = Number(count) * (UNITS[unit] ?? 0);
   if (milliseconds === 0 || milliseconds > 100 * 365 * DAY) {
-    const why = "it is a number with m, h, d, w or y, such as 30d, up to 100y";
-    throw new TrunklineError("usage", `Cannot make a token that expires in '${text}': ${why}.`);
+    const why = "write a number and m, h, d, w or y, such as 30d, up to 100y";
+    throw new TrunklineError("usage", `Cannot create a token that expires in '${text}': ${why}.`);
   }
   return new Date(Date.now() + milliseconds);
 }
 
-/** The hash would let nobody in, but nobody needs it either. */
+/** A token as it is listed, without its hash. */
 function shownOf({ id, name, created, expires, lastUsed, scopes, limits }: AccessToken): object {
   const isExpired = expires !== undefined && !(Date.parse(expires) > Date.now());
   return { id, name, scopes, limits, created, expires, lastUsed, isExpired };
@@ -125,14 +124,14 @@ function shownOf({ id, name, created, expires, lastUsed, scopes, limits }: Acces
 
 function table(tokens: readonly AccessToken[]): string {
   const rows = [
-    ["NAME", "ID", "CREATED", "EXPIRES", "LAST USED", "GOOD FOR"],
+    ["NAME", "ID", "CREATED", "EXPIRES", "LAST USED", "ALLOWS"],
     ...tokens.map((kept) => [
       kept.name,
       kept.id,
       timeOf(kept.created),
-      expiryWords(kept),
+      expiryText(kept),
       kept.lastUsed === undefined ? "never" : timeOf(kept.lastUsed),
-      grantWords(kept),
+      grantText(kept),
     ]),
   ];
   const widths = rows[0]?.map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
@@ -142,12 +141,12 @@ function table(tokens: readonly AccessToken[]): string {
   return lines.map((line) => `${line.trimEnd()}\n`).join("");
 }
 
-function expiryWords({ expires }: AccessToken): string {
+function expiryText({ expires }: AccessToken): string {
   if (expires === undefined) return "never";
   return Date.parse(expires) > Date.now() ? timeOf(expires) : "expired";
 }
 
-/** To the minute, in the time of the reader's clock. */
+/** To the minute, in local time. */
 function timeOf(iso: string): string {
   const date = new Date(iso);
   if (Number.isNaN(date.getTime())) return "unknown";

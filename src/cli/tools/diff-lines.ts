@@ -1,7 +1,7 @@
-/** Beyond this the lines are shown all out and all in: the table would be too large. */
+/** The table of common lengths is not built beyond this: all lines are shown as removed and added. */
 const MOST_CELLS = 4_000_000;
 
-/** What became of some lines: `- ` went, `+ ` came, and two spaces stayed. */
+/** A line diff: `- ` marks removed lines, `+ ` added ones and two spaces those that stayed. */
 export function diffLines(before: readonly string[], after: readonly string[]): string[] {
   if (before.length * after.length > MOST_CELLS) {
     return [...before.map((line) => `- ${line}`), ...after.map((line) => `+ ${line}`)];
@@ -25,7 +25,7 @@ export function diffLines(before: readonly string[], after: readonly string[]): 
   return lines;
 }
 
-/** How many lines the two have in common from each pair of places on. */
+/** Length of the longest common subsequence of `before` from i on and `after` from j on. */
 function commonLengths(before: readonly string[], after: readonly string[]): Uint32Array[] {
   const rows = Array.from({ length: before.length + 1 }, () => new Uint32Array(after.length + 1));
   for (let i = before.length - 1; i >= 0; i--) {

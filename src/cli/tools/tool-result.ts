@@ -2,21 +2,19 @@ import { text as readAll } from "node:stream/consumers";
 
 import { TrunklineError } from "../../base/errors.ts";
 import type { Invocation, Values } from "../shell/command.ts";
-import type { OpenedTools } from "../../gateway/tool/open-tools.ts";
+import type { Content, ToolResult } from "../../tool/tool.ts";
 
-type Result = Awaited<ReturnType<OpenedTools["offer"]["tools"]["call"]>>;
-
-/** Prints what a tool answered: as JSON where that is wanted, else as a person reads it. */
+/** Prints the result of a tool as text, or with --json as it is. An error goes to stderr. */
 export function printResult(
   { values, out, err, data }: Invocation<Values & { readonly json?: boolean }>,
-  result: Result,
+  result: ToolResult,
 ): number {
   if (values.json === true) out(`${JSON.stringify(result, null, 2)}\n`);
   else (result.isError === true ? err : data)(`${textOf(result)}\n`);
   return result.isError === true ? 1 : 0;
 }
 
-/** A tool's arguments as they are given on the command line; `-` reads them from stdin. */
+/** The value of `--args`; `-` reads it from stdin. */
 export async function readArguments(given: string): Promise<Record<string, unknown>> {
   const text = given === "-" ? await readAll(process.stdin) : given;
   let args: unknown;
@@ -33,15 +31,15 @@ export async function readArguments(given: string): Promise<Record<string, unkno
   return args as Record<string, unknown>;
 }
 
-function textOf({ content, structuredContent }: Result): string {
+function textOf({ content, structuredContent }: ToolResult): string {
   if (content.length === 0 && structuredContent !== undefined) {
     return JSON.stringify(structuredContent, null, 2);
   }
   return content.map(pieceOf).join("\n");
 }
 
-/** What is not text is said to be there. */
-function pieceOf(piece: Readonly<Record<string, unknown>>): string {
+/** Other content than text is named in brackets, such as `[image, image/png]`. */
+function pieceOf(piece: Content): string {
   const resource = (piece.resource ?? {}) as Readonly<Record<string, unknown>>;
   const text = piece.text ?? resource.text;
   if (typeof text === "string") return text;

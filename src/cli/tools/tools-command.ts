@@ -1,47 +1,46 @@
-import type { Command } from "../shell/command.ts";
-
-const json = { type: "boolean", describe: "Print JSON" } as const;
+import { type Command, json } from "../shell/command.ts";
 
 export const tools: Command = {
   name: "tools",
-  summary: "Look at the tools, call them, and approve what has changed",
+  summary: "List, call and approve tools",
   description:
-    "These are the tools that every assistant gets which connects to Trunkline: its own, and those " +
-    "of the MCP servers in the configuration.",
+    "These are the tools that assistants get from Trunkline: its own, and those of the MCP servers " +
+    "in the configuration.",
   examples: [
-    { run: "trunkline tools list", explains: "Everything that is offered, and what is held." },
-    { run: "trunkline tools diff", explains: "What has changed in tools that are held." },
+    { run: "trunkline tools list", explains: "Show offered and held tools." },
+    { run: "trunkline tools diff", explains: "Show what changed in held tools." },
   ],
   commands: [
     {
       name: "list",
-      summary: "List the tools that are offered, and those that are held",
+      summary: "List offered and held tools",
       description:
-        "A tool of another server is held when it is not what it was when it was approved, or when " +
-        "its name looks like that of another tool. It is not offered until you have looked at it " +
-        "with `trunkline tools diff` and approved it. One that your policy denies is marked.",
+        "A tool of another server is held if its description changed since you approved it, or if " +
+        "its name looks like that of another tool. Assistants do not get a held tool until you " +
+        "check it with `trunkline tools diff` and approve it. Tools that your policy denies are " +
+        "marked.",
       options: { json },
       examples: [
         {
           run: "trunkline tools list",
-          explains: "A table of names, where they come from and what they do.",
+          explains: "Prints name, server and description of each.",
         },
-        { run: "trunkline tools list --json", explains: "The whole definitions." },
+        { run: "trunkline tools list --json", explains: "Prints the complete definitions." },
       ],
       load: async () => ({ run: (await import("./tools.ts")).list }),
     },
     {
       name: "call",
-      summary: "Call a tool and print what it answers",
+      summary: "Call a tool and print its result",
       description:
-        "The call passes the same policy and leaves the same record as one that an assistant makes. " +
-        "Exit code 1 when the tool fails or the call is refused.",
+        "The policy and the audit treat the call like one of an assistant. Exits with 1 if the tool " +
+        "fails or the call is refused.",
       args: [{ name: "NAME", describe: "The tool" }],
       options: {
         args: {
           type: "string",
           value: "JSON",
-          describe: "Its arguments, an object; - reads them from standard input",
+          describe: "Arguments as a JSON object; - reads them from standard input",
           default: "{}",
         },
         json,
@@ -53,50 +52,55 @@ export const tools: Command = {
         },
         {
           run: "cat arguments.json | trunkline tools call read_file --args - --json",
-          explains: "Take the arguments from a file, and print the whole result.",
+          explains: "Read the arguments from a file, and print the whole result.",
         },
       ],
       load: async () => ({ run: (await import("./tools.ts")).call }),
     },
     {
       name: "diff",
-      summary: "Show held tools, and how they differ from what was approved",
+      summary: "Show held tools, and what changed since they were approved",
       args: [
         {
           name: "NAME",
-          describe: "Only this tool; SERVER/NAME where several have it",
+          describe: "Only this tool; SERVER/NAME if several servers have it",
           optional: true,
         },
       ],
       options: { json },
-      examples: [{ run: "trunkline tools diff", explains: "Everything that waits for you." }],
-      load: async () => ({ run: (await import("./tools-approval.ts")).diff }),
+      examples: [
+        { run: "trunkline tools diff", explains: "Show every tool that waits for approval." },
+      ],
+      load: async () => ({ run: (await import("./approve.ts")).diff }),
     },
     {
       name: "approve",
-      summary: "Let held tools through, and believe tools, as they are now",
+      summary: "Approve tools as they are now",
       description:
-        "Look at them first with `trunkline tools diff`. Servers that are running offer them within " +
-        "a second. What you approve is also believed: the built-in agent calls a tool that says it " +
-        "only reads without asking you, until the tool changes.",
+        "Check them first with `trunkline tools diff`. Running servers offer them within a second. " +
+        "The built-in agent also believes an approved tool that says it only reads, and calls it " +
+        "without asking you, until the tool changes.",
       args: [
         {
           name: "NAME",
-          describe: "The tools; SERVER/NAME where several servers have it",
+          describe: "Tools to approve; SERVER/NAME if several servers have it",
           optional: true,
           variadic: true,
         },
       ],
       options: {
-        all: { type: "boolean", describe: "Everything that is held" },
-        server: { type: "string", value: "SERVER", describe: "All tools of this server" },
+        all: { type: "boolean", describe: "Approve all held tools" },
+        server: { type: "string", value: "SERVER", describe: "Approve all tools of this server" },
         json,
       },
       examples: [
-        { run: "trunkline tools approve --all", explains: "Having looked at all of them." },
-        { run: "trunkline tools approve --server notes", explains: "Trust one server's tools." },
+        { run: "trunkline tools approve --all", explains: "Check all of them first." },
+        {
+          run: "trunkline tools approve --server notes",
+          explains: "Approve the tools of one server.",
+        },
       ],
-      load: async () => ({ run: (await import("./tools-approval.ts")).approve }),
+      load: async () => ({ run: (await import("./approve.ts")).approve }),
     },
   ],
 };

@@ -3,18 +3,17 @@ import { suggest } from "../../base/text/suggest.ts";
 import { type OpenedTools, openTools } from "../../gateway/tool/open-tools.ts";
 import { untilSignal } from "../../gateway/long-running.ts";
 import { TERMINAL, TerminalCaller } from "../../gateway/tool/terminal-caller.ts";
+import { confirm } from "../shell/ask.ts";
+import type { Tool } from "../../tool/tool.ts";
 import type { Invocation } from "../shell/command.ts";
-import { visible, visibleLine } from "../../base/text/visible.ts";
-import { firstLine } from "../shell/first-line.ts";
-import { paint } from "../shell/paint.ts";
-import { quietHouse } from "../shell/quiet-house.ts";
+import { visibleLine } from "../../base/text/visible.ts";
+import { firstLine } from "../shell/layout.ts";
+import { paint } from "../shell/style.ts";
+import { quietHouse } from "../shell/open-house.ts";
 import { printResult, readArguments } from "./tool-result.ts";
-import { untilKnown } from "../shell/until-known.ts";
 
-/** Our own tools have no server's name. */
+/** Source of the built-in tools, which come from no server. */
 const OURS = "trunkline";
-
-type ListedTool = ReturnType<OpenedTools["offer"]["tools"]["list"]>[number];
 
 interface Row {
   readonly name: string;
@@ -34,12 +33,29 @@ export async function list(invocation: Invocation<{ readonly json?: boolean }>):
     return 0;
   }
   const rows = rowsOf(opened);
-  if (rows.length === 0) err("There are no tools. Name MCP servers in the configuration.\n");
+  if (rows.length === 0)
+    err("There are no tools. Add MCP servers to `mcpServers` in the configuration.\n");
   else out(table(rows, invocation));
   for (const { why } of opened.offer.missing()) err(`${visibleLine(why)}\n`);
   const held = opened.offer.tools.held().length;
-  if (held > 0) err(`${held} held: look at them with \`trunkline tools diff\`.\n`);
+  if (held > 0) err(`${held} held: check them with \`trunkline tools diff\`.\n`);
   return 0;
+}
+
+/**
+ * Waits until all servers have listed their tools, or have failed to. A person can wait longer than
+ * an assistant, which gives up on a list after some seconds; `tell` says which servers are slow.
+ */
+export async function untilKnown(
+  { offer }: Pick<OpenedTools, "offer">,
+  tell: (line: string) => void,
+): Promise<void> {
+  await offer.known();
+  let arrival = offer.arrival();
+  if (arrival !== undefined) {
+    for (const { why } of offer.missing()) tell(`Waiting: ${visibleLine(why)}.\n`);
+  }
+  for (; arrival !== undefined; arrival = offer.arrival()) await arrival;
 }
 
 function rowsOf({ offer: { tools } }: OpenedTools): Row[] {
@@ -55,7 +71,7 @@ function rowsOf({ offer: { tools } }: OpenedTools): Row[] {
   ];
 }
 
-function rowOf({ definition, source, bringer = OURS }: ListedTool, mark: string): Row {
+function rowOf({ definition, source, bringer = OURS }: Tool, mark: string): Row {
   const { name, title, description } = definition;
   const says = firstLine([title, description].find((text) => typeof text === "string") ?? "");
   return { name: visibleLine(name), source: visibleLine(source?.server ?? bringer), says, mark };
@@ -105,12 +121,12 @@ export async function call(
     folder: cwd,
     signal: stop.signal,
     tell: (line) => err(`${line}\n`),
-    confirm: process.stdin.isTTY && values.args !== "-" ? (message) => confirm(message) : undefined,
+    confirm: process.stdin.isTTY && values.args !== "-" ? confirm : undefined,
   });
   const { tools } = opened.offer;
   const isThere = (): boolean =>
     tools.get(name) !== undefined || tools.held().some(({ tool }) => tool.definition.name === name);
-  // An unknown name is called too, for the record; only its failure is told in more words.
+  // An unknown name is called as well, so that the audit has it; only its error is replaced.
   const result = await Promise.race([
     (async () => tools.call(name, args, caller))().catch((error: unknown) => {
       throw isThere() ? failureOf(error) : unknownTool(name, opened.offer);
@@ -120,7 +136,7 @@ export async function call(
   return printResult(invocation, result);
 }
 
-/** What another server answered is its word, not a fault of ours. */
+/** An error of another server is not reported as a bug of Trunkline. */
 function failureOf(error: unknown): unknown {
   const isForeign = error instanceof Error && ["ToolFault", "CannotAsk"].includes(error.name);
   return isForeign ? new TrunklineError("unavailable", error.message, { cause: error }) : error;
@@ -134,15 +150,8 @@ function unknownTool(name: string, offer: OpenedTools["offer"]): TrunklineError 
   const next =
     near.length > 0
       ? `Did you mean ${near.map((word) => `'${word}'`).join(" or ")}?`
-      : "`trunkline tools list` shows what there is.";
+      : "`trunkline tools list` lists them.";
   const missing = offer.missing().map(({ why }) => ` ${visibleLine(why)}.`);
   const says = `There is no tool '${visibleLine(name)}'. ${next}${missing.join("")}`;
   return new TrunklineError("not-found", says);
-}
-
-async function confirm(message: string): Promise<boolean> {
-  const { createInterface } = await import("node:readline/promises");
-  using lines = createInterface({ input: process.stdin, output: process.stderr });
-  const answer = await lines.question(`${visible(message)}\n[y/N] `);
-  return /^y(?:es)?$/i.test(answer.trim());
 }

@@ -1,3 +1,5 @@
+import { ACP } from "../../rpc/codes.ts";
+import type { Dialect } from "../../rpc/peer-options.ts";
 import { method } from "../../rpc/method.ts";
 import type { ToolDefinition } from "../../tool/tool.ts";
 import {
@@ -6,6 +8,15 @@ import {
   type ExecuteActionParams,
   type InitializeParams,
 } from "./schema.gen.ts";
+
+/** RemoteJuggler's "Agent Communication Protocol", with which JetBrains IDEs run actions. */
+export const jugglerDialect: Dialect = {
+  name: "juggler",
+  batches: false,
+  nullIdIsNotification: false,
+  cancel: { method: "$/cancel_request", answer: ACP.cancelled },
+  methodNotFound: () => "Method not found",
+};
 
 export interface ServerInfo {
   readonly name: string;

@@ -16,7 +16,7 @@ export interface ExecuteActionParams {
     readonly [key: string]: unknown;
   };
   readonly context?: {
-    /** The folder that is worked in. */
+    /** Folder of the project. */
     readonly projectPath?: string;
   };
 }

@@ -1,4 +1,4 @@
-/** What clients of RemoteJuggler's action dialect send. Unknown members pass. */
+/** Parameters of RemoteJuggler's action dialect. Unknown members are accepted. */
 export const schemas = {
   InitializeParams: {
     type: "object",
@@ -19,7 +19,7 @@ export const schemas = {
       context: {
         type: "object",
         properties: {
-          projectPath: { type: "string", description: "The folder that is worked in." },
+          projectPath: { type: "string", description: "Folder of the project." },
         },
       },
     },

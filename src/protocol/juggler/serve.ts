@@ -11,25 +11,35 @@ import { type Route, route, routes } from "../../rpc/route.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import { FAULT_META } from "../../tool/fault-meta.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
-import { type Caller, CannotAsk, ToolFault, type ToolResult } from "../../tool/tool.ts";
-import { jugglerDialect } from "./dialect.ts";
-import { executeAction, type ExecuteActionResult, initialize, type ServerInfo } from "./methods.ts";
-import { outputText } from "./output-text.ts";
+import {
+  type Caller,
+  CannotAsk,
+  type Content,
+  ToolFault,
+  type ToolResult,
+} from "../../tool/tool.ts";
+import {
+  executeAction,
+  type ExecuteActionResult,
+  initialize,
+  jugglerDialect,
+  type ServerInfo,
+} from "./methods.ts";
 import type { ExecuteActionParams } from "./schema.gen.ts";
 import { JugglerToolContext } from "./tool-context.ts";
 
 export interface JugglerOptions {
-  /** Asked for with the first message that needs it. */
+  /** Opened with the first message that needs it. */
   readonly offer: () => Promise<Offer>;
   readonly info?: ServerInfo;
-  /** The folder that counts where an action names none. */
+  /** The folder for actions that name none. */
   readonly folder?: string | undefined;
 }
 
-/** One connection of this dialect, of whoever started the program. */
+/** Connections so far, for client ids that are unique in this process. */
 let opened = 0;
 
-/** Failures that the dialect has codes for (RemoteJuggler, "RemoteJuggler Errors"). */
+/** Error names that have codes of their own (RemoteJuggler, "RemoteJuggler Errors"). */
 const CODES: Readonly<Record<string, Code>> = {
   "identity-not-found": JUGGLER.identityNotFound,
   "validation-failed": JUGGLER.validationFailed,
@@ -37,12 +47,12 @@ const CODES: Readonly<Record<string, Code>> = {
   config: JUGGLER.config,
 };
 
-/** What one connection needs to be answered in this dialect. */
+/** The options of a peer that speaks this dialect on one connection. */
 export function jugglerServer(options: JugglerOptions): PeerOptions<undefined> {
   return { dialect: jugglerDialect, routes: routes(...jugglerRoutes<undefined>(options)) };
 }
 
-/** The same as routes that fit beside those of another dialect, for one connection. */
+/** The routes of this dialect for one connection, to be added to those of another dialect. */
 export function jugglerRoutes<S>(options: JugglerOptions): Route<S>[] {
   const { info = { name: "Trunkline", version: VERSION, description: DESCRIPTION } } = options;
   let name = "unknown";
@@ -71,7 +81,7 @@ export function jugglerRoutes<S>(options: JugglerOptions): Route<S>[] {
   ];
 }
 
-/** Who switches and then asks where he is wants the one before the other, as in the original. */
+/** RemoteJuggler handles one request at a time: a status after a switch sees the switch. */
 function laneOf(params: unknown): string | undefined {
   const { tool } = params as ExecuteActionParams;
   return tool.startsWith("juggler_") ? "juggler" : undefined;
@@ -79,7 +89,7 @@ function laneOf(params: unknown): string | undefined {
 
 const DESCRIPTION = "Git identity management, and every other tool of Trunkline";
 
-/** What the IDE says of where it is counts from where we are. */
+/** A relative `projectPath` is resolved against our own folder. */
 function folderOf({ context }: ExecuteActionParams, own: string | undefined): string | undefined {
   const { projectPath = "" } = context ?? {};
   if (projectPath === "") return own;
@@ -92,7 +102,7 @@ async function execute(
   offer: Offer,
 ): Promise<ExecuteActionResult> {
   const { tool, arguments: args = {} } = params;
-  // A tool may be known only once its server has been asked.
+  // Its server may not have listed its tools yet.
   if (offer.tools.get(tool) === undefined) await offer.known();
   let result: ToolResult;
   try {
@@ -100,7 +110,7 @@ async function execute(
   } catch (error) {
     if (error instanceof CannotAsk) return { success: false, output: error.message };
     if (error instanceof ToolFault) throw new RpcError(error.code, error.message, error.data);
-    // A timeout would have the number that stands here for an unknown identity.
+    // Not our own code: -32001, a timeout elsewhere, means an unknown identity in this dialect.
     if (error instanceof TrunklineError && error.code !== "not-found") {
       throw RpcError.of(STANDARD.internal, error.message);
     }
@@ -112,4 +122,21 @@ async function execute(
   if (code === undefined) return { success: false, output };
   const details = result.structuredContent ?? {};
   throw new RpcError(code.code, code.message, { ...details, output });
+}
+
+/** The result of a tool as one text, the only form that the dialect has. */
+function outputText({ content, structuredContent }: ToolResult): string {
+  if (content.length === 0 && structuredContent !== undefined) {
+    return JSON.stringify(structuredContent);
+  }
+  return content.map(textOf).join("\n");
+}
+
+/** Other content than text is named in brackets. */
+function textOf(piece: Content): string {
+  const resource = (piece.resource ?? {}) as Readonly<Record<string, unknown>>;
+  const text = piece.text ?? resource.text;
+  if (typeof text === "string") return text;
+  const facts = [piece.type, piece.name, piece.mimeType, piece.uri ?? resource.uri];
+  return `[${facts.filter((fact) => typeof fact === "string").join(", ")}]`;
 }

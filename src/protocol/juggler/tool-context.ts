@@ -2,10 +2,10 @@ import type { Stop } from "../../base/stop.ts";
 import type { Project } from "../../tool/project.ts";
 import { type Caller, CannotAsk, type Question, type ToolContext } from "../../tool/tool.ts";
 
-/** The action while it runs, whatever its connection keeps. */
+/** A running action, for any state type of its connection. */
 type Work = Stop & { progressed(): void };
 
-/** What a tool may do while it runs for an IDE: the dialect has no way to tell or ask anything. */
+/** A tool call of an IDE. The dialect has no messages for progress, logs or questions. */
 export class JugglerToolContext implements ToolContext {
   readonly caller: Caller;
   readonly meta = {};

@@ -1,0 +1,119 @@
+import {
+  type Argument,
+  callOf,
+  type Command,
+  type Example,
+  GLOBAL_OPTIONS,
+  type Invocation,
+  last,
+  type Options,
+  type OptionSpec,
+  type Path,
+} from "../shell/command.ts";
+import { PROGRAM } from "../commands.ts";
+import type { Style } from "../shell/style.ts";
+import { columns, wrap } from "../shell/layout.ts";
+import { misuseError } from "../shell/misuse.ts";
+import { paint } from "../shell/style.ts";
+
+export async function run(invocation: Invocation): Promise<number> {
+  let path: Path = [PROGRAM];
+  for (const given of invocation.positionals) {
+    const child = last(path).commands?.find(({ name }) => name === given);
+    if (child === undefined) {
+      throw misuseError({ kind: "unknown-command", path, given });
+    }
+    path = [...path, child];
+  }
+  invocation.out(renderHelp(path, invocation));
+  return 0;
+}
+
+/** The help of one command: usage first, what every command shares last. */
+export function renderHelp(path: Path, { width, color }: Style): string {
+  const command = last(path);
+  const heading = (text: string): string => paint("bold", text, color);
+  const dim = (text: string): string => paint("dim", text, color);
+  const section = (title: string, lines: readonly string[]): string[] =>
+    lines.length === 0 ? [] : ["", heading(title), ...lines];
+
+  const [usage = "", ...more] = wrap(usageOf(path), width - 7);
+  const lines = [
+    `${heading("Usage:")} ${usage}`,
+    ...more.map((line) => " ".repeat(7) + line),
+    "",
+    ...wrap(`${command.summary}.`, width),
+    ...paragraphs(command, width),
+    ...section("Arguments:", columns((command.args ?? []).map(argumentRow), width)),
+    ...section("Commands:", columns((command.commands ?? []).map(commandRow), width)),
+    ...section("Options:", columns(optionRows(command.options ?? {}), width)),
+    ...section(
+      "Examples:",
+      command.examples.flatMap((example) => exampleLines(example, width, dim)),
+    ),
+    ...section("Global options:", columns(optionRows(globalsOf(command)), width)),
+  ];
+  return lines.join("\n") + "\n";
+}
+
+function paragraphs({ description = "" }: Command, width: number): string[] {
+  const texts = description.split(/\n\s*\n/).filter((text) => text.trim() !== "");
+  return texts.flatMap((text) => ["", ...wrap(text, width)]);
+}
+
+function argumentRow(argument: Argument): [string, string] {
+  return [argumentLabel(argument), describe(argument)];
+}
+
+function commandRow({ name, summary }: Command): [string, string] {
+  return [name, summary];
+}
+
+function optionRows(options: Options): [string, string][] {
+  const anyShort = Object.values(options).some(({ short }) => short !== undefined);
+  return Object.entries(options).map(([name, spec]) => {
+    const short = spec.short === undefined ? "    " : `-${spec.short}, `;
+    return [(anyShort ? short : "") + optionLabel(name, spec), describe(spec)];
+  });
+}
+
+/** The global options that the command has not taken for itself. */
+function globalsOf({ options = {} }: Command): Options {
+  const entries = Object.entries(GLOBAL_OPTIONS).filter(([name]) => !Object.hasOwn(options, name));
+  return Object.fromEntries(entries);
+}
+
+function exampleLines(
+  { run: line, explains }: Example,
+  width: number,
+  dim: (text: string) => string,
+): string[] {
+  // The line is for copying, so it is never broken.
+  return [`  ${line}`, ...wrap(explains, width - 6).map((text) => `      ${dim(text)}`)];
+}
+
+/** How a command is called: `trunkline completion SHELL [OPTIONS]`. */
+export function usageOf(path: Path): string {
+  const { args = [], commands } = last(path);
+  const words = [callOf(path), ...args.map(argumentLabel)];
+  if (commands !== undefined) words.push("COMMAND");
+  return [...words, "[OPTIONS]"].join(" ");
+}
+
+export function argumentLabel({ name, optional, variadic }: Argument): string {
+  const label = variadic ? `${name}…` : name;
+  return optional ? `[${label}]` : label;
+}
+
+/** How an option is written: `--port PORT`. */
+export function optionLabel(name: string, { type, value = "VALUE" }: OptionSpec): string {
+  return type === "boolean" ? `--${name}` : `--${name} ${value}`;
+}
+
+/** What an option or argument says of itself, with what it accepts. */
+export function describe(spec: OptionSpec | Argument): string {
+  const notes: string[] = [];
+  if (spec.choices !== undefined) notes.push(`one of: ${spec.choices.join(", ")}`);
+  if ("default" in spec) notes.push(`default: ${[spec.default].flat().join(", ")}`);
+  return notes.length === 0 ? spec.describe : `${spec.describe} (${notes.join("; ")})`;
+}

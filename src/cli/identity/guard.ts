@@ -1,0 +1,92 @@
+import { text as readAll } from "node:stream/consumers";
+
+import type { GuardStatus } from "../../identity/guard/install-guard.ts";
+import type { GuardHook } from "../../identity/guard/verdict.ts";
+import type { GuardOutcome } from "../../identity/identity-commands.ts";
+import type { Invocation } from "../shell/command.ts";
+import { openCommands } from "./open-identities.ts";
+import { toJson } from "./identity.ts";
+import { visibleLine } from "../../base/text/visible.ts";
+
+type InRepository = { readonly json?: boolean; readonly repo?: string };
+
+/** `trunkline identity guard install` */
+export async function install(invocation: Invocation<InRepository>): Promise<number> {
+  await using commands = await openCommands(invocation);
+  return show(invocation, await commands.installGuard(invocation.values.repo ?? "."));
+}
+
+/** `trunkline identity guard remove` */
+export async function remove(invocation: Invocation<InRepository>): Promise<number> {
+  const { values, out } = invocation;
+  await using commands = await openCommands(invocation);
+  const wasThere = await commands.removeGuard(values.repo ?? ".");
+  if (values.json) out(toJson({ removed: wasThere }));
+  else out(wasThere ? "Removed the guard.\n" : "The guard was not installed.\n");
+  return 0;
+}
+
+/** `trunkline identity guard status` */
+export async function status(invocation: Invocation<InRepository>): Promise<number> {
+  await using commands = await openCommands(invocation);
+  const found = await commands.guardStatus(invocation.values.repo ?? ".");
+  show(invocation, found);
+  return found.isInstalled ? 0 : 1;
+}
+
+/** `trunkline identity guard allow` */
+export async function allow(
+  invocation: Invocation<InRepository & { readonly reason?: string; readonly once?: boolean }>,
+): Promise<number> {
+  const { values, out } = invocation;
+  await using commands = await openCommands(invocation);
+  const pass = await commands.givePass(values.repo ?? ".", values.reason);
+  if (values.json) out(toJson(pass));
+  else {
+    const where = visibleLine(pass.worktree);
+    out(`The next commit or push in ${where} is allowed until ${pass.until}. This is recorded.\n`);
+  }
+  return 0;
+}
+
+/** `trunkline identity guard check HOOK [REMOTE] [URL]`: called by the git hooks. */
+export async function check(invocation: Invocation<InRepository>): Promise<number> {
+  const { positionals, values, out, err } = invocation;
+  const [hook = "", name, url] = positionals;
+  const refs = hook === "pre-push" ? await readAll(process.stdin) : undefined;
+  await using commands = await openCommands(invocation);
+  const outcome = await commands.judge({
+    hook: hook as GuardHook,
+    ...(url === undefined ? {} : { remote: { name: name ?? "", url } }),
+    ...(refs === undefined ? {} : { refs }),
+  });
+  if (values.json) out(toJson(outcome));
+  else err(verdictText(hook, outcome));
+  return outcome.isAllowed ? 0 : 1;
+}
+
+function verdictText(hook: string, outcome: GuardOutcome): string {
+  const { problems, notes, override, next, isAllowed } = outcome;
+  const what = hook === "pre-push" ? "push" : "commit";
+  const lines = notes.map((note) => `trunkline guard: ${note}`);
+  if (problems.length > 0) {
+    const by = override === undefined ? "" : ` because of ${override}, although`;
+    lines.push(`trunkline guard ${isAllowed ? "allows" : "refuses"} this ${what}${by}:`);
+    lines.push(...problems.map(({ says }) => `- ${says}`));
+  }
+  if (!isAllowed) {
+    lines.push(`To fix it: ${next}`);
+    lines.push("To allow it once: trunkline identity guard allow --once");
+  }
+  return lines.map((line) => `${line}\n`).join("");
+}
+
+function show({ values, out }: Invocation<InRepository>, found: GuardStatus): number {
+  if (values.json) out(toJson(found));
+  else {
+    out(`${found.says}\n`);
+    for (const hook of found.chained)
+      out(`Your own ${visibleLine(hook)} hook runs after the guard.\n`);
+  }
+  return 0;
+}

@@ -1,0 +1,146 @@
+import type { IdentityCommands } from "../../identity/identity-commands.ts";
+import type { Applied, Plan } from "../../identity/switch/apply.ts";
+import type { Invocation, Values } from "../shell/command.ts";
+import { openCommands, openIdentities } from "./open-identities.ts";
+import { toJson } from "./identity.ts";
+
+const NO_CHANGE = "Nothing to change.";
+
+interface Printing extends Values {
+  readonly json?: boolean;
+  readonly "dry-run"?: boolean;
+}
+
+interface SwitchValues extends Printing {
+  readonly global?: boolean;
+  readonly "rewrite-remotes"?: boolean;
+  readonly "recurse-submodules"?: boolean;
+  readonly repo?: string;
+}
+
+interface UndoValues extends Printing {
+  readonly global?: boolean;
+  readonly id?: string;
+  readonly force?: boolean;
+  readonly repo?: string;
+}
+
+/** `trunkline identity switch NAME` */
+export async function switchTo(invocation: Invocation<SwitchValues>): Promise<number> {
+  const { values, positionals } = invocation;
+  const [name = ""] = positionals;
+  await using commands = await openCommands(invocation);
+  const { identities } = commands;
+  const folder = values.repo ?? ".";
+  const plain = {
+    global: values.global === true,
+    rewriteRemotes: values["rewrite-remotes"] === true,
+    recurseSubmodules: values["recurse-submodules"] === true,
+  };
+  // A credential helper in ~/.gitconfig would answer for one identity in all repositories.
+  const request = plain.global ? plain : await commands.withHelper(name, plain);
+  if (values["dry-run"]) {
+    const plan = await identities.planSwitch(name, folder, request);
+    return show(invocation, await withSigningNotes(plan, commands, name));
+  }
+  const applied = await identities.switch(name, folder, request);
+  const plan = await withSigningNotes(applied.plan, commands, name);
+  const done = `Switched to identity: ${name}`;
+  return tell(invocation, { ...applied, plan }, done, `Already switched to ${name}.`);
+}
+
+/** Warns at the switch that signing does not work; else the next commit would fail. */
+async function withSigningNotes(
+  plan: Plan,
+  commands: IdentityCommands,
+  name: string,
+): Promise<Plan> {
+  const { canSign, says } = await commands.signing(name);
+  if (canSign) return plan;
+  const note = `${says} \`trunkline identity gpg ${name}\` says more.`;
+  return { ...plan, notes: [...plan.notes, note] };
+}
+
+/** `trunkline identity undo` */
+export async function undo(invocation: Invocation<UndoValues>): Promise<number> {
+  const { values } = invocation;
+  const identities = await openIdentities(invocation);
+  const folder = values.global ? undefined : (values.repo ?? ".");
+  const options = {
+    force: values.force === true,
+    ...(values.id === undefined ? {} : { id: values.id }),
+  };
+  if (values["dry-run"]) return show(invocation, await identities.planUndo(folder, options));
+  const applied = await identities.undo(folder, options);
+  return tell(invocation, applied, "Undone.", "Nothing to undo.");
+}
+
+/** `trunkline identity sync` */
+export async function sync(
+  invocation: Invocation<Printing & { readonly remove?: boolean }>,
+): Promise<number> {
+  const { values } = invocation;
+  const identities = await openIdentities(invocation);
+  const options = { remove: values.remove === true };
+  if (values["dry-run"]) return show(invocation, await identities.planSync(options));
+  const applied = await identities.sync(options);
+  const done = values.remove ? "Removed the blocks." : "Wrote the identities for ssh and git.";
+  return tell(invocation, applied, done, NO_CHANGE);
+}
+
+type Printed = Pick<Invocation, "out" | "err"> & { readonly values: Printing };
+
+function show({ values, out, err }: Printed, plan: Plan): number {
+  if (values.json) {
+    out(toJson({ dryRun: true, ...planFacts(plan) }));
+    return 0;
+  }
+  out(planLines(plan));
+  if (plan.files.length === 0) err(`${NO_CHANGE}\n`);
+  for (const note of plan.notes) err(`Note: ${note}\n`);
+  return 0;
+}
+
+function tell({ values, out, err }: Printed, applied: Applied, done: string, idle: string): number {
+  const { id, plan } = applied;
+  if (values.json) {
+    out(toJson({ id: id ?? null, ...planFacts(plan) }));
+    return 0;
+  }
+  out(`${id === undefined ? idle : done}\n`);
+  out(planLines(plan));
+  for (const note of plan.notes) err(`Note: ${note}\n`);
+  return 0;
+}
+
+function planFacts({ kind, identity, subject, settings, files, notes }: Plan): object {
+  return {
+    kind,
+    identity,
+    ...subject,
+    changes: settings,
+    files: files.map(({ path, before, after }) => {
+      const becomes =
+        before === undefined ? "created" : after === undefined ? "deleted" : "changed";
+      return { path, becomes };
+    }),
+    notes,
+  };
+}
+
+/** Every file, with the settings that are removed and added. */
+function planLines({ files, settings }: Plan): string {
+  return files
+    .flatMap(({ path, before, after }) => {
+      const state = before === undefined ? " (new)" : after === undefined ? " (deleted)" : "";
+      const lines = settings
+        .filter(({ file }) => file === path)
+        .flatMap(({ key, before: old, after: fresh }) => [
+          ...old.filter((value) => !fresh.includes(value)).map((value) => `  - ${key} = ${value}`),
+          ...fresh.filter((value) => !old.includes(value)).map((value) => `  + ${key} = ${value}`),
+        ]);
+      return [`${path}${state}`, ...lines];
+    })
+    .map((line) => `${line}\n`)
+    .join("");
+}

@@ -1,0 +1,122 @@
+import { text as readAll } from "node:stream/consumers";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { readSecret } from "../shell/ask.ts";
+import type { Invocation } from "../shell/command.ts";
+import { openCommands } from "./open-identities.ts";
+import { toJson } from "./identity.ts";
+import { visibleLine } from "../../base/text/visible.ts";
+
+type Printing = { readonly json?: boolean };
+type Setting = Printing & {
+  readonly "from-env"?: string;
+  readonly "from-cli"?: boolean;
+  readonly expires?: string;
+  readonly "no-verify"?: boolean;
+};
+
+/** `trunkline identity token set NAME` */
+export async function set(invocation: Invocation<Setting>): Promise<number> {
+  const { values, positionals, out } = invocation;
+  const [name = ""] = positionals;
+  await using commands = await openCommands(invocation);
+  const identity = commands.identities.find(name);
+  const token = await readToken(invocation, () => commands.tokenCommands.ofProgram(identity));
+  const kept = await commands.tokenCommands.save(identity, token, {
+    verify: values["no-verify"] !== true,
+    ...(values.expires === undefined ? {} : { expires: timeOf(values.expires) }),
+  });
+  if (values.json) out(toJson(kept));
+  else {
+    out(`Stored ${kept.token} for '${visibleLine(name)}' in ${visibleLine(kept.where)}.\n`);
+    for (const note of kept.notes) out(`${note}\n`);
+  }
+  return 0;
+}
+
+/** From a variable, from gh or glab, or from whoever runs the command. */
+async function readToken(
+  { values, env }: Invocation<Setting>,
+  ofProgram: () => Promise<string>,
+): Promise<string> {
+  const variable = values["from-env"];
+  if (variable !== undefined) {
+    const token = env[variable];
+    if (token !== undefined && token !== "") return token;
+    throw new TrunklineError(
+      "usage",
+      `Cannot read the token: the variable '${variable}' is not set`,
+    );
+  }
+  if (values["from-cli"]) return await ofProgram();
+  return await readSecret("Token: ");
+}
+
+function timeOf(text: string): string {
+  const at = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN;
+  if (!Number.isNaN(at)) return new Date(at).toISOString();
+  throw new TrunklineError("usage", `Cannot read '${text}' as a date: write it as 2027-01-31`);
+}
+
+/** `trunkline identity token get NAME` */
+export async function get(invocation: Invocation<Printing>): Promise<number> {
+  const { values, positionals, out, err } = invocation;
+  const [name = ""] = positionals;
+  await using commands = await openCommands(invocation);
+  const found = await commands.tokenCommands.show(commands.identities.find(name));
+  if (values.json) out(toJson(found));
+  else if (found.token === undefined) err(`No token is stored for '${visibleLine(name)}'.\n`);
+  else out(`${found.token}\n`);
+  if (!values.json && found.where !== undefined)
+    err(`It is stored in ${visibleLine(found.where)}.\n`);
+  return found.token === undefined ? 1 : 0;
+}
+
+/** `trunkline identity token clear NAME` */
+export async function clear(invocation: Invocation<Printing>): Promise<number> {
+  const { values, positionals, out } = invocation;
+  const [name = ""] = positionals;
+  await using commands = await openCommands(invocation);
+  const wasThere = await commands.tokenCommands.clear(commands.identities.find(name));
+  if (values.json) out(toJson({ identity: name, cleared: wasThere }));
+  else out(wasThere ? `Deleted the token of '${visibleLine(name)}'.\n` : "No token was stored.\n");
+  return 0;
+}
+
+/** `trunkline identity token verify [NAME]` */
+export async function verify(invocation: Invocation<Printing>): Promise<number> {
+  const { values, positionals, out } = invocation;
+  await using commands = await openCommands(invocation);
+  const names =
+    positionals.length > 0 ? positionals : commands.identities.list.map(({ name }) => name);
+  const found = await Promise.all(
+    names.map((name) => commands.tokenCommands.verify(commands.identities.find(name))),
+  );
+  if (values.json) out(toJson({ tokens: found, store: await commands.tokens.describeStore() }));
+  else {
+    for (const { identity, says, isOk } of found) {
+      out(`${isOk ? "ok  " : "FAIL"} ${visibleLine(identity)}: ${says}\n`);
+    }
+    out(`Tokens are stored in ${visibleLine(await commands.tokens.describeStore())}.\n`);
+  }
+  return found.every(({ isOk }) => isOk) ? 0 : 1;
+}
+
+/** `trunkline identity credential OPERATION`: called by git, as a credential helper. */
+export async function credential(invocation: Invocation): Promise<number> {
+  const { positionals, data, err } = invocation;
+  const [operation = ""] = positionals;
+  // gitcredentials(7), "CUSTOM HELPERS": a helper ignores operations that it does not know.
+  if (!["get", "store", "erase"].includes(operation)) return 0;
+  const question = await readAll(process.stdin);
+  let text = operation === "get" ? "quit=1\n" : "";
+  try {
+    await using commands = await openCommands(invocation);
+    const verdict = await commands.credential(operation, question);
+    text = verdict.text;
+    if (verdict.refused !== undefined) err(`trunkline: ${verdict.refused}\n`);
+    return 0;
+  } finally {
+    data(text);
+  }
+}

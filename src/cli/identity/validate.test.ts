@@ -1,0 +1,52 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts";
+
+const work = { provider: "github", user: "ada", email: "ada@acme.test" };
+
+describe("trunkline identity validate", () => {
+  for (const timeout of ["0", "-1", "601", "soon", ""]) {
+    it(`refuses to wait '${timeout}' seconds`, async () => {
+      await using line = await SampleCommandLine.create({ identities: { work } });
+      const { code, err } = await line.run("identity", "validate", `--timeout=${timeout}`);
+      assert.equal(code, 2);
+      assert.ok(err.includes(`Cannot wait '${timeout}' seconds`), err);
+    });
+  }
+
+  it("fails for a key that is not there, offline too, and says which check it was", async () => {
+    const broken = { ...work, sshKey: "~/.ssh/id_missing" };
+    await using line = await SampleCommandLine.create({ identities: { broken } });
+    const { code, out } = await line.run("identity", "validate", "--offline");
+    assert.equal(code, 1);
+    assert.match(out, /^broken\n(?: {2}.*\n)* {2}FAIL .*id_missing/m);
+  });
+
+  it("says that there are no identities, which is no failure", async () => {
+    await using line = await SampleCommandLine.create();
+    const { code, err } = await line.run("identity", "validate", "--offline");
+    assert.equal(code, 0);
+    assert.match(err, /^There are no identities\./);
+  });
+});
+
+describe("trunkline identity gpg", () => {
+  it("says so of an identity that signs nothing", async () => {
+    await using line = await SampleCommandLine.create({ identities: { work } });
+    const { out } = await line.run("identity", "gpg", "work");
+    assert.match(out, /Signing +no commit signing\n/);
+    assert.match(out, /Hardware key +no\n/);
+  });
+
+  it("exits with 1 where the key is missing, with the next step", async () => {
+    const signing = { format: "ssh", key: "~/.ssh/missing.pub" };
+    await using line = await SampleCommandLine.create({
+      identities: { work: { ...work, signing } },
+    });
+    const { code, out } = await line.run("identity", "gpg", "work");
+    assert.equal(code, 1);
+    assert.match(out, /Can sign now +no\n/);
+    assert.match(out, /Next step +\S/);
+  });
+});

@@ -1,0 +1,91 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts";
+
+interface Thread {
+  readonly id: string;
+  readonly file: string;
+  readonly line?: number;
+  readonly end?: number;
+  readonly side: string;
+  readonly by: string;
+  readonly suggestion?: readonly string[];
+}
+
+/** A repository with a file of three lines, the last of which has just been removed. */
+async function setUp(): Promise<SampleCommandLine> {
+  const line = await SampleCommandLine.create();
+  const file = join(line.home.project, "a.txt");
+  await line.home.write(file, "one\ntwo\nthree\n");
+  line.git("add", "a.txt");
+  line.git("commit", "--quiet", "--message=x");
+  await line.home.write(file, "one\ntwo\n");
+  return line;
+}
+
+const add = (line: SampleCommandLine, ...args: string[]) =>
+  line.run("review", "add", "--file", "a.txt", ...args);
+
+describe("trunkline review add", () => {
+  it("opens a thread on a line, a range, a whole file or a removed line", async () => {
+    await using line = await setUp();
+    const on = async (...args: string[]) => {
+      const {
+        file,
+        line: first,
+        end,
+        side,
+      } = await line.json<Thread>(...["review", "add", "--file", "a.txt", "-c", "Why?", ...args]);
+      return [file, first, end, side];
+    };
+    assert.deepEqual(await on("--line", "2"), ["a.txt", 2, 2, "new"]);
+    assert.deepEqual(await on("--line", "1", "--end", "2"), ["a.txt", 1, 2, "new"]);
+    assert.deepEqual((await on()).slice(0, 2), ["a.txt", undefined]);
+    assert.equal((await on("--line", "-3")).at(-1), "old");
+  });
+
+  it("says which thread it opened, and signs with the user's name", async () => {
+    await using line = await setUp();
+    const { code, out } = await add(line, "--line", "1", "--end", "2", "-c", "Why?");
+    assert.equal(code, 0);
+    const [, id = ""] = /^Opened (\S+) on a\.txt:1-2\.\n$/.exec(out) ?? [];
+    assert.equal((await line.json<Thread>("review", "show", id)).by, "ada");
+    line.env.GIT_AUTHOR_NAME = "Ada Lovelace";
+    const named = await line.json<Thread>("review", "add", "--file", "a.txt", "-c", "And?");
+    assert.equal(named.by, "Ada Lovelace");
+  });
+
+  it("takes replacement lines from a file", async () => {
+    await using line = await setUp();
+    await line.home.write(join(line.home.project, "fix.txt"), "ONE\nTWO\n");
+    const thread = await line.json<Thread>(
+      ...["review", "add", "--file", "a.txt", "--line", "1", "-c", "So:", "--suggest", "fix.txt"],
+    );
+    assert.deepEqual(thread.suggestion, ["ONE", "TWO"]);
+  });
+
+  for (const [args, code, why] of [
+    [["--line", "0", "-c", "x"], 2, /Cannot use '--line 0': give a line number from 1 on/],
+    [["--line", "1", "--end", "last", "-c", "x"], 2, /Cannot use '--end last'/],
+    [["--line", "9", "-c", "x"], 2, /Cannot comment on line 9 of .a\.txt.: it has 2 lines/],
+    [["--suggest", "-"], 2, /Cannot read comment and suggestion from standard input/],
+    [["-c", "x", "--suggest", "none.txt"], 1, /Cannot read the suggestion: .*none\.txt/],
+  ] as const) {
+    it(`refuses ${args.join(" ")}`, async () => {
+      await using line = await setUp();
+      const refused = await add(line, ...args);
+      assert.equal(refused.code, code, refused.err);
+      assert.match(refused.err, why);
+      assert.deepEqual(await line.json("review", "list"), { threads: [] });
+    });
+  }
+
+  it("needs a file", async () => {
+    await using line = await setUp();
+    const { code, err } = await line.run("review", "add", "-c", "x");
+    assert.equal(code, 2);
+    assert.match(err, /give --file/);
+  });
+});

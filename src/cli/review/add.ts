@@ -1,0 +1,88 @@
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { visibleLine } from "../../base/text/visible.ts";
+import { addCommentIn } from "../../review/add-comment.ts";
+import type { Invocation } from "../shell/command.ts";
+import { quietHouse } from "../shell/open-house.ts";
+import { folderOf, openCommands, personIn, type RepoValues } from "./open-reviews.ts";
+
+interface AddValues extends RepoValues {
+  readonly file?: string;
+  readonly line?: string;
+  readonly end?: string;
+  readonly side: "new" | "old";
+  readonly base?: string;
+  readonly severity: "must" | "should" | "nit" | "question";
+  readonly suggest?: string;
+  readonly comment?: string;
+}
+
+/** `trunkline review add` */
+export async function add(invocation: Invocation<AddValues>): Promise<number> {
+  const { values, out, env } = invocation;
+  const { file, base, severity, suggest, comment } = values;
+  if (file === undefined)
+    throw new TrunklineError("usage", "Cannot add a comment without a file: give --file.");
+  if (suggest === "-" && (comment === undefined || comment === "-")) {
+    const why = "use - for one of them only";
+    throw new TrunklineError(
+      "usage",
+      `Cannot read comment and suggestion from standard input: ${why}.`,
+    );
+  }
+  const first = lineOf("--line", values.line);
+  const isRemoved = first !== undefined && first < 0;
+  const line = first === undefined ? undefined : Math.abs(first);
+  const end = lineOf("--end", values.end);
+  const side = isRemoved ? "old" : values.side;
+  const where = line === undefined ? file : `${file}:${line}${end === undefined ? "" : `-${end}`}`;
+  const said = await commentOf(invocation, where);
+  const suggestion = suggest === undefined ? undefined : await readSuggestion(invocation, suggest);
+  const { config } = await quietHouse(invocation);
+  const { id } = await addCommentIn(config.data, folderOf(invocation), {
+    file,
+    line,
+    end: end === undefined ? undefined : Math.abs(end),
+    side,
+    base,
+    severity,
+    comment: said,
+    suggestion,
+    by: personIn(env),
+    source: "cli",
+  });
+  if (values.json === true) {
+    using commands = await openCommands(invocation);
+    out(`${JSON.stringify(await commands.show(id), null, 2)}\n`);
+  } else out(`Opened ${id} on ${visibleLine(where)}.\n`);
+  return 0;
+}
+
+function lineOf(name: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (/^-?[1-9]\d{0,8}$/.test(text)) return Number(text);
+  throw new TrunklineError("usage", `Cannot use '${name} ${text}': give a line number from 1 on.`);
+}
+
+async function commentOf(invocation: Invocation<AddValues>, where: string): Promise<string> {
+  const { comment } = invocation.values;
+  // Loaded only when needed: lazygit runs this command with --comment, and it has to be quick.
+  if (comment !== undefined && comment !== "-") return comment;
+  const { readComment } = await import("./comment-text.ts");
+  return readComment(invocation, comment, where);
+}
+
+async function readSuggestion({ cwd }: Invocation<AddValues>, from: string): Promise<string> {
+  if (from === "-") {
+    const { text } = await import("node:stream/consumers");
+    return text(process.stdin);
+  }
+  try {
+    return readFileSync(resolve(cwd, from), "utf8");
+  } catch (error) {
+    const { message } = error as Error;
+    throw new TrunklineError("config", `Cannot read the suggestion: ${message}`, { cause: error });
+  }
+}

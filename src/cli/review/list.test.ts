@@ -1,0 +1,80 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts";
+
+/** A repository with two committed files, and an open thread on each; `ids` in their order. */
+async function setUp() {
+  const line = await SampleCommandLine.create();
+  const ids: string[] = [];
+  for (const file of ["a.txt", "b.txt"]) {
+    await line.home.write(join(line.home.project, file), "one\ntwo\nthree\n");
+  }
+  line.git("add", "--all");
+  line.git("commit", "--quiet", "--message=x");
+  for (const file of ["a.txt", "b.txt"]) {
+    const args = ["--file", file, "--line", "2", "-c", `Look at ${file}`];
+    ids.push((await line.json<{ id: string }>("review", "add", ...args)).id);
+  }
+  const [first = "", second = ""] = ids;
+  return { line, first, second, [Symbol.asyncDispose]: () => line[Symbol.asyncDispose]() };
+}
+
+describe("trunkline review list", () => {
+  it("lists unresolved threads, and others only when asked", async () => {
+    await using all = await setUp();
+    const { line, first, second } = all;
+    await line.run("review", "resolve", first);
+    const listed = async (...args: string[]) => {
+      const { threads } = await line.json<{ threads: { id: string }[] }>("review", "list", ...args);
+      return threads.map(({ id }) => id).toSorted();
+    };
+    assert.deepEqual(await listed(), [second]);
+    assert.deepEqual(await listed("--all"), [first, second].toSorted());
+    assert.deepEqual(await listed("--state", "resolved"), [first]);
+    assert.deepEqual(await listed("--all", "--file", "a.txt"), [first]);
+  });
+
+  it("finds a renamed file by both its names", async () => {
+    await using all = await setUp();
+    const { line, first } = all;
+    line.git("mv", "a.txt", "c.txt");
+    line.git("commit", "--quiet", "--message=y");
+    for (const file of ["a.txt", "c.txt"]) {
+      const { out } = await line.run("review", "list", "--file", file);
+      assert.match(out, new RegExp(`^${first} .* c\\.txt:2 `), file);
+    }
+  });
+
+  it("prints lines for a menu", async () => {
+    await using all = await setUp();
+    const { out } = await all.line.run("review", "list", "--menu", "--file", "a.txt");
+    assert.equal(out, `${all.first}:open a.txt:2 Look at a.txt\n`);
+  });
+
+  it("says how to open a thread where there is none", async () => {
+    await using line = await SampleCommandLine.create();
+    const { code, out, err } = await line.run("review", "list");
+    assert.deepEqual([code, out], [0, ""]);
+    assert.match(err, /^There are no threads\. `trunkline review add/);
+  });
+});
+
+describe("trunkline review show", () => {
+  it("refuses --patch for a thread that suggests nothing", async () => {
+    await using all = await setUp();
+    const { code, out } = await all.line.run("review", "show", all.first, "--patch");
+    assert.deepEqual([code, out], [1, ""]);
+  });
+});
+
+describe("trunkline review lines", () => {
+  it("lists changed lines and those around them, removed ones with a minus", async () => {
+    await using all = await setUp();
+    const { line } = all;
+    await line.home.write(join(line.home.project, "a.txt"), "one\n\tTWO\nthree\n");
+    const { out } = await line.run("review", "lines", "a.txt");
+    assert.equal(out, "1:  one\n-2:- two\n2:+     TWO\n3:  three\n");
+  });
+});

@@ -1,0 +1,72 @@
+import { changedLines } from "../../review/anchor/changed-lines.ts";
+import { pathIn } from "../../review/repository.ts";
+import type { ThreadState } from "../../store/review/review-thread.ts";
+import type { Invocation } from "../shell/command.ts";
+import { visibleLine } from "../../base/text/visible.ts";
+import { openCommands, type RepoValues } from "./open-reviews.ts";
+import { threadMenu, threadTable, threadText } from "./thread-text.ts";
+
+interface ListValues extends RepoValues {
+  readonly state?: readonly ThreadState[];
+  readonly all?: boolean;
+  readonly everywhere?: boolean;
+  readonly file?: string;
+  readonly menu?: boolean;
+}
+
+const UNRESOLVED: readonly ThreadState[] = ["open", "claimed", "answered", "proposed", "reopened"];
+
+/** `trunkline review list` */
+export async function list(invocation: Invocation<ListValues>): Promise<number> {
+  const { values, out, err } = invocation;
+  using commands = await openCommands(invocation);
+  const gitDir = values.everywhere === true ? undefined : commands.here.gitDir;
+  const states = values.state ?? (values.all === true ? undefined : UNRESOLVED);
+  const found = await commands.list({ gitDir, states });
+  // A renamed file is found by its current name and by its name when the comment was made.
+  const threads = found.filter(({ file, original }) => {
+    return values.file === undefined || [file, original?.file].includes(values.file);
+  });
+  if (values.json === true) out(`${JSON.stringify({ threads }, null, 2)}\n`);
+  else if (values.menu === true) out(threadMenu(threads));
+  else if (threads.length > 0) out(threadTable(threads, invocation.width));
+  else err("There are no threads. `trunkline review add --file FILE --line N` opens one.\n");
+  return 0;
+}
+
+/** `trunkline review show ID` */
+export async function show(
+  invocation: Invocation<RepoValues & { readonly patch?: boolean }>,
+): Promise<number> {
+  const { values, positionals, out, data } = invocation;
+  const [id = ""] = positionals;
+  using commands = await openCommands(invocation);
+  if (values.patch === true) {
+    data((await commands.suggested(id)).patch);
+    return 0;
+  }
+  const thread = await commands.show(id);
+  out(values.json === true ? `${JSON.stringify(thread, null, 2)}\n` : threadText(thread));
+  return 0;
+}
+
+const SIGNS = { added: "+", removed: "-", same: " " } as const;
+
+/** `trunkline review lines FILE` */
+export async function lines(invocation: Invocation<RepoValues>): Promise<number> {
+  const { values, positionals, out } = invocation;
+  using commands = await openCommands(invocation);
+  const found = await changedLines(
+    commands.here,
+    pathIn(commands.here, commands.folder, positionals[0] ?? ""),
+  );
+  if (values.json === true) out(`${JSON.stringify({ lines: found }, null, 2)}\n`);
+  else {
+    const shown = found.map(({ line, side, change, text }) => {
+      const number = side === "old" ? -line : line;
+      return `${number}:${SIGNS[change]} ${visibleLine(text.replaceAll("\t", "    "))}\n`;
+    });
+    out(shown.join(""));
+  }
+  return 0;
+}

@@ -1,0 +1,64 @@
+import type { ThreadView } from "../../review/thread-view.ts";
+import type { Saying } from "../../store/review/reviews.ts";
+import type { Invocation } from "../shell/command.ts";
+import { openCommands, personIn, type RepoValues } from "./open-reviews.ts";
+import { visibleLine } from "../../base/text/visible.ts";
+import { whereOf } from "./thread-text.ts";
+import { readComment } from "./comment-text.ts";
+
+interface SayValues extends RepoValues {
+  readonly comment?: string;
+}
+
+/** `trunkline review reply ID` */
+export async function reply(invocation: Invocation<SayValues>): Promise<number> {
+  using commands = await openCommands(invocation);
+  const { id, comment } = await commands.show(invocation.positionals[0] ?? "");
+  const text = await readComment(invocation, invocation.values.comment, comment);
+  return printThreads(invocation, [await commands.reply(id, { ...speaker(invocation), text })]);
+}
+
+/** `trunkline review resolve ID…` */
+export async function resolve(invocation: Invocation<SayValues>): Promise<number> {
+  using commands = await openCommands(invocation);
+  // Look all of them up first, so that none is resolved if one does not exist.
+  const ids: string[] = [];
+  for (const given of invocation.positionals) ids.push((await commands.show(given)).id);
+  const threads: ThreadView[] = [];
+  for (const id of ids) threads.push(await commands.resolve(id, speaker(invocation)));
+  return printThreads(invocation, threads);
+}
+
+/** `trunkline review reopen ID` */
+export async function reopen(invocation: Invocation<SayValues>): Promise<number> {
+  using commands = await openCommands(invocation);
+  return printThreads(invocation, [
+    await commands.reopen(invocation.positionals[0] ?? "", speaker(invocation)),
+  ]);
+}
+
+/** `trunkline review apply ID` */
+export async function apply(invocation: Invocation<RepoValues>): Promise<number> {
+  const { values, positionals, out } = invocation;
+  using commands = await openCommands(invocation);
+  const { path: file, patch } = await commands.apply(positionals[0] ?? "");
+  if (values.json === true) out(`${JSON.stringify({ file, patch }, null, 2)}\n`);
+  else out(`Changed ${visibleLine(file)}.\n`);
+  return 0;
+}
+
+function speaker({ env, values }: Invocation<SayValues>): Saying {
+  return { by: personIn(env), role: "person", text: values.comment };
+}
+
+function printThreads(
+  { values, out }: Invocation<SayValues>,
+  threads: readonly ThreadView[],
+): number {
+  const [first] = threads;
+  if (values.json !== true) {
+    for (const thread of threads) out(`${thread.id} is ${thread.state}: ${whereOf(thread)}\n`);
+  } else if (threads.length === 1) out(`${JSON.stringify(first, null, 2)}\n`);
+  else out(`${JSON.stringify({ threads }, null, 2)}\n`);
+  return 0;
+}

@@ -1,0 +1,75 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts";
+
+/** Findings of an analyser; one is of a file that is not there. */
+const SARIF = {
+  version: "2.1.0",
+  runs: [
+    {
+      tool: { driver: { name: "lint" } },
+      results: ["a.txt", "../out.txt"].map((uri) => ({
+        ruleId: "r1",
+        message: { text: "Too quiet" },
+        locations: [{ physicalLocation: { artifactLocation: { uri }, region: { startLine: 2 } } }],
+      })),
+    },
+  ],
+};
+
+async function setUp(): Promise<SampleCommandLine> {
+  const line = await SampleCommandLine.create();
+  await line.home.write(join(line.home.project, "a.txt"), "one\ntwo\nthree\n");
+  await line.home.write(join(line.home.project, "lint.sarif"), JSON.stringify(SARIF));
+  return line;
+}
+
+describe("trunkline review import", () => {
+  it("opens a thread for each finding once, and names what it refuses", async () => {
+    await using line = await setUp();
+    const first = await line.run("review", "import", "lint.sarif");
+    assert.equal(first.code, 0);
+    assert.equal(first.out, "Opened 1 threads; 0 existed already; 1 were refused.\n");
+    assert.match(first.err, /out\.txt/);
+    const again = await line.run("review", "import", "lint.sarif");
+    assert.equal(again.out, "Opened 0 threads; 1 existed already; 1 were refused.\n");
+  });
+
+  it("takes what export writes, on another machine", async () => {
+    await using here = await setUp();
+    await here.run("review", "add", "--file", "a.txt", "--line", "2", "-c", "Louder");
+    const { out } = await here.run("review", "export");
+    await using there = await setUp();
+    await there.home.write(join(there.home.project, "threads.json"), out);
+    const { added } = await there.json<{ added: number }>("review", "import", "threads.json");
+    assert.equal(added, 1);
+    assert.match((await there.run("review", "list")).out, / a\.txt:2 +Louder\n$/);
+  });
+
+  for (const [file, content, why] of [
+    ["none.json", undefined, /Cannot read 'none\.json'/],
+    ["bad.json", "{", /./],
+  ] as const) {
+    it(`fails for ${file}, and says why`, async () => {
+      await using line = await setUp();
+      if (content !== undefined) await line.home.write(join(line.home.project, file), content);
+      const { code, out, err } = await line.run("review", "import", file);
+      assert.deepEqual([code, out], [1, ""]);
+      assert.match(err, why);
+    });
+  }
+});
+
+describe("trunkline review export", () => {
+  it("writes SARIF that names the tool and the line", async () => {
+    await using line = await setUp();
+    await line.run("review", "add", "--file", "a.txt", "--line", "2", "-c", "Louder");
+    const { out } = await line.run("review", "export", "--format", "sarif");
+    const { version, runs } = JSON.parse(out) as typeof SARIF;
+    assert.equal(version, "2.1.0");
+    const [location] = runs[0]?.results[0]?.locations ?? [];
+    assert.equal(location?.physicalLocation.region.startLine, 2);
+  });
+});

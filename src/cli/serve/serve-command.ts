@@ -1,0 +1,171 @@
+import type { Command } from "../shell/command.ts";
+
+export const serve: Command = {
+  name: "serve",
+  summary: "Run the gateway: MCP, ACP and a dashboard over HTTP",
+  description:
+    "Serves MCP over HTTP on /mcp and ACP over WebSocket and HTTP on /acp, a dashboard on /, health " +
+    "checks on /healthz and metrics on /metrics. Stop it with Ctrl-C or SIGTERM.\n\n" +
+    "Every request needs a token, also from this machine. Your own is in a file of the data folder " +
+    "that only you can read. `trunkline token create` makes more, and `serve.oauth` in the " +
+    "configuration accepts those of an authorization server. A browser logs in with a link that " +
+    "works once; `serve` prints one when it starts, and `trunkline open` prints another.",
+  options: {
+    // No defaults here: the configuration has them, and may say otherwise.
+    host: {
+      type: "string",
+      value: "HOST",
+      describe: "Address to listen on, instead of the configured one (127.0.0.1)",
+    },
+    port: {
+      type: "string",
+      value: "PORT",
+      describe: "Port to listen on, instead of the configured one (4180); 0 picks a free one",
+    },
+    json: { type: "boolean", describe: "Print one JSON line with the addresses once it is ready" },
+    "no-auth": {
+      type: "boolean",
+      describe: "For development, on loopback only: accept requests without a token",
+    },
+  },
+  examples: [
+    { run: "trunkline serve", explains: "Serve this machine." },
+    {
+      run: "trunkline serve --host 0.0.0.0",
+      explains: "Serve other machines too.",
+    },
+    {
+      run: "trunkline serve --port 0 --json",
+      explains: "Pick a free port, and print the addresses as a line of JSON.",
+    },
+  ],
+  load: () => import("./serve.ts"),
+};
+
+export const open: Command = {
+  name: "open",
+  summary: "Open the running gateway in a browser",
+  description:
+    "Prints a login link that works once, within 15 minutes, and opens it if this machine has a " +
+    "screen. The browser stays logged in for 12 hours, or until `trunkline token rotate`.",
+  options: {
+    print: { type: "boolean", describe: "Print the link without opening it" },
+    json: { type: "boolean", describe: "Print the link as JSON, without opening it" },
+  },
+  examples: [
+    { run: "trunkline open", explains: "Open the dashboard." },
+    { run: "trunkline open --print", explains: "Get a link to open yourself." },
+  ],
+  load: () => import("./open.ts"),
+};
+
+export const mcp: Command = {
+  name: "mcp",
+  summary: "Serve MCP on standard input and output",
+  description:
+    "Assistants such as Claude Code, Cursor and Codex start this to use the tools. Standard output " +
+    "carries only the protocol; the log goes to standard error.",
+  options: {
+    "orchestrator-addr": {
+      type: "string",
+      value: "HOST:PORT",
+      describe:
+        "Offer the tools of the plugin bus at this address instead; tls://HOST:PORT uses TCP, not UDP",
+    },
+    "certs-dir": {
+      type: "string",
+      value: "DIR",
+      describe:
+        "With --orchestrator-addr: folder of its certificates, instead of the configured one",
+    },
+  },
+  examples: [
+    { run: "trunkline mcp", explains: "Offer every tool to the program that started it." },
+    {
+      run: "claude mcp add trunkline -- trunkline mcp",
+      explains: "Add Trunkline to Claude Code.",
+    },
+    {
+      run: "trunkline mcp --orchestrator-addr localhost:50100 --certs-dir ~/.orchestra/certs",
+      explains: "Connect to a plugin bus, as Orchestra's transport.stdio does.",
+    },
+    {
+      run: "TRUNKLINE_VERBOSE=1 trunkline mcp 2>protocol.log",
+      explains: "Log every message to a file.",
+    },
+  ],
+  load: () => import("./mcp.ts"),
+};
+
+export const acp: Command = {
+  name: "acp",
+  summary: "Serve ACP on standard input and output",
+  description:
+    "Editors such as Zed and the JetBrains IDEs start this to talk to an agent. Standard output " +
+    "carries only the protocol; the log goes to standard error.",
+  options: {
+    dialect: {
+      type: "string",
+      value: "DIALECT",
+      describe: "Protocol to speak; auto decides by the first message",
+      choices: ["auto", "acp", "juggler"],
+      default: "auto",
+    },
+    agent: {
+      type: "string",
+      value: "NAME",
+      describe: "Agent of new sessions: one of the configured `agents`, or trunkline",
+    },
+  },
+  examples: [
+    { run: "trunkline acp", explains: "Serve the editor that started it." },
+    { run: "trunkline acp --dialect acp", explains: "Speak the Agent Client Protocol only." },
+    {
+      run: "trunkline acp --dialect juggler",
+      explains: "Speak RemoteJuggler's action protocol only.",
+    },
+  ],
+  load: () => import("./acp.ts"),
+};
+
+export const orchestrator: Command = {
+  name: "orchestrator",
+  summary: "Run only the plugin bus",
+  description:
+    "Starts the plugins of the configuration, restarts those that crash, and connects them with " +
+    "each other and with `trunkline mcp --orchestrator-addr`, `trunkline plugin` and Orchestra's own " +
+    "programs. `trunkline serve` runs a bus too if the configuration has plugins. Stop it with " +
+    "Ctrl-C or SIGTERM.",
+  options: {
+    listen: {
+      type: "string",
+      value: "HOST:PORT",
+      describe:
+        "Address to listen on, instead of the configured one (localhost:50100); port 0 picks a " +
+        "free one, tls://HOST:PORT uses TCP, not UDP",
+    },
+    "certs-dir": {
+      type: "string",
+      value: "DIR",
+      describe: "Folder of the certificates, instead of the configured one",
+    },
+    config: {
+      type: "string",
+      value: "FILE",
+      describe: "Configuration file; a file that ends in .yaml is read as Orchestra's plugins.yaml",
+    },
+    json: { type: "boolean", describe: "Print one JSON line with the address once it is ready" },
+  },
+  examples: [
+    { run: "trunkline orchestrator", explains: "Run the configured plugins." },
+    {
+      run: "trunkline orchestrator --config plugins.yaml",
+      explains: "Run the plugins of an Orchestra workspace.",
+    },
+    {
+      run: "trunkline orchestrator --listen localhost:0 --json",
+      explains: "Pick a free port, and print the address as a line of JSON.",
+    },
+  ],
+  load: () => import("./orchestrator.ts"),
+};

@@ -1,0 +1,40 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { serveWelcome } from "./welcome.ts";
+
+const BASE = {
+  url: "http://127.0.0.1:4180",
+  tokenFile: "/home/me/state/owner-token",
+  color: false,
+};
+
+describe("serveWelcome()", () => {
+  it("shows a link where a person reads it, and how to get one where not", () => {
+    const login = "http://127.0.0.1:4180/login#CODE";
+    const shown = serveWelcome({ ...BASE, login });
+    assert.match(
+      shown,
+      /Browser {2}http:\/\/127\.0\.0\.1:4180\/login#CODE\n.*once.*trunkline open/,
+    );
+    assert.match(serveWelcome(BASE), /Browser {2}run `trunkline open`/);
+  });
+
+  it("has the token's file in the command as one word of a shell, whatever it is called", () => {
+    const tokenFile = "/home/it's me/owner-token";
+    const text = serveWelcome({ ...BASE, tokenFile });
+    assert.ok(text.includes(`Bearer $(cat '/home/it'\\''s me/owner-token')"`), text);
+  });
+
+  it("connects what is here to where it listens, and tells of the address that others use", () => {
+    const text = serveWelcome({ ...BASE, publicUrl: "https://tools.example.com" });
+    assert.match(text, /MCP {6}https:\/\/tools\.example\.com\/mcp/);
+    assert.match(text, /trunkline http:\/\/127\.0\.0\.1:4180\/mcp/);
+    assert.match(text, /Other machines.*trunkline token create NAME/);
+  });
+
+  it("shows no token where none is asked for", () => {
+    const text = serveWelcome({ ...BASE, noAuth: true });
+    assert.doesNotMatch(text, /owner-token|Bearer/);
+  });
+});

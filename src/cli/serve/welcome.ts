@@ -1,0 +1,56 @@
+import { VERSION } from "../../base/version.ts";
+import { paint } from "../shell/style.ts";
+
+export interface WelcomeOptions {
+  /** Address of the gateway for this machine, without a path. */
+  readonly url: string;
+  /** Address for other machines. */
+  readonly publicUrl?: string | undefined;
+  readonly tokenFile: string;
+  /** A one-time login link, if a person reads this. */
+  readonly login?: string | undefined;
+  readonly noAuth?: boolean | undefined;
+  readonly color: boolean;
+}
+
+export const NO_AUTH_WARNING =
+  "--no-auth: EVERY USER OF THIS MACHINE, AND EVERY PROGRAM ON IT, CAN USE THIS GATEWAY AS YOU. It " +
+  "is for development only. Web pages of other origins, and clients that name commands to run, are " +
+  "still refused.";
+
+/**
+ * What a person reads when the gateway has started, with a command that connects an assistant. The
+ * command reads the token from its file, so that the token is neither on the screen nor in the
+ * shell's history.
+ */
+export function serveWelcome(options: WelcomeOptions): string {
+  const { url, publicUrl = url, tokenFile, login, noAuth = false, color } = options;
+  const mcp = `${publicUrl}/mcp`;
+  const acp = `${publicUrl.replace("http", "ws")}/acp`;
+  const header = `"Authorization: Bearer $(cat ${shellWord(tokenFile)})"`;
+  const command = `claude mcp add --transport http trunkline ${url}/mcp`;
+  const lines = [
+    paint("bold", `Trunkline ${VERSION} is running.`, color),
+    "",
+    `  MCP      ${mcp}   for assistants`,
+    `  ACP      ${acp}     for editors`,
+    `  Browser  ${login ?? "run `trunkline open`"}`,
+    ...(login === undefined
+      ? []
+      : ["           works once, within 15 minutes; for another run `trunkline open`"]),
+    ...(noAuth ? [] : [`  Token    ${tokenFile}`]),
+    "",
+    "Next: connect an assistant, for example Claude Code:",
+    ...(noAuth ? [`  ${command}`] : [`  ${command} \\`, `    --header ${header}`]),
+    ...(publicUrl === url
+      ? []
+      : ["Other machines need their own token: trunkline token create NAME"]),
+    "Stop with Ctrl-C.",
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+/** Quotes a text as one word of a POSIX shell. */
+function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}

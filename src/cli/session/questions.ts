@@ -1,0 +1,106 @@
+import { visibleLine } from "../../base/text/visible.ts";
+import { diffLines } from "../tools/diff-lines.ts";
+
+interface Question {
+  readonly text: string;
+  readonly options: readonly string[];
+  readonly settle: (option: number | undefined) => void;
+}
+
+/** Permission requests at a terminal: shown one at a time, and answered with an option's number. */
+export class Questions {
+  readonly #out: (text: string) => void;
+  readonly #open: Question[] = [];
+  readonly #unanswerable = Promise.withResolvers<void>();
+  #isInputOver = false;
+
+  constructor(out: (text: string) => void) {
+    this.#out = out;
+  }
+
+  get isOpen(): boolean {
+    return this.#open.length > 0;
+  }
+
+  /** Resolves when a question is open and the input has ended. */
+  get unanswerable(): Promise<void> {
+    return this.#unanswerable.promise;
+  }
+
+  /** The index of the chosen option; undefined if the request was withdrawn. */
+  ask(text: string, options: readonly string[], signal: AbortSignal): Promise<number | undefined> {
+    const { promise, resolve: settle } = Promise.withResolvers<number | undefined>();
+    const question = { text, options, settle };
+    this.#open.push(question);
+    if (this.#open[0] === question) this.#print(question);
+    if (this.#isInputOver) this.#unanswerable.resolve();
+    signal.addEventListener(
+      "abort",
+      () => {
+        const isShown = this.#open[0] === question && !this.#isInputOver;
+        if (isShown) this.#out("  (no answer is needed any more)\n");
+        this.#end(question, undefined);
+      },
+      { once: true },
+    );
+    return promise;
+  }
+
+  answer(line: string): void {
+    const [question] = this.#open;
+    if (question === undefined) return;
+    const { length } = question.options;
+    const at = /^\d{1,3}$/.test(line.trim()) ? Number(line) : 0;
+    if (at >= 1 && at <= length) this.#end(question, at - 1);
+    else
+      this.#out(
+        `  There is no option '${visibleLine(line)}'. Type a number from 1 to ${length}.\n`,
+      );
+  }
+
+  /** The input has ended: no question can be answered from now on. */
+  endInput(): void {
+    this.#isInputOver = true;
+    if (this.isOpen) this.#unanswerable.resolve();
+  }
+
+  #print({ text, options }: Question): void {
+    const names = options.map((name, at) => `  ${at + 1}) ${visibleLine(name)}\n`);
+    this.#out(`\n? ${text}\n${names.join("")}`);
+  }
+
+  #end(question: Question, option: number | undefined): void {
+    const at = this.#open.indexOf(question);
+    if (at < 0) return;
+    this.#open.splice(at, 1);
+    question.settle(option);
+    const [next] = this.#open;
+    if (at === 0 && next !== undefined) this.#print(next);
+  }
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Everything an agent wants to do, for the person who decides whether it may. */
+export function questionText(toolCall: Json): string {
+  const { title, content, rawInput } = toolCall;
+  const head = typeof title === "string" ? visibleLine(title) : "Permission requested";
+  const parts = Array.isArray(content) ? content.flatMap((part) => contentLines(part as Json)) : [];
+  // Content shows the same in more detail; some agents send only the arguments.
+  const input = parts.length === 0 && rawInput !== undefined ? rawInput : undefined;
+  const lines = input === undefined ? parts : JSON.stringify(input, null, 2).split("\n");
+  return [head, ...lines.map((line) => `    ${line}`)].join("\n");
+}
+
+function contentLines({ type, content, path, oldText, newText }: Json): string[] {
+  if (type === "diff") {
+    const lines = diffLines(linesOf(oldText), linesOf(newText));
+    return [visibleLine(String(path)), ...lines];
+  }
+  const { text } = (content ?? {}) as Json;
+  return typeof text === "string" ? text.split("\n") : [];
+}
+
+function linesOf(text: unknown): string[] {
+  return typeof text === "string" && text !== "" ? text.split("\n") : [];
+}

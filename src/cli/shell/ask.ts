@@ -1,0 +1,47 @@
+import { once } from "node:events";
+import { text } from "node:stream/consumers";
+
+import { visible } from "../../base/text/visible.ts";
+
+const ENTER = /[\r\n]/;
+const INTERRUPT = "\u0003";
+const ERASE = /[\b\u007f]/;
+
+/**
+ * A secret from whoever can give it: asked for at a terminal, else all of standard input. It is never
+ * an argument, since every user of the machine can read the command lines of its processes.
+ */
+export async function readSecret(question: string): Promise<string> {
+  return process.stdin.isTTY ? askSecret(question) : text(process.stdin);
+}
+
+/** Asks at the terminal for something that is not shown while it is typed. */
+export async function askSecret(question: string): Promise<string> {
+  const { stdin, stderr } = process;
+  stderr.write(question);
+  stdin.setRawMode(true);
+  stdin.resume();
+  let typed = "";
+  try {
+    for (;;) {
+      const [chunk] = (await once(stdin, "data")) as [Buffer];
+      for (const key of chunk.toString("utf8")) {
+        if (key === INTERRUPT) process.exit(130);
+        if (ENTER.test(key)) return typed;
+        typed = ERASE.test(key) ? typed.slice(0, -1) : typed + key;
+      }
+    }
+  } finally {
+    stdin.setRawMode(false);
+    stdin.pause();
+    stderr.write("\n");
+  }
+}
+
+/** Asks the person at the terminal to agree; anything but "y" or "yes" is a no. */
+export async function confirm(message: string): Promise<boolean> {
+  const { createInterface } = await import("node:readline/promises");
+  using lines = createInterface({ input: process.stdin, output: process.stderr });
+  const answer = await lines.question(`${visible(message)}\n[y/N] `);
+  return /^y(?:es)?$/i.test(answer.trim());
+}

@@ -1,0 +1,55 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { SampleHome } from "../../../test/samples/sample-home.ts";
+import type { Invocation, Values } from "./command.ts";
+import { configFlags, openHouse, quietHouse } from "./open-house.ts";
+
+function invocationIn(home: SampleHome, values: Values, err: (text: string) => void): Invocation {
+  const write = (text: string): never => assert.fail(text);
+  const shown = { color: false, isTerminal: false, width: 80 };
+  const streams = { out: write, data: write, err };
+  return {
+    values,
+    positionals: [],
+    env: { HOME: home.path },
+    cwd: home.project,
+    ...streams,
+    ...shown,
+  };
+}
+
+describe("configFlags()", () => {
+  it("takes the global options alone: another command's --host is not the server's", () => {
+    const values = { config: "/c", data: "/d", set: ["a=b"], host: "git.example.org", port: "1" };
+    assert.deepEqual(configFlags(values), { config: "/c", data: "/d", set: ["a=b"] });
+  });
+});
+
+describe("openHouse()", () => {
+  it("tells of what is wrong with the configuration, and goes on", async () => {
+    await using home = await SampleHome.create();
+    await home.write(home.projectFile, '{ "server": { "port": 1 } }');
+    let told = "";
+    const house = await openHouse(invocationIn(home, {}, (text) => (told += text)));
+    assert.match(told, /^trunkline: .*\.trunkline\.jsonc/);
+    assert.equal(house.config.server.port, 4180);
+  });
+
+  it("lets `serve` set where it listens", async () => {
+    await using home = await SampleHome.create();
+    const invocation = invocationIn(home, { set: ["server.port=1"] }, assert.fail);
+    const { config } = await openHouse(invocation, { host: "0.0.0.0", port: "2" });
+    assert.deepEqual([config.server.host, config.server.port], ["0.0.0.0", 2]);
+  });
+});
+
+describe("quietHouse()", () => {
+  it("logs errors alone, unless every message is wanted", async () => {
+    await using home = await SampleHome.create();
+    const quiet = await quietHouse(invocationIn(home, { set: ["log.level=debug"] }, assert.fail));
+    assert.equal(quiet.config.log.level, "error");
+    const verbose = invocationIn(home, { set: ["log.verbose=true"] }, assert.fail);
+    assert.equal((await quietHouse(verbose)).config.log.verbose, true);
+  });
+});

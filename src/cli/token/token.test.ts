@@ -1,0 +1,87 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts";
+
+interface Listed {
+  readonly id: string;
+  readonly name: string;
+  readonly scopes: readonly string[];
+  readonly limits?: Readonly<Record<string, readonly string[]>>;
+  readonly created: string;
+  readonly expires?: string;
+}
+
+describe("trunkline token create", () => {
+  it("prints the token alone to stdout, and allows `tools` alone by default", async () => {
+    await using line = await SampleCommandLine.create();
+    const { code, out, err } = await line.run("token", "create", "laptop");
+    assert.equal(code, 0);
+    assert.match(out, /^\S+\n$/);
+    assert.match(
+      err,
+      /^Created token 'laptop' \(\S+\)\. It is not shown again\.\nIt allows: tools\.\n/,
+    );
+    const listed = await line.run("token", "list");
+    assert.doesNotMatch(listed.out, new RegExp(out.trim()));
+    assert.match(listed.out, /^NAME .* ALLOWS\nlaptop .* never +never +tools\n$/);
+  });
+
+  it("keeps limits, with folders as absolute paths, and each scope once", async () => {
+    await using line = await SampleCommandLine.create();
+    const created = await line.json<Listed>(
+      ...["token", "create", "editor", "--scope", "sessions", "--scope", "review"],
+      ...["--scope", "sessions", "--folder", "src", "--folder", "~/work", "--agent", "a*"],
+    );
+    assert.deepEqual(created.scopes, ["sessions", "review"]);
+    assert.deepEqual(created.limits, {
+      agents: ["a*"],
+      folders: [join(line.home.project, "src"), join(line.home.path, "work")],
+    });
+  });
+
+  it("expires after the time that is given", async () => {
+    await using line = await SampleCommandLine.create();
+    const made = await line.json<Listed>("token", "create", "ci", "--expires", "2w");
+    const days = (Date.parse(made.expires ?? "") - Date.now()) / 86_400_000;
+    assert.ok(days > 13.9 && days <= 14, String(days));
+  });
+
+  for (const time of ["0d", "30", "1.5h", "-1d", "101y", "1 d", "99999999d", "d"]) {
+    it(`refuses to expire in '${time}'`, async () => {
+      await using line = await SampleCommandLine.create();
+      const { code, out, err } = await line.run("token", "create", "ci", `--expires=${time}`);
+      assert.deepEqual([code, out], [2, ""]);
+      assert.ok(err.includes(`Cannot create a token that expires in '${time}'`), err);
+      assert.deepEqual(await line.json("token", "list"), { tokens: [] });
+    });
+  }
+});
+
+describe("trunkline token revoke", () => {
+  it("takes a name or an id, and refuses what is neither", async () => {
+    await using line = await SampleCommandLine.create();
+    const { id } = await line.json<Listed>("token", "create", "one");
+    await line.run("token", "create", "two");
+    assert.equal((await line.run("token", "revoke", id)).out, `Revoked 'one' (${id}).\n`);
+    assert.equal((await line.run("token", "revoke", "two")).code, 0);
+    const { code, err } = await line.run("token", "revoke", "two");
+    assert.equal(code, 1);
+    assert.match(err, /'two'/);
+    assert.match((await line.run("token", "list")).err, /^There are no tokens\./);
+  });
+});
+
+describe("trunkline token rotate", () => {
+  it("replaces the owner's token, and leaves the others", async () => {
+    await using line = await SampleCommandLine.create();
+    await line.run("token", "create", "laptop");
+    const { tokenFile } = await line.json<{ tokenFile: string }>("token", "rotate");
+    const before = readFileSync(tokenFile, "utf8");
+    assert.match((await line.run("token", "rotate")).out, /^Replaced the owner's token in '/);
+    assert.notEqual(readFileSync(tokenFile, "utf8"), before);
+    assert.match((await line.run("token", "list")).out, /^laptop /m);
+  });
+});
