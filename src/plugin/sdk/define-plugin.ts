@@ -23,7 +23,7 @@ const defined: DefinedPlugin[] = [];
  * Starts a plugin, if the program was started as one. When several are defined, as where one module
  * imports another, it is the last: that of the module that was started.
  */
-export function launch(plugin: DefinedPlugin): void {
+function launch(plugin: DefinedPlugin): void {
   if (defined.push(plugin) > 1) return;
   if (wantsPlugin(process.argv.slice(2)))
     setImmediate(() => background(start(), "Starting the plugin"));
