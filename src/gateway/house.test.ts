@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
 
 import { BUFFERS } from "../base/limit/byte-budget.ts";
-import type { Dialect } from "../rpc/dialect.ts";
+import type { PeerOptions } from "../rpc/peer-options.ts";
 import { RpcError } from "../rpc/rpc-error.ts";
 import { STANDARD } from "../rpc/codes.ts";
 import { type Config, defaultConfig } from "./config/config.ts";
 import { House } from "./house.ts";
 
-const DOOR = { dialect: { name: "test" } as Dialect, routes: new Map() };
+const DOOR = { dialect: { name: "test" } as PeerOptions<undefined>["dialect"], routes: new Map() };
 
 /** What is written to standard error while something runs. */
 function written(run: () => void): Record<string, unknown>[] {
