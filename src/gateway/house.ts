@@ -45,7 +45,7 @@ export class House {
 }
 
 /** Writes every message of a connection to the log: what came, what it held, what went back. */
-export function traceTo(log: Log): Trace {
+function traceTo(log: Log): Trace {
   return {
     received: (message) => log.debug("rpc.received", describe(message)),
     sent: (text, session) => log.debug("rpc.sent", describe(JSON.parse(text), session)),

@@ -1,0 +1,105 @@
+import assert from "node:assert/strict";
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import { describe, it } from "node:test";
+
+import { SampleFolder } from "../../../test/samples/sample-folder.ts";
+import { OwnerToken } from "../../store/access/owner-token.ts";
+import { BrowserLogins } from "./browser-logins.ts";
+
+const HOST = "localhost:4180";
+const HOUR = 60 * 60_000;
+
+function requestOf(headers: IncomingHttpHeaders, method = "GET"): IncomingMessage {
+  return { headers: { host: HOST, ...headers }, method, socket: {} } as IncomingMessage;
+}
+
+class Rig implements AsyncDisposable {
+  now = 0;
+  readonly owner: OwnerToken;
+  readonly logins: BrowserLogins;
+  readonly #folder: SampleFolder;
+
+  private constructor(folder: SampleFolder, publicOrigin: string | undefined) {
+    this.#folder = folder;
+    this.owner = new OwnerToken(folder.path);
+    const own = () => ({ scheme: "http", port: 4180 }) as const;
+    this.logins = new BrowserLogins({ owner: this.owner, own, publicOrigin, now: () => this.now });
+  }
+
+  static async open(publicOrigin?: string): Promise<Rig> {
+    const rig = new Rig(await SampleFolder.create(), publicOrigin);
+    await rig.owner.ensure();
+    return rig;
+  }
+
+  /** The cookie of a browser that was let in. */
+  begin(headers: IncomingHttpHeaders = {}): string {
+    return this.logins.begin(requestOf(headers)).split(";")[0] ?? "";
+  }
+
+  isIn(cookie: string, headers: IncomingHttpHeaders = {}, method?: string): boolean {
+    return this.logins.find(requestOf({ cookie, ...headers }, method)) !== undefined;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#folder[Symbol.asyncDispose]();
+  }
+}
+
+describe("BrowserLogins", () => {
+  it("knows a browser by its cookie among others, until the time is over", async () => {
+    await using rig = await Rig.open();
+    const cookie = rig.begin();
+    assert.ok(rig.isIn(`a=b; ${cookie}; c=d`));
+    assert.ok(!rig.isIn(`x${cookie}`));
+    assert.ok(!rig.isIn("trunkline_4180=made-up"));
+    rig.now = 12 * HOUR - 1;
+    assert.ok(rig.isIn(cookie));
+    rig.now = 12 * HOUR;
+    assert.ok(!rig.isIn(cookie));
+  });
+
+  it("has everybody come in anew with a new token of the owner's", async () => {
+    await using rig = await Rig.open();
+    const cookie = rig.begin();
+    await rig.owner.rotate();
+    assert.ok(!rig.isIn(cookie));
+  });
+
+  it("believes its own pages, and lets a browser that does not say so only look", async () => {
+    await using rig = await Rig.open();
+    const cookie = rig.begin();
+    assert.ok(rig.isIn(cookie, {}, "HEAD"));
+    assert.ok(!rig.isIn(cookie, {}, "POST"));
+    assert.ok(!rig.isIn(cookie, { upgrade: "websocket" }));
+    assert.ok(rig.isIn(cookie, { "sec-fetch-site": "same-origin" }, "POST"));
+    assert.ok(rig.isIn(cookie, { origin: `http://${HOST}` }, "POST"));
+    assert.ok(!rig.isIn(cookie, { origin: "http://localhost:9999" }, "POST"));
+    assert.ok(!rig.isIn(cookie, { origin: "https://evil.example" }));
+  });
+
+  it("keeps what was let in under a name of this machine from other names, and the reverse", async () => {
+    await using rig = await Rig.open("https://tools.example.com");
+    const local = rig.begin();
+    const host = "tools.example.com";
+    assert.ok(!rig.isIn(local, { host }));
+    const named = rig.begin({ host });
+    assert.ok(rig.isIn(named, { host, origin: "https://tools.example.com" }, "POST"));
+    assert.ok(!rig.isIn(named));
+  });
+
+  it("marks the cookie as secure where TLS was spoken", async () => {
+    await using rig = await Rig.open();
+    assert.doesNotMatch(rig.logins.begin(requestOf({})), /Secure/);
+    const origin = "https://tools.example.com";
+    assert.match(rig.logins.begin(requestOf({ origin })), /; Secure$/);
+  });
+
+  it("keeps a hundred browsers, and forgets the first for another", async () => {
+    await using rig = await Rig.open();
+    const cookies = Array.from({ length: 101 }, () => rig.begin());
+    assert.ok(!rig.isIn(cookies[0] ?? ""));
+    assert.ok(rig.isIn(cookies[1] ?? ""));
+    assert.ok(rig.isIn(cookies[100] ?? ""));
+  });
+});

@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { SampleHome } from "../../../../test/samples/sample-home.ts";
+import { readText, userLayer } from "./files.ts";
+import { parseFile } from "./parse-file.ts";
+
+const PATH = "/etc/trunkline/config.jsonc";
+
+function layerOf(text: string) {
+  return userLayer(PATH, parseFile(PATH, text), { HOME: "/home/ada" });
+}
+
+describe("userLayer()", () => {
+  it("has every path count from the file's folder, or from the home folder", () => {
+    const { values } = layerOf(`{
+      "data": "state",
+      "bus": { "certsDir": "~/certs", "plugins": { "p": { "command": "./p", "cwd": "." } } },
+      "serve": { "tls": { "certFile": "cert.pem", "keyFile": "/abs/key.pem" } },
+      "mcpServers": { "m": { "command": "npx" } },
+      "agents": { "a": { "command": "../a" } },
+      "policy": { "tools": { "rules": [{ "tool": "*", "project": "sub" }] } }
+    }`);
+    assert.deepEqual(values, {
+      data: "/etc/trunkline/state",
+      bus: {
+        certsDir: "/home/ada/certs",
+        plugins: { p: { command: "/etc/trunkline/p", cwd: "/etc/trunkline" } },
+      },
+      serve: { tls: { certFile: "/etc/trunkline/cert.pem", keyFile: "/abs/key.pem" } },
+      // A command that is a name is looked for in PATH.
+      mcpServers: { m: { command: "npx" } },
+      agents: { a: { command: "/etc/a" } },
+      policy: { tools: { rules: [{ tool: "*", project: "/etc/trunkline/sub" }] } },
+    });
+  });
+
+  it("leaves wrong values as they are, for the check to name", () => {
+    const text = `{ "data": 5, "bus": [], "agents": { "a": 1 }, "policy": { "tools": null } }`;
+    assert.deepEqual(layerOf(text).values, JSON.parse(text));
+  });
+
+  it("names the place of a wrong value, and of an unknown key", () => {
+    const layer = layerOf(`{\n  "log": { "levle": 1 }\n}`);
+    const value = layer.complain(["log", "levle"], "must be a string");
+    assert.equal(value.message, `${PATH}:2:21: 'log.levle' must be a string`);
+    const key = layer.complain(["log", "levle"], "is not a known key");
+    assert.equal(key.message, `${PATH}:2:12: 'log.levle' is not a known key`);
+  });
+
+  it("refuses a file that holds no object", () => {
+    assert.throws(() => layerOf("[1]"), {
+      code: "config",
+      message: `${PATH}:1:1: the configuration must be an object`,
+    });
+  });
+});
+
+describe("readText()", () => {
+  it("gives nothing for a file that is not there, and says why one cannot be read", async () => {
+    await using home = await SampleHome.create();
+    assert.equal(readText(home.userFile), undefined);
+    await home.write(home.userFile, "x".repeat(1024 * 1024 + 1));
+    const start = `Cannot read configuration file '${home.userFile}': `;
+    assert.throws(
+      () => readText(home.userFile),
+      (error: Error) => error.message.startsWith(start),
+    );
+    assert.throws(() => readText(home.project), { code: "config" });
+  });
+});

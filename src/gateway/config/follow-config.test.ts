@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { mkdtempDisposable } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { Log } from "../../base/log.ts";
+import { followConfig } from "./follow-config.ts";
+
+/** A configuration that is a number in a file. */
+class Rig implements AsyncDisposable {
+  readonly reloading;
+  readonly log: Log;
+  loads = 0;
+  #heard = Promise.withResolvers<string>();
+  readonly #file: string;
+  readonly #folder: AsyncDisposable;
+  readonly #alive = setInterval(() => {}, 1000);
+
+  private constructor(folder: AsyncDisposable & { readonly path: string }) {
+    this.#folder = folder;
+    this.#file = join(folder.path, "config");
+    this.log = new Log("info", (line) => {
+      this.#heard.resolve((JSON.parse(line) as { event: string }).event);
+    });
+    this.reloading = { files: [this.#file], load: () => this.#load() };
+  }
+
+  static async open(): Promise<Rig> {
+    return new Rig(await mkdtempDisposable(join(tmpdir(), "trunkline-follow-")));
+  }
+
+  wrong: Error | undefined;
+
+  async #load(): Promise<number> {
+    this.loads++;
+    if (this.wrong !== undefined) throw this.wrong;
+    return this.loads;
+  }
+
+  /** What the log says of the next change. */
+  async change(): Promise<string> {
+    this.#heard = Promise.withResolvers();
+    writeFileSync(this.#file, "x");
+    return await this.#heard.promise;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    clearInterval(this.#alive);
+    await this.#folder[Symbol.asyncDispose]();
+  }
+}
+
+describe("followConfig()", { timeout: 20_000 }, () => {
+  it("reads a change once for all parts, and keeps to what was good where it is wrong", async () => {
+    await using rig = await Rig.open();
+    const applied: [string, number][] = [];
+    const part = (name: string) => (config: number) => void applied.push([name, config]);
+    const stopOne = followConfig(rig.reloading, rig.log, part("one"));
+    const stopOther = followConfig(rig.reloading, rig.log, part("other"));
+    assert.equal(await rig.change(), "config.reloaded");
+    assert.deepEqual(applied.splice(0), [
+      ["one", 1],
+      ["other", 1],
+    ]);
+    rig.wrong = new Error("not JSON");
+    assert.equal(await rig.change(), "config.not-reloaded");
+    assert.deepEqual(applied, []);
+    rig.wrong = undefined;
+    stopOne();
+    assert.equal(await rig.change(), "config.reloaded");
+    assert.deepEqual(applied, [["other", 3]]);
+    stopOther();
+  });
+
+  it("does not say that it is applied where a part failed, and lets the others apply it", async () => {
+    await using rig = await Rig.open();
+    let isApplied = false;
+    const stops = [
+      followConfig(rig.reloading, rig.log, () => Promise.reject(new Error("no room"))),
+      followConfig(rig.reloading, rig.log, () => void (isApplied = true)),
+    ];
+    assert.equal(await rig.change(), "config.not-reloaded");
+    assert.equal(isApplied, true);
+    for (const stop of stops) stop();
+  });
+
+  it("follows nothing where there is nothing to read again", () => {
+    followConfig(undefined, new Log("error"), () => assert.fail())();
+  });
+});

@@ -1,0 +1,66 @@
+import assert from "node:assert/strict";
+import { mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { mkdtempDisposable } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, it } from "node:test";
+
+import { watchFiles } from "./watch-files.ts";
+
+/** Watches until disposed of, and tells of each change. */
+function watching(files: readonly string[]): Disposable & { next(): Promise<void>; count: number } {
+  let heard = Promise.withResolvers<void>();
+  // The watch alone keeps no process alive.
+  const alive = setInterval(() => {}, 1000);
+  const watcher = {
+    count: 0,
+    async next() {
+      await heard.promise;
+      heard = Promise.withResolvers();
+    },
+    [Symbol.dispose]() {
+      clearInterval(alive);
+      stop();
+    },
+  };
+  const stop = watchFiles(files, () => {
+    watcher.count++;
+    heard.resolve();
+  });
+  return watcher;
+}
+
+describe("watchFiles()", { timeout: 20_000 }, () => {
+  it("tells of a change between the call and the watch, and of a new file in its place", async () => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-watch-"));
+    const file = join(folder.path, "a");
+    writeFileSync(file, "1");
+    using watcher = watching([file, join(folder.path, "missing/b")]);
+    writeFileSync(file, "2");
+    await watcher.next();
+    writeFileSync(`${file}.new`, "3");
+    renameSync(`${file}.new`, file);
+    await watcher.next();
+  });
+
+  it("tells of no other file in the folder, and of nothing once it is stopped", async () => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-watch-"));
+    const [file, other] = [join(folder.path, "a"), join(folder.path, "b")];
+    mkdirSync(folder.path, { recursive: true });
+    let count: () => number;
+    {
+      using watcher = watching([file]);
+      writeFileSync(other, "1");
+      writeFileSync(file, "1");
+      await watcher.next();
+      writeFileSync(other, "2");
+      await sleep(200);
+      assert.equal(watcher.count, 1);
+      count = () => watcher.count;
+    }
+    writeFileSync(file, "2");
+    await sleep(200);
+    assert.equal(count(), 1);
+  });
+});

@@ -1,0 +1,48 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { SampleHome } from "../../../test/samples/sample-home.ts";
+import { sampleServing } from "../../../test/samples/sample-serving.ts";
+import { Log } from "../../base/log.ts";
+import { createListener, listen } from "./listener.ts";
+
+const log = new Log("error", () => {});
+
+describe("listen()", () => {
+  it("says that another program listens there, and what to do", async () => {
+    const taken = createServer().listen(0, "127.0.0.1");
+    await once(taken, "listening");
+    const { port } = taken.address() as AddressInfo;
+    const serving = { ...sampleServing("127.0.0.1"), port };
+    const { server } = createListener(serving, log, () => {});
+    const message = new RegExp(
+      `^Cannot listen on 127.0.0.1:${port}: another program listens there`,
+    );
+    await assert.rejects(listen(server, serving), { code: "unavailable", message });
+    taken.close();
+  });
+
+  it("says that the machine has no such address", async () => {
+    const serving = { ...sampleServing("192.0.2.1"), port: 0 };
+    const { server } = createListener(serving, log, () => {});
+    await assert.rejects(listen(server, serving), /this machine has no such address/);
+  });
+});
+
+describe("createListener()", () => {
+  it("names the setting of a TLS file that cannot be read, or is none", async () => {
+    await using home = await SampleHome.create();
+    const tls = { certFile: join(home.path, "cert.pem"), keyFile: join(home.path, "key.pem") };
+    const open = () => createListener({ ...sampleServing("127.0.0.1"), tls }, log, () => {});
+    assert.throws(open, { code: "config", message: /named by `serve\.tls\.certFile`: ENOENT/ });
+    await writeFile(tls.certFile, "not a certificate");
+    assert.throws(open, { code: "config", message: /named by `serve\.tls\.keyFile`/ });
+    await writeFile(tls.keyFile, "not a key");
+    assert.throws(open, { code: "config", message: /^Cannot use '.*cert\.pem' with '.*key\.pem'/ });
+  });
+});

@@ -1,0 +1,31 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { hostOf, isLoopbackAddress, isLoopbackAuthority } from "./loopback.ts";
+
+describe("isLoopbackAddress()", () => {
+  it("knows the addresses that only this machine reaches", () => {
+    for (const host of ["localhost", "::1", "127.0.0.1", "127.255.0.9"]) {
+      assert.equal(isLoopbackAddress(host), true, host);
+    }
+  });
+
+  it("is not taken in by names that look like one", () => {
+    const others = ["0.0.0.0", "::", "127.0.0.1.example.com", "127.1", "localhost.example.com", ""];
+    for (const host of others) assert.equal(isLoopbackAddress(host), false, host);
+  });
+});
+
+describe("hostOf()", () => {
+  it("leaves out the port, brackets and case", () => {
+    const hosts = ["LocalHost:4180", "localhost", "[::1]:80", "[::1]", "a.example:"].map(hostOf);
+    assert.deepEqual(hosts, ["localhost", "localhost", "::1", "::1", "a.example"]);
+  });
+
+  it("knows no host in what is not an authority", () => {
+    for (const text of ["", "a b", "user@localhost", "localhost/x", "::1", "a:123456", "[::1"]) {
+      assert.equal(hostOf(text), undefined, text);
+      assert.equal(isLoopbackAuthority(text), false, text);
+    }
+  });
+});

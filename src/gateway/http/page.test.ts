@@ -1,0 +1,50 @@
+import assert from "node:assert/strict";
+import { hash } from "node:crypto";
+import type { ServerResponse } from "node:http";
+import { describe, it } from "node:test";
+
+import { Page, statusPage } from "./page.ts";
+
+/** What a page answers with. */
+function sent(page: Page, headers = {}): { status: number; html: string; policy: string[] } {
+  const answer = { status: 0, html: "", policy: [] as string[] };
+  const response = {
+    writeHead(status: number, all: Readonly<Record<string, string>>) {
+      answer.status = status;
+      answer.policy = (all["content-security-policy"] ?? "").split("; ");
+    },
+    end: (html: string) => void (answer.html = html),
+  };
+  page.send(response as unknown as ServerResponse, 200, headers);
+  return answer;
+}
+
+const sourceOf = (text: string): string => `'sha256-${hash("sha256", text, "base64")}'`;
+
+describe("Page", () => {
+  it("lets run and style what is written in it, and nothing else", () => {
+    const { html, policy } = sent(new Page("<p>x</p>", "go();"));
+    const [, style = ""] = /<style>([^]*)<\/style>/.exec(html) ?? [];
+    assert.match(html, /<p>x<\/p>\n<script>go\(\);<\/script>/);
+    assert.ok(policy.includes("default-src 'none'"));
+    assert.ok(policy.includes(`style-src ${sourceOf(style)}`));
+    assert.ok(policy.includes(`script-src ${sourceOf("go();")}`));
+    assert.ok(policy.includes("frame-ancestors 'none'"));
+  });
+
+  it("lets no script run where it has none", () => {
+    const { html, policy } = sent(new Page("<p>x</p>"));
+    assert.doesNotMatch(html, /<script/);
+    assert.ok(policy.includes("script-src 'none'"));
+  });
+});
+
+describe("statusPage()", () => {
+  it("names the addresses as they are reached, with the scheme of the server", () => {
+    const health = { version: "1.2.3", uptimeSeconds: 5, connections: 2 };
+    const { html } = sent(statusPage("https://a.example:1", health));
+    assert.match(html, /Trunkline 1\.2\.3/);
+    assert.match(html, /https:\/\/a\.example:1\/mcp/);
+    assert.match(html, /wss:\/\/a\.example:1\/acp/);
+  });
+});
