@@ -67,7 +67,7 @@ describe("runProgram(), as git is run by it", { timeout: 60_000 }, () => {
     const git = new Git(sample.path, { env: sample.env, maxOutput: 20 });
     await assert.rejects(
       git.run(["rev-parse", "HEAD"]),
-      failsWith("limit", /more than the 20 bytes/),
+      failsWith("limit", /more than its limit of 20 bytes/),
     );
   });
 

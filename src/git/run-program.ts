@@ -92,12 +92,12 @@ async function finish(child: ChildProcess, pid: number, run: ProgramRun): Promis
   run.stop?.add(listener);
   const called = [run.command, ...run.args.slice(0, 2)].join(" ");
   const stdout = collect(child.stdout, run.maxOutput, () => {
-    const says = `'${called}' wrote more than the ${run.maxOutput} bytes that are expected of it`;
+    const says = `'${called}' wrote more than its limit of ${run.maxOutput} bytes`;
     giveUp(new TrunklineError("limit", says));
   });
   const stderr = collect(child.stderr, MAX_STDERR, () => {});
   const timer = setTimeout(() => {
-    giveUp(new TrunklineError("timeout", `'${called}' was not done after ${run.timeout} ms`));
+    giveUp(new TrunklineError("timeout", `'${called}' did not finish within ${run.timeout} ms`));
   }, run.timeout);
   const letGo = own(pid);
   // That it does not read to the end is told by how it ends.

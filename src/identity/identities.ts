@@ -181,7 +181,7 @@ export class Identities {
     const problem = await this.#options.file.check(settings);
     if (problem === undefined) return;
     const says = describeProblem("", problem);
-    throw new TrunklineError("usage", `Cannot keep identity '${name}': ${says}`);
+    throw new TrunklineError("usage", `Cannot save identity '${name}': ${says}`);
   }
 
   #git(folder: string): Git {
@@ -194,6 +194,6 @@ export class Identities {
 function checkName(name: string): void {
   if (/^[\p{L}\p{N}][\p{L}\p{N}_.@+ /-]{0,63}$/u.test(name)) return;
   const why =
-    "it begins with a letter or digit; spaces and any of . _ @ + / - may follow, 64 in all";
-  throw new TrunklineError("usage", `'${name}' cannot be the name of an identity: ${why}`);
+    "a name begins with a letter or digit and has at most 64 letters, digits, spaces and . _ @ + / -";
+  throw new TrunklineError("usage", `Cannot name an identity '${name}': ${why}`);
 }

@@ -220,14 +220,14 @@ export class IdentityCommands implements AsyncDisposable {
     const { current, switched, detected } = await this.identities.status(folder);
     const name = switched?.identity ?? current ?? detected.identity;
     if (name !== undefined) return name;
-    throw new TrunklineError("not-found", `No identity is in force here. ${detected.explanation}`);
+    throw new TrunklineError("not-found", `No identity is active here. ${detected.explanation}`);
   }
 
   async #override(worktree: string): Promise<string | undefined> {
     if (this.env.TRUNKLINE_GUARD === "skip") return "TRUNKLINE_GUARD=skip";
     const pass = await this.passes.take(worktree);
     if (pass === undefined) return undefined;
-    return `a pass that was given${pass.reason === undefined ? "" : ` (${pass.reason})`}`;
+    return `a pass${pass.reason === undefined ? "" : ` (${pass.reason})`}`;
   }
 
   /** Puts something on record that no toolbox has seen. */

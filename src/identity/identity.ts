@@ -131,7 +131,7 @@ export function findIdentity(identities: readonly Identity[], name: string): Ide
   const [near] = suggest(name, names);
   const next =
     names.length === 0
-      ? "There are none yet: `trunkline identity add` makes one."
+      ? "None is configured: add one with `trunkline identity add`."
       : `${near === undefined ? "" : `Did you mean '${near}'? `}Configured: ${names.join(", ")}.`;
   throw new TrunklineError("not-found", `There is no identity '${name}'. ${next}`);
 }

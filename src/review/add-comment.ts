@@ -48,18 +48,21 @@ export async function addComment(
 ): Promise<{ readonly id: string; readonly isNew: boolean }> {
   const { file, line, end, side, base, severity = "should" } = comment;
   if (comment.comment.trim() === "") {
-    throw new TrunklineError("usage", "Cannot add a comment that says nothing.");
+    throw new TrunklineError("usage", "Cannot add an empty comment.");
   }
   if (comment.comment.length > LONGEST_COMMENT) {
     const what = `Cannot add a comment of ${comment.comment.length} characters`;
-    throw new TrunklineError("limit", `${what}: at most ${LONGEST_COMMENT} are kept.`);
+    throw new TrunklineError("limit", `${what}: the limit is ${LONGEST_COMMENT}.`);
   }
   const path = pathIn(repository, folder, file);
   const made = await makeAnchor({ repository, path, line, end, side, base });
   const hasLines = made.anchor.line !== undefined;
   const suggestion = comment.suggestion ?? (hasLines ? fencedIn(comment.comment) : undefined);
   if (suggestion !== undefined && !hasLines) {
-    throw new TrunklineError("usage", "Cannot suggest lines without --line: say which to replace.");
+    throw new TrunklineError(
+      "usage",
+      "Cannot suggest lines without --line: give the lines to replace.",
+    );
   }
   const { by, source, at, id, fingerprint } = comment;
   return reviews.add({

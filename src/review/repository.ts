@@ -42,8 +42,8 @@ export function findRepository(folder: string): FoundRepository | undefined {
 export function openRepository(folder: string): FoundRepository {
   const found = findRepository(folder);
   if (found !== undefined) return found;
-  const why = "it is in no git repository. Go into one, or name one with --repo";
-  throw new TrunklineError("not-found", `Cannot review '${folder}': ${why}.`);
+  const why = "it is not in a git repository. Go into one, or name one with --repo";
+  throw new TrunklineError("not-found", `Cannot use reviews in '${folder}': ${why}.`);
 }
 
 function repositoryAt(folder: string): FoundRepository | undefined {

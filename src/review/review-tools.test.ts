@@ -98,18 +98,18 @@ describe("review tools", () => {
       return Object.assign(new SampleContext(), { project });
     };
     const there = await reviewing.text("review_claim", {}, from(inFolder(elsewhere.root)));
-    assert.equal(there, `No thread is free to be claimed.\nRepository: ${elsewhere.root}`);
+    assert.equal(there, `No unclaimed thread.\nRepository: ${elsewhere.root}`);
     const args = { timeoutSeconds: 0 };
     const none = await reviewing.text("review_wait", args, from(inFolder(elsewhere.root)));
     assert.match(none, new RegExp(`^No new review comments.*\nRepository: ${elsewhere.root}$`));
     for (const source of ["folder", "argument"] as const) {
       const nowhere = from(inFolder(parent, source));
-      await assert.rejects(reviewing.call("review_claim", {}, nowhere), /in no git repository/);
+      await assert.rejects(reviewing.call("review_claim", {}, nowhere), /not in a git repository/);
     }
     const here = await reviewing.text("review_claim", {}, from(inFolder(root)));
     assert(here.startsWith(`${id} `) && here.endsWith(`\nRepository: ${root}`), here);
     const answer = await reviewing.text("review_reply", { id, text: "so" });
-    assert.equal(answer, `${id} is answered. The person will see it.\nRepository: ${root}`);
+    assert.equal(answer, `${id} is answered. The reviewer will see it.\nRepository: ${root}`);
   });
 
   it("give back what was claimed when they close", async () => {

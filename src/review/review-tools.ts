@@ -85,7 +85,7 @@ export class ReviewTools implements AsyncDisposable {
     const found = await Promise.all(gitDirs.map((gitDir) => reviews.list({ gitDir, states })));
     const all = found.flat();
     const threads = await this.#commands.views(all.slice(0, limit), here);
-    return resultOf(threads, "There are no such threads.", all.length - threads.length);
+    return resultOf(threads, "No threads found.", all.length - threads.length);
   }
 
   async #claim(args: Arguments, context: ToolContext): Promise<ToolResult> {
@@ -95,7 +95,7 @@ export class ReviewTools implements AsyncDisposable {
     }
     const { gitDir, ...scope } = narrowScopeOf(context.project);
     const threads = await this.#claimed(args, context, gitDir, 1);
-    const none = "No thread is free to be claimed.";
+    const none = "No unclaimed thread.";
     return resultOf(await this.#shown(threads, scope), withRepository(none, scope, gitDir));
   }
 
@@ -134,7 +134,7 @@ export class ReviewTools implements AsyncDisposable {
   async #reply(args: Arguments, context: ToolContext): Promise<ToolResult> {
     const saying = { by: agentOf(args, context), role: "agent", text: String(args.text) } as const;
     const thread = await this.#commands.reply(String(args.id), saying);
-    const said = `${thread.id} is ${thread.state}. The person will see it.`;
+    const said = `${thread.id} is ${thread.state}. The reviewer will see it.`;
     return textResult(`${said}\n${repositoryText(thread.repository)}`);
   }
 
@@ -148,7 +148,7 @@ export class ReviewTools implements AsyncDisposable {
     };
     const by = agentOf(args, context);
     const thread = await this.#commands.propose(id, { by, role: "agent", proposal });
-    const said = `${thread.id} is ${thread.state}. The person will look at it.`;
+    const said = `${thread.id} is ${thread.state}. The reviewer will look at it.`;
     return textResult(`${said}\n${repositoryText(thread.repository)}`);
   }
 
@@ -181,6 +181,6 @@ function resultOf(
   left = 0,
 ): ToolResult {
   const text = threads.length === 0 ? none : threadsText(threads);
-  const more = left > 0 ? `\n\n${left} more: give a larger limit.` : "";
+  const more = left > 0 ? `\n\n${left} more: use a larger limit to see them.` : "";
   return { ...textResult(`${text}${more}`), structuredContent: { threads } };
 }

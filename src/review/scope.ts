@@ -43,6 +43,6 @@ export function narrowScopeOf(project: Project | undefined): Scope & { readonly 
 }
 
 function notIn(folder: string): TrunklineError {
-  const why = "it is in no git repository. Give the folder of one as 'repository'";
-  return new TrunklineError("not-found", `Cannot review '${folder}': ${why}.`);
+  const why = "it is not in a git repository. Give the folder of one as 'repository'";
+  return new TrunklineError("not-found", `Cannot use reviews in '${folder}': ${why}.`);
 }

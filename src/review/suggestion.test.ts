@@ -40,8 +40,8 @@ describe("a suggestion", () => {
     sample.write(".git/hooks/pre-commit", "1\n");
     const id = await suggested(sample, ".git/hooks/pre-commit", 1, "evil\n");
     using commands = await sample.commands();
-    await assert.rejects(commands.suggested(id), /it is git's own/);
-    await assert.rejects(commands.apply(id), /it is git's own/);
+    await assert.rejects(commands.suggested(id), /one of git's own files/);
+    await assert.rejects(commands.apply(id), /one of git's own files/);
   });
 
   it("is applied where its lines have gone to, in a renamed file too", async () => {
@@ -90,13 +90,13 @@ describe("a suggestion", () => {
     const id = await suggested(sample, "a", 5, "x");
     const text = sampleLines(10).replace("number 5 of this", "number 5 in this");
     sample.write("a", text);
-    await assert.rejects(apply(sample, id), /lines 5 to 5 have changed since it was made/);
+    await assert.rejects(apply(sample, id), /lines 5 to 5 have changed since/);
     sample.write("a", sampleLines(4));
-    await assert.rejects(apply(sample, id), /the lines that it is for are gone/);
+    await assert.rejects(apply(sample, id), /the lines it replaces are gone/);
     assert.equal(readFileSync(join(sample.root, "a"), "utf8"), sampleLines(4));
     using commands = await sample.commands();
     const { id: none } = await commands.add({ file: "a", comment: "x", by: "a", source: "t" });
-    await assert.rejects(commands.suggested(none), /the thread has none/);
+    await assert.rejects(commands.suggested(none), /the thread has no suggestion/);
   });
 
   it("from elsewhere is refused where it leads out of the repository or says not what was there", async () => {
@@ -112,10 +112,10 @@ describe("a suggestion", () => {
       const thread = { ...common, repository: commands.here, anchor: anchor as Anchor, suggestion };
       return (await commands.reviews.add(thread)).id;
     };
-    await assert.rejects(commands.apply(await add("a")), /have changed since it was made/);
+    await assert.rejects(commands.apply(await add("a")), /have changed since/);
     await assert.rejects(
       commands.apply(await add("link/outside", ["mine"])),
-      /a link is on the way/,
+      /has a symbolic link/,
     );
     assert.equal(readFileSync(join(sample.parent, "outside"), "utf8"), "mine\n");
   });

@@ -30,21 +30,21 @@ export function applySuggestion(
   const refuse = (why: string): never => {
     throw new TrunklineError("config", `Cannot apply the suggestion to '${place.path}': ${why}.`);
   };
-  if (suggestion === undefined) return refuse("the thread has none");
-  if (isGitOwned(join(root, place.path))) return refuse("it is git's own");
+  if (suggestion === undefined) return refuse("the thread has no suggestion");
+  if (isGitOwned(join(root, place.path))) return refuse("it is one of git's own files");
   const { line, end } = place;
-  if (anchor.side === "old") return refuse("it is on a line of the old side");
-  if (place.confidence === "gone") return refuse("the lines that it is for are gone");
-  if (line === undefined || end === undefined) return refuse("it is for no particular lines");
-  const content = Buffer.from(written({ root }, place.path) ?? refuse("there is no such file"));
+  if (anchor.side === "old") return refuse("it is on a removed line");
+  if (place.confidence === "gone") return refuse("the lines it replaces are gone");
+  if (line === undefined || end === undefined) return refuse("it is on no lines");
+  const content = Buffer.from(written({ root }, place.path) ?? refuse("the file does not exist"));
   const folder = dirname(place.path);
   if (realpathSync(join(root, folder)) !== join(realpathSync(root), folder)) {
-    return refuse("a link is on the way to it");
+    return refuse("its path has a symbolic link");
   }
   const lines = rawLines(content);
   const now = lines.slice(line - 1, end).map((raw) => bare(raw).toString("utf8"));
   if (now.join("\n") !== anchor.quote?.join("\n")) {
-    return refuse(`lines ${line} to ${end} have changed since it was made`);
+    return refuse(`lines ${line} to ${end} have changed since`);
   }
   const ending = lines[line - 1]?.subarray(bare(lines[line - 1] ?? Buffer.alloc(0)).length);
   const isLast = end === lines.length && lines.at(-1)?.at(-1) !== NEWLINE;

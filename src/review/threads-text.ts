@@ -29,11 +29,11 @@ function threadText(thread: ThreadView): string {
 function placeText({ file, line, end, confidence, side, original }: ThreadView): string {
   if (confidence === "gone") {
     const was = original?.line === undefined ? "" : ` (it was line ${original.line})`;
-    return `${file}: what it was on is gone${was}`;
+    return `${file}: the commented lines are gone${was}`;
   }
   if (line === undefined) return file;
   const lines = end === line ? `${line}` : `${line}-${end}`;
-  if (side === "old") return `${file}:${lines} as it was before the change`;
+  if (side === "old") return `${file}:${lines} (before the change)`;
   return `${file}:${lines}${confidence === "exact" ? "" : `, ${confidence} confidence`}`;
 }
 

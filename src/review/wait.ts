@@ -48,7 +48,7 @@ export async function waitForThreads(options: WaitOptions): Promise<Thread[]> {
   }, SIGN_OF_LIFE);
   const timer = setTimeout(over.resolve, seconds * 1000);
   const stopped = {
-    stopped: () => over.reject(new TrunklineError("cancelled", "Nobody waits any more.")),
+    stopped: () => over.reject(new TrunklineError("cancelled", "The caller stopped waiting.")),
   };
   context.stop.add(stopped);
   try {

@@ -69,7 +69,7 @@ describe("trunkline identity credential", { timeout: 120_000, skip: WITHOUT_SSHD
     const seen = rig.forge.seen.length;
     const { code, err } = await rig.run("git push -q origin main", here);
     assert.equal(code, 128);
-    assert.match(err, /is for 'bob', and 'alice' is in force/);
+    assert.match(err, /belongs to identity 'bob', but 'alice' is active/);
     assert.deepEqual(pushers(), []);
     const asked = rig.forge.seen.slice(seen).map(({ account }) => account);
     assert.deepEqual([...new Set(asked)], [undefined]);
@@ -104,7 +104,7 @@ describe("trunkline identity credential", { timeout: 120_000, skip: WITHOUT_SSHD
     rig.forge.tokens.set(BOBS, { account: "bob", expires: "2020-01-31 10:00:00 UTC" });
     const wrong = await rig.run("trunkline identity token set bob", { env, input: ALICES });
     assert.equal(wrong.code, 2);
-    assert.match(wrong.err, /it is that of 'alice', not of 'bob'/);
+    assert.match(wrong.err, /it belongs to 'alice', not to 'bob'/);
     const over = await rig.run("trunkline identity token set bob", { env, input: BOBS });
     assert.match(over.err, /it expired on 2020-01-31T10:00:00\.000Z/);
     const unknown = await rig.run("trunkline identity token set bob", {

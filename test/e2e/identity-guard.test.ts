@@ -130,7 +130,7 @@ describe("trunkline identity guard", { timeout: 120_000, skip: WITHOUT_SSHD }, (
     await rig.must(COMMIT_PAST_IT, { cwd });
     const { code, err } = await rig.run(`git push -q ${rig.sshUrl(theirs.name)} main`, { cwd });
     assert.notEqual(code, 0);
-    assert.match(err, /The push is for identity 'bob', and 'alice' is in force/);
+    assert.match(err, /The push is for identity 'bob', but 'alice' is active/);
     assert.match(err, /One commit is made as 'alice'/);
     assert.deepEqual(theirs.pushes(), []);
   });
@@ -175,7 +175,7 @@ describe("trunkline identity guard", { timeout: 120_000, skip: WITHOUT_SSHD }, (
     writeFileSync(hook, readFileSync(hook, "utf8").replace(process.execPath, "/gone/node"));
     const gone = await rig.run(COMMIT, { cwd });
     assert.equal(gone.code, 1);
-    assert.match(gone.err, /guard could not be asked.*pre-commit/s);
+    assert.match(gone.err, /guard could not be run.*pre-commit/s);
   });
 
   it("runs the hooks that were there, with all they are told, and puts them back", async () => {

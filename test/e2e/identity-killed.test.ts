@@ -77,7 +77,7 @@ describe("a switch that was killed half way", { timeout: 60_000 }, () => {
     });
     assert.match(
       stderr,
-      /A switch to identity 'work' in .* was broken off; it has been rolled back/,
+      /A switch to identity 'work' in .* was interrupted; it has been rolled back/,
     );
     assert.match(stdout, /"work"/);
     sample.assertRepaired();

@@ -48,21 +48,21 @@ describe("signed commits", { timeout: 120_000, skip: WITHOUT_SSHD }, () => {
     await rig.must("trunkline identity switch alice && trunkline identity guard install", { cwd });
     const off = await rig.run(`git -c commit.gpgSign=false commit -q --allow-empty -m x`, { cwd });
     assert.equal(off.code, 1);
-    assert.match(off.err, /Identity 'alice' signs, and git is set not to/);
+    assert.match(off.err, /Identity 'alice' signs commits, but git is configured not to/);
     const strange = `git -c user.signingKey=${other} commit -q --allow-empty -m x`;
     const wrong = await rig.run(strange, { cwd });
     assert.equal(wrong.code, 1);
-    assert.match(wrong.err, /Git would sign by ssh with '.*other'/);
+    assert.match(wrong.err, /Git would sign with ssh and '.*other'/);
     // Past the first hook, the push finds it.
     await rig.must("git commit -q --no-gpg-sign --allow-empty -m x", { cwd });
     const unsigned = await rig.run("git push -q origin main", { cwd });
-    assert.match(unsigned.err, /One commit is not signed, and identity 'alice' signs/);
+    assert.match(unsigned.err, /One commit is not signed, but identity 'alice' signs/);
     await rig.must(
       `git -c user.signingKey=${other} commit -q --amend --no-verify --allow-empty -m y`,
       { cwd },
     );
     const forged = await rig.run("git push -q origin main", { cwd });
-    assert.match(forged.err, /One commit is not signed by the key of 'alice'/);
+    assert.match(forged.err, /One commit is not signed with the key of 'alice'/);
     assert.deepEqual(rig.pushes(), []);
     await rig.must(`git commit -q --amend --allow-empty -m z && git push -q origin main`, { cwd });
     assert.equal(rig.pushes().length, 1);

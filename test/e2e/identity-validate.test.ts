@@ -66,8 +66,8 @@ describe("trunkline identity validate", { timeout: 120_000, skip: WITHOUT_SSHD }
     assert.equal(wrong.outcome("alice", "ssh"), "fail");
     assert.equal(wrong.outcome("bob", "api"), "fail");
     const says = JSON.stringify(wrong.identities);
-    assert.match(says, /the key is that of 'bob', not of 'alice'/);
-    assert.match(says, /The token is that of 'alice', not of 'bob'/);
+    assert.match(says, /the key belongs to 'bob', not to 'alice'/);
+    assert.match(says, /The token belongs to 'alice', not to 'bob'/);
     chmodSync(rig.ssh.keyOf("bob"), 0o644);
     const open = await validate(rig, "bob --offline");
     assert.equal(open.outcome("bob", "ssh-key"), "fail");

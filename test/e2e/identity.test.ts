@@ -125,10 +125,10 @@ describe("trunkline identity", { timeout: 240_000 }, () => {
     using home = new Home();
     await home.addBoth();
     const { err } = await home.run("trunkline identity switch work");
-    assert.match(err, /^Note: There is no ssh key '.*id_work' yet: ssh will not log in/m);
+    assert.match(err, /^Note: The SSH key '.*id_work' does not exist/m);
     for (const line of ["switch home --dry-run", "switch home"]) {
       const said = (await home.run(`trunkline identity ${line}`)).err;
-      assert.match(said, /^Note: There is no ssh key '.*id_home\.pub' that can be read/m);
+      assert.match(said, /^Note: Cannot read the SSH key '.*id_home\.pub'/m);
     }
   });
 
@@ -168,7 +168,7 @@ describe("trunkline identity", { timeout: 240_000 }, () => {
       ["cd / && trunkline identity switch work", 1, /'\/' is not in a git repository/],
       ["trunkline identity switch work --repo /nowhere", 1, /no such folder/],
       ["trunkline identity import nowhere.json", 1, /no such file/],
-      ["trunkline identity detect", 1, /No identity fits this folder/],
+      ["trunkline identity detect", 1, /No identity matches this folder/],
     ];
     for (const [line, code, says] of cases) {
       const ended = await home.run(line);

@@ -79,7 +79,7 @@ describe("clients of one `trunkline serve`", { timeout: 120_000 }, () => {
         assert.match(await lost.call("review_wait", { timeoutSeconds: 0 }), /as 'repository'/);
         // What reads comments is not about one repository.
         assert.match(await lost.call("check_lazygit_messages"), /^No new messages/);
-        assert.match(await lost.call("review_list"), /^There are no such threads/);
+        assert.match(await lost.call("review_list"), /^No threads found/);
         assert.match(await lost.call("juggler_list_identities"), /- work/);
       }
       const lost = await client(server, era, "unable");
@@ -155,8 +155,8 @@ describe("clients of one `trunkline serve`", { timeout: 120_000 }, () => {
     for (const era of ERAS) {
       const inC = await client(server, era, [c]);
       assert.match(await inC.call("check_lazygit_messages"), /^No new messages/);
-      assert.match(await inC.call("review_list"), /^There are no such threads/);
-      const none = `No thread is free to be claimed.\nRepository: ${c}`;
+      assert.match(await inC.call("review_list"), /^No threads found/);
+      const none = `No unclaimed thread.\nRepository: ${c}`;
       assert.equal(await inC.call("review_claim"), none);
       const inB = await client(server, era, [b]);
       assert.match(await inB.call("check_lazygit_messages"), /^Comment: in b$/m);
@@ -165,7 +165,7 @@ describe("clients of one `trunkline serve`", { timeout: 120_000 }, () => {
     const inB = await client(server, "modern", [b]);
     assert.match(await inB.call("review_claim"), new RegExp(`^${id} [^]*\nRepository: ${b}$`));
     const answer = await inB.call("review_reply", { id, text: "so" });
-    assert.equal(answer, `${id} is answered. The person will see it.\nRepository: ${b}`);
+    assert.equal(answer, `${id} is answered. The reviewer will see it.\nRepository: ${b}`);
   });
 
   it("work in no folder that their token is not good for", async () => {

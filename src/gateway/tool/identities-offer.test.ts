@@ -276,7 +276,7 @@ describe("RemoteJuggler's tools", () => {
     );
     const status = await sample.text("juggler_gpg_status", { identity: "work" });
     assert.match(status, /^Can Sign Automatically: yes$/m);
-    assert.match(status, /^Agent Guidance: Commits can be made right away\.$/m);
+    assert.match(status, /^Agent Guidance: Commits can be made now\.$/m);
   });
 
   it("keep the security mode, and do not promise what there is not", async () => {
@@ -304,7 +304,7 @@ describe("RemoteJuggler's tools", () => {
     const text = await sample.text("juggler_debug_ssh");
     assert.match(text, /- here\n {2}HostName: host\.invalid\n/);
     assert.match(text, /Port: 2222/);
-    assert.match(text, /\[FAIL\] others may read it: chmod 600/);
+    assert.match(text, /\[FAIL\] other users may read it: chmod 600/);
     assert.match(text, /\[FAIL\] .*resolve hostname/);
   });
 });

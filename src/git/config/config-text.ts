@@ -195,7 +195,7 @@ class Reader {
 
   #malformed(): TrunklineError {
     const line = this.#text.slice(0, this.#at).split("\n").length;
-    return new TrunklineError("config", `line ${line} is not as git's configuration is written`);
+    return new TrunklineError("config", `line ${line} is not valid git configuration`);
   }
 }
 

@@ -24,7 +24,10 @@ export function editConfig(bytes: Buffer, edits: readonly ConfigEdit[]): Buffer 
     text = applyEdit(text, edit);
     const values = text.values(toBytes(canonicalKey(edit.key)));
     if (!isDeepStrictEqual(values, edit.values.map(toBytes))) {
-      throw new TrunklineError("config", `Cannot set '${edit.key}': no place was found for it`);
+      throw new TrunklineError(
+        "config",
+        `Cannot set '${edit.key}': the edited file would not have that value`,
+      );
     }
   }
   return Buffer.from(text.text, "latin1");
@@ -126,8 +129,8 @@ export async function checkEdited(git: Git, path: string, bytes: Buffer): Promis
   const ours = ConfigText.of(bytes).items.map(comparable);
   const different = theirs.findIndex((value, at) => value !== ours[at]);
   if (theirs.length === ours.length && different < 0) return;
-  const says = `git reads what was to become of '${path}' otherwise than Trunkline does`;
-  throw new TrunklineError("config", `Cannot change it: ${says}. It is as it was`);
+  const why = "git reads the edited file differently than Trunkline does";
+  throw new TrunklineError("config", `Cannot change '${path}': ${why}. The file was not changed`);
 }
 
 /** Before 2.45, git took every space in a value for a plain one. */

@@ -80,7 +80,7 @@ describe("answerCredential()", () => {
     await using commands = await openCommands();
     const { text, refused } = await commands.ask(asked("acme/app.git"), "home");
     assert.equal(text, "quit=1\n");
-    assert.match(refused ?? "", /is for 'work', and 'home' is in force/);
+    assert.match(refused ?? "", /belongs to identity 'work', but 'home' is active/);
     assert.match(refused ?? "", /identity switch work/);
   });
 
@@ -92,10 +92,10 @@ describe("answerCredential()", () => {
       "protocol=https\nhost=github.com.evil.test\npath=acme/a\n\n",
       /evil/,
     ],
-    ["plain http", "protocol=http\nhost=github.com\npath=acme/app.git\n\n", /in clear/],
+    ["plain http", "protocol=http\nhost=github.com\npath=acme/app.git\n\n", /unencrypted/],
     ["no path", "protocol=https\nhost=github.com\n\n", /useHttpPath/],
-    ["another user", asked("acme/app.git", "username=mallory\n"), /as 'mallory'/],
-    ["nothing", "", /in clear/],
+    ["another user", asked("acme/app.git", "username=mallory\n"), /user 'mallory'/],
+    ["nothing", "", /unencrypted/],
   ];
   for (const [what, text, why] of CASES) {
     it(`tells git to quit when asked for ${what}`, async () => {
@@ -110,7 +110,7 @@ describe("answerCredential()", () => {
     await using commands = await openCommands();
     const verdict = await commands.ask(asked(), "");
     assert.equal(verdict.text, "quit=1\n");
-    assert.match(verdict.refused ?? "", /no identity is in force here\. .*switch work/);
+    assert.match(verdict.refused ?? "", /no identity is active here\. .*switch work/);
     commands.git("config", "trunkline.identity", "work");
     assert.equal((await commands.ask(asked(), "")).refused, undefined);
   });

@@ -33,14 +33,14 @@ export async function answerCredential(
   if (strange !== undefined) return refuse(strange);
   const { protocol, host, path, username } = question;
   if (path === undefined || path === "") {
-    return refuse("git does not say for which repository: credential.useHttpPath has to be on");
+    return refuse("git did not send the repository's path: set credential.useHttpPath to true");
   }
   const url = `${protocol}://${host}/${path}`;
   const { identity, acting, why } = await rightIdentity(identities, towards(around, url), env);
-  if (acting === undefined) return refuse("no identity is in force here. " + switchTo(identity));
-  if (identity === undefined) return refuse(`nobody can tell whose ${url} is. ${why}`);
+  if (acting === undefined) return refuse("no identity is active here. " + switchTo(identity));
+  if (identity === undefined) return refuse(`no identity matches ${url}. ${why}`);
   if (identity.name !== acting) {
-    const says = `${url} is for '${identity.name}', and '${acting}' is in force. ${why} `;
+    const says = `${url} belongs to identity '${identity.name}', but '${acting}' is active. ${why} `;
     return refuse(says + switchTo(identity), identity.name);
   }
   // A rule may speak of a folder alone; a token is its host's, whatever a remote says.
@@ -50,7 +50,7 @@ export async function answerCredential(
   }
   if (username !== undefined && identity.user !== undefined && username !== identity.user) {
     return refuse(
-      `${url} is asked for as '${username}', and '${acting}' is ${identity.user}`,
+      `git asks for user '${username}' at ${url}, but '${acting}' is user '${identity.user}'`,
       acting,
     );
   }
@@ -92,8 +92,8 @@ function refuse(why: string, identity?: string): CredentialVerdict {
 
 function switchTo(identity: Identity | undefined): string {
   return identity === undefined
-    ? "Choose one with `trunkline identity switch NAME`"
-    : `Choose it with \`trunkline identity switch ${identity.name}\``;
+    ? "Run `trunkline identity switch NAME`"
+    : `Run \`trunkline identity switch ${identity.name}\``;
 }
 
 /** Over plain http, everybody on the way reads along; on this machine there is nobody. */
@@ -103,7 +103,7 @@ function isSafe({ protocol, host }: CredentialQuestion): boolean {
 }
 
 function unsafe({ protocol, host }: CredentialQuestion): string {
-  return `${protocol || "no protocol"}://${host} would carry the token in clear. Use https`;
+  return `${protocol || "no protocol"}://${host} would send the token unencrypted. Use https`;
 }
 
 /** Settings by which a connection leads elsewhere, or is no longer checked. */
@@ -119,6 +119,6 @@ function strangeTransport(config: GitConfig): string | undefined {
     return (scope === "local" || scope === "worktree") && TRANSPORT.test(key);
   });
   if (found === undefined) return undefined;
-  const next = "If it is yours, set it with `git config --global` instead";
-  return `the repository's own configuration sets ${found.key}, which could give it away. ${next}`;
+  const next = "If you need this setting, set it with `git config --global` instead";
+  return `the repository's own configuration sets ${found.key}, which could leak the token. ${next}`;
 }

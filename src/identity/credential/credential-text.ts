@@ -16,7 +16,10 @@ const MAX_SIZE = 64 * 1024;
 /** Reads what git writes to a helper: `key=value` lines up to an empty one. */
 export function parseCredential(text: string): CredentialQuestion {
   if (text.length > MAX_SIZE) {
-    throw new TrunklineError("limit", `Git asks for a credential in over ${MAX_SIZE} characters`);
+    throw new TrunklineError(
+      "limit",
+      `Cannot read git's credential request: it is over ${MAX_SIZE} characters`,
+    );
   }
   const values = new Map<string, string>();
   for (const line of text.split("\n")) {

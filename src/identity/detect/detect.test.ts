@@ -57,7 +57,7 @@ describe("detectIdentity()", { timeout: 120_000 }, () => {
     const detection = await sample.detect();
     assert.equal(detection.identity, undefined);
     assert.ok(detection.isAmbiguous);
-    assert.match(detection.explanation, /'work' and 'home' fit the remote 'origin' equally well/);
+    assert.match(detection.explanation, /'work' and 'home' match the remote 'origin' equally well/);
     assert.equal(detection.candidates.length, 2);
   });
 
@@ -119,7 +119,7 @@ describe("detectIdentity()", { timeout: 120_000 }, () => {
     sample.run("remote", "add", "origin", "https://github.com/acme/app");
     const { identity, notes } = await sample.detect();
     assert.equal(identity, undefined);
-    assert.match(notes.join(), /sends what is for 'github.com' to 'evil.example'/);
+    assert.match(notes.join(), /redirects 'github.com' to 'evil.example'/);
   });
 
   it("goes by where pushes go, then origin, and names remotes that differ", async () => {
@@ -128,7 +128,7 @@ describe("detectIdentity()", { timeout: 120_000 }, () => {
     sample.run("remote", "add", "origin", "https://github.com/ada/app");
     const first = await sample.detect();
     assert.equal(first.identity, "home");
-    assert.match(first.notes.join(), /'upstream' looks like identity 'work'/);
+    assert.match(first.notes.join(), /'upstream' matches identity 'work'/);
     sample.run("config", "remote.pushDefault", "upstream");
     assert.equal((await sample.detect()).identity, "work");
   });

@@ -44,7 +44,7 @@ export async function detectIdentity(
     const outer = await superproject(git);
     if (outer !== undefined) {
       const detection = await detectIdentity(identities, await lookAround(git.in(outer)));
-      const note = `This submodule has no remote; what counts is '${outer}', which it belongs to.`;
+      const note = `This submodule has no remote, so the identity of '${outer}', which contains it, is used.`;
       return { ...detection, notes: [note, ...detection.notes] };
     }
   }
@@ -129,8 +129,8 @@ function decide(
   if (first === undefined) {
     const explanation =
       identities.length === 0
-        ? "There are no identities yet: `trunkline identity add` makes one."
-        : `No identity fits ${where}.`;
+        ? "No identities are configured. Add one with `trunkline identity add`."
+        : `No identity matches ${where}.`;
     const nothing = { identity: undefined, confidence: "none", reason: undefined } as const;
     return { ...nothing, isAmbiguous: false, explanation };
   }
@@ -138,10 +138,10 @@ function decide(
   const equals = candidates.filter((each) => each.weight === weight);
   if (equals.length > 1) {
     const names = equals.map(({ identity }) => `'${identity}'`).join(" and ");
-    const explanation = `${names} fit ${where} equally well: each ${first.says}. A match rule or an organization would tell them apart.`;
+    const explanation = `${names} match ${where} equally well: each ${first.says}. Add a match rule or an organization to one of them.`;
     return { identity: undefined, confidence: "none", reason, isAmbiguous: true, explanation };
   }
-  const by = first.remote === undefined ? "" : ` (remote '${first.remote}')`;
+  const by = first.remote ? ` (remote '${first.remote}')` : "";
   const explanation = `'${first.identity}' ${first.says}${by}.`;
   return { identity: first.identity, confidence, reason, isAmbiguous: false, explanation };
 }
@@ -158,7 +158,7 @@ function rewriteNotes({ config }: Surroundings, remote: Remote | undefined): str
     );
   });
   if (!isLocal) return [];
-  return [`This repository's own configuration sends what is for '${from}' to '${to}'.`];
+  return [`This repository's own configuration redirects '${from}' to '${to}'.`];
 }
 
 function otherNotes(
@@ -170,6 +170,6 @@ function otherNotes(
   return remotes.flatMap(({ name }, at) => {
     const other = found[at]?.[0];
     if (at === deciding || other === undefined || other.identity === decided) return [];
-    return [`The remote '${name}' looks like identity '${other.identity}', which ${other.says}.`];
+    return [`The remote '${name}' matches identity '${other.identity}', which ${other.says}.`];
   });
 }

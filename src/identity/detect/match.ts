@@ -85,10 +85,10 @@ function matchUrl(identity: Identity, target: Target, url: RemoteUrl): Candidate
   const found = (reason: Reason, confidence: Confidence, weight: number, says: string): Candidate =>
     candidate(identity, target, reason, confidence, weight, says);
   if (sshHost !== undefined && sshHost !== identity.host && url.host === sshHost) {
-    return found("ssh-host", "high", WEIGHT.alias, `has the ssh host '${sshHost}'`);
+    return found("ssh-host", "high", WEIGHT.alias, `uses the SSH host '${sshHost}'`);
   }
   if (sshKey !== undefined && target.resolved?.keys.includes(sshKey)) {
-    const says = `has the key that ssh uses for '${url.host}'`;
+    const says = `uses the key that ssh has for '${url.host}'`;
     return found("ssh-key", "high", WEIGHT.key, says);
   }
   const isHost = host === identity.host;
@@ -98,7 +98,7 @@ function matchUrl(identity: Identity, target: Target, url: RemoteUrl): Candidate
       .filter((each) => isOwner(each, url.owner))
       .toSorted((a, b) => b.length - a.length);
     if (owner !== undefined) {
-      const says = `has '${owner}' on ${host}`;
+      const says = `has the owner '${owner}' on ${host}`;
       return found("organization", "high", WEIGHT.organization + owner.length, says);
     }
     // An address such as https://alice@github.com/… says whom it is for.
@@ -107,7 +107,7 @@ function matchUrl(identity: Identity, target: Target, url: RemoteUrl): Candidate
     return found("host", "medium", WEIGHT.host + (isNamed ? 1 : 0), says);
   }
   if (provider === "other" || !host.split(/[.-]/).includes(provider)) return undefined;
-  return found("provider", "low", WEIGHT.provider, `is for ${provider}, as '${host}' may be`);
+  return found("provider", "low", WEIGHT.provider, `is for ${provider}, which '${host}' may be`);
 }
 
 function candidate(

@@ -39,7 +39,10 @@ export async function rightIdentity(
   }
   if (best.length === 0 && acting !== undefined) {
     const identity = find(acting);
-    const why = identity === undefined ? `There is no identity '${acting}'.` : "It was chosen.";
+    const why =
+      identity === undefined
+        ? `There is no identity '${acting}'.`
+        : `'${acting}' is active, and no other identity matches.`;
     return { identity, acting, why, detection };
   }
   return { identity: find(detection.identity), acting, why: explanation, detection };

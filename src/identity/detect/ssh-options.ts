@@ -35,7 +35,7 @@ export function sshConfigFile(env: NodeJS.ProcessEnv): string {
 export async function sshOptions(host: string, question: SshQuestion): Promise<SshOptions> {
   // ssh would take what begins with a dash for an option.
   if (host === "" || host.startsWith("-")) {
-    throw new TrunklineError("usage", `Cannot ask ssh about '${host}': it is no name of a host`);
+    throw new TrunklineError("usage", `Cannot ask ssh about '${host}': it is not a host name`);
   }
   const own =
     question.file === undefined ? sshConfigArguments(question.env) : ["-F", question.file];

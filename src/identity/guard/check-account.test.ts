@@ -30,7 +30,7 @@ describe("checkAccount()", () => {
     using sample = new SampleIdentities();
     const key = sample.write(".ssh/id_work", "a key");
     const shown = await problems(sample, SSH, { GIT_SSH_COMMAND: `ssh -F none -i ${key}` });
-    assert.match(shown.join(), /any key that an agent has before/);
+    assert.match(shown.join(), /offer the agent's keys before/);
     const only = { GIT_SSH_COMMAND: `ssh -F none -i ${key} -o IdentitiesOnly=yes -v` };
     assert.deepEqual(await problems(sample, SSH, only), []);
   });
@@ -39,13 +39,13 @@ describe("checkAccount()", () => {
     using sample = new SampleIdentities();
     const env = { GIT_SSH_COMMAND: "touch pwned; ssh" };
     const [says = ""] = await problems(sample, "ssh://-oProxyCommand=x/a/b", env);
-    assert.match(says, /is no name of a host/);
+    assert.match(says, /is not a host name/);
   });
 
   it("compares the user of an address, and the one that a helper logs in as", async () => {
     using sample = new SampleIdentities();
     const stranger = await problems(sample, "https://mallory@github.com/acme/app");
-    assert.match(stranger.join(), /user 'mallory', and 'work' is ada-acme/);
+    assert.match(stranger.join(), /user 'mallory', but 'work' is user 'ada-acme'/);
     assert.match((await problems(sample, HTTPS)).join(), /There is no credential for 'work'/);
     const helper = sample.write("helper", '#!/bin/sh\necho "username=$WHO"\necho password=x\n');
     chmodSync(helper, 0o755);

@@ -36,7 +36,7 @@ async function checkKey(
   const command = env.GIT_SSH_COMMAND ?? config.get("core.sshCommand") ?? env.GIT_SSH ?? "ssh";
   if (command === sshCommand(sshKey)) return [];
   const where = user === undefined ? host : `${user}@${host}`;
-  if (where.startsWith("-")) return [account(`'${where}' is no name of a host.`)];
+  if (where.startsWith("-")) return [account(`'${where}' is not a host name.`)];
   const args = [...(port === undefined ? [] : ["-p", String(port)]), "-G", where];
   let end: ProgramEnd;
   try {
@@ -48,16 +48,15 @@ async function checkKey(
       maxOutput: MAX_OUTPUT,
     });
   } catch (error) {
-    return [account(`It cannot be told which key ssh would use: ${(error as Error).message}.`)];
+    return [account(`Cannot find out which key ssh would use: ${(error as Error).message}.`)];
   }
   const text = end.stdout.toString("utf8");
   const [first = ""] = [...text.matchAll(/^identityfile (.*)$/gm)].map((found) => found[1] ?? "");
   const path = first.replace(/^~(?=\/)/, git.env.HOME ?? "~");
   const isOnly = /^identitiesonly yes$/m.test(text);
   if (end.code === 0 && path === sshKey && isOnly) return [];
-  const shows =
-    path === sshKey ? "any key that an agent has before" : `'${first || "no key"}' instead of`;
-  return [account(`ssh would show ${shows} the key of '${name}' (${sshKey}).`)];
+  const offers = path === sshKey ? "the agent's keys before" : `'${first || "no key"}' instead of`;
+  return [account(`ssh would offer ${offers} the key of '${name}' (${sshKey}).`)];
 }
 
 /** Asks git's credential helpers who they would log in as. */
@@ -70,7 +69,7 @@ async function checkCredential(
   const { transport, host = "", port, path, user } = remote;
   const { name, user: wanted } = identity;
   if (user !== undefined && wanted !== undefined && user !== wanted) {
-    return [account(`The address says user '${user}', and '${name}' is ${wanted}.`)];
+    return [account(`The remote's URL has user '${user}', but '${name}' is user '${wanted}'.`)];
   }
   const input = [
     `protocol=${transport}`,
@@ -104,7 +103,7 @@ async function checkCredential(
   }
   const { username } = parseCredential(stdout.toString("utf8"));
   if (wanted === undefined || username === wanted) return [];
-  return [account(`Git would log in as '${username}', and '${name}' is ${wanted}.`)];
+  return [account(`Git would log in as '${username}', but '${name}' is user '${wanted}'.`)];
 }
 
 function account(says: string): GuardProblem {

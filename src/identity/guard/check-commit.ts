@@ -62,7 +62,7 @@ function personProblem(
 ): GuardProblem[] {
   const wanted = authorOf(identity);
   const is = person === undefined ? "nobody" : `${person.name} <${person.email}>`;
-  const says = `The ${kind} is ${is}, and has to be ${wanted.name} <${wanted.email}>, who is identity '${identity.name}'. ${why}`;
+  const says = `The ${kind} is ${is}, but must be ${wanted.name} <${wanted.email}> (identity '${identity.name}'). ${why}`;
   const isRight = person !== undefined && isBy(person, identity);
   // A name is only held against one that was written down: most go by their account's.
   const isNamed = identity.settings.displayName === undefined || person?.name === wanted.name;
@@ -79,15 +79,20 @@ function signingProblem(identity: Identity, { config }: Surroundings): GuardProb
   if (signing === undefined || signing.signCommits === false) return [];
   const wanted = new Map(gitSettings(identity).map(({ key, values }) => [key, values.at(-1)]));
   if (!config.isTrue("commit.gpgSign")) {
-    return [{ kind: "signer", says: `Identity '${identity.name}' signs, and git is set not to.` }];
+    return [
+      {
+        kind: "signer",
+        says: `Identity '${identity.name}' signs commits, but git is configured not to sign.`,
+      },
+    ];
   }
   const format = config.get("gpg.format") ?? "openpgp";
   const key = config.get("user.signingKey") ?? "";
   if (format === wanted.get("gpg.format") && isSameKey(key, wanted.get("user.signingKey") ?? "")) {
     return [];
   }
-  const is = key === "" ? "no key in particular" : `'${key}'`;
-  const says = `Git would sign by ${format} with ${is}, and identity '${identity.name}' signs by ${signing.format} with '${wanted.get("user.signingKey")}'.`;
+  const is = key === "" ? "the default key" : `'${key}'`;
+  const says = `Git would sign with ${format} and ${is}, but identity '${identity.name}' signs with ${signing.format} and '${wanted.get("user.signingKey")}'.`;
   return [{ kind: "signer", says }];
 }
 

@@ -36,8 +36,8 @@ describe("checkPushed()", () => {
     const head = commitAs(sample, "bob@b.example", "ada@acme.example");
     const found = await problems(sample, `refs/heads/main ${head} refs/heads/main ${NONE}\n`);
     assert.deepEqual(found, [
-      `author: One commit is made as 'home', and the push is for 'work': ${wrong.slice(0, 10)}.`,
-      `committer: One commit is made by <bob@b.example>, who is none of your identities, and on no remote yet: ${foreign.slice(0, 10)}.`,
+      `author: One commit is made as 'home', but the push is for 'work': ${wrong.slice(0, 10)}.`,
+      `committer: One commit is made by <bob@b.example>, which is not one of your identities, and not on any remote: ${foreign.slice(0, 10)}.`,
     ]);
   });
 

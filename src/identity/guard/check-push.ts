@@ -34,12 +34,12 @@ export async function checkPushed(
   const byStranger = commits.filter(({ committer }) => committer !== own && !others.has(committer));
   const problems: GuardProblem[] = [];
   if (byOther.length > 0) {
-    const says = `${count(byOther)} made as ${namesOf(byOther, others)}, and the push is for '${identity.name}': ${shown(byOther)}.`;
+    const says = `${count(byOther)} made as ${namesOf(byOther, others)}, but the push is for '${identity.name}': ${shown(byOther)}.`;
     problems.push({ kind: "author", says });
   }
   if (byStranger.length > 0) {
     const who = [...new Set(byStranger.map(({ committer }) => `<${committer}>`))].slice(0, SHOWN);
-    const says = `${count(byStranger)} made by ${who.join(", ")}, who is none of your identities, and on no remote yet: ${shown(byStranger)}.`;
+    const says = `${count(byStranger)} made by ${who.join(", ")}, which is not one of your identities, and not on any remote: ${shown(byStranger)}.`;
     problems.push({ kind: "committer", says });
   }
   const { signing } = identity;
@@ -96,11 +96,11 @@ async function signerProblems(
   }
   const problems: GuardProblem[] = [];
   if (unsigned.length > 0) {
-    const says = `${count(unsigned)} not signed, and identity '${identity.name}' signs: ${shown(unsigned)}.`;
+    const says = `${count(unsigned)} not signed, but identity '${identity.name}' signs commits: ${shown(unsigned)}.`;
     problems.push({ kind: "signer", says });
   }
   if (wrong.length > 0) {
-    const says = `${count(wrong)} not signed by the key of '${identity.name}': ${shown(wrong)}.`;
+    const says = `${count(wrong)} not signed with the key of '${identity.name}': ${shown(wrong)}.`;
     problems.push({ kind: "signer", says });
   }
   return problems;

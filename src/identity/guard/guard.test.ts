@@ -27,7 +27,7 @@ describe("judge()", () => {
     const remote = { name: "x", url: "https://github.com/acme/app" };
     const { problems, identity, next } = await verdict(sample, { hook: "pre-push", remote });
     assert.equal(identity, "work");
-    assert.match(problems[0]?.says ?? "", /push is for identity 'work', and 'home' is in force/);
+    assert.match(problems[0]?.says ?? "", /push is for identity 'work', but 'home' is active/);
     assert.equal(next, "trunkline identity switch work");
   });
 
@@ -35,7 +35,7 @@ describe("judge()", () => {
     using sample = new SampleIdentities({ work: { provider: "github", sshHost: "gh-work" } });
     sample.run("remote", "add", "origin", "git@gh-work:acme/app");
     const { problems } = await verdict(sample, { hook: "pre-commit" });
-    assert.match(problems.map(({ says }) => says).join(), /cannot be checked: .*has no email/);
+    assert.match(problems.map(({ says }) => says).join(), /The check failed: .*has no email/);
   });
 
   it("says that a device will want a touch, where nothing else is wrong", async () => {

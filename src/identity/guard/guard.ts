@@ -23,7 +23,7 @@ export async function judge(question: GuardQuestion, options: GuardOptions): Pro
   const right = await rightIdentity(identities, around, env);
   const { identity, acting, why } = right;
   if (identity === undefined) {
-    const says = `Nobody can tell which identity this is for. ${why}`;
+    const says = `Cannot decide which identity this repository is for. ${why}`;
     const next = "trunkline identity switch NAME";
     return { problems: [{ kind: "identity", says }], identity: undefined, acting, next, notes: [] };
   }
@@ -37,7 +37,7 @@ export async function judge(question: GuardQuestion, options: GuardOptions): Pro
     } else problems.push(...(await checkCommit(known, identities, around, env)));
   } catch (error) {
     if (!(error instanceof TrunklineError)) throw error;
-    problems.push({ kind: "identity", says: `It cannot be checked: ${error.message}` });
+    problems.push({ kind: "identity", says: `The check failed: ${error.message}` });
   }
   return {
     problems,
@@ -52,7 +52,7 @@ export async function judge(question: GuardQuestion, options: GuardOptions): Pro
 function actingProblem(right: RightIdentity & { readonly identity: Identity }): GuardProblem[] {
   const { identity, acting, why } = right;
   if (acting === undefined || acting === identity.name) return [];
-  const says = `The push is for identity '${identity.name}', and '${acting}' is in force. ${why}`;
+  const says = `The push is for identity '${identity.name}', but '${acting}' is active. ${why}`;
   return [{ kind: "account", says }];
 }
 
@@ -60,7 +60,7 @@ function nextFor(problems: readonly GuardProblem[], { name }: Identity): string 
   const kinds = new Set(problems.map(({ kind }) => kind));
   const isMade = problems.some(({ says }) => /commits? (?:is|are)\b/i.test(says));
   const again = isMade
-    ? ", and make the commits again: git rebase --exec 'git commit --amend --no-edit --reset-author' BASE"
+    ? ", then rewrite the commits: git rebase --exec 'git commit --amend --no-edit --reset-author' BASE"
     : "";
   return kinds.size === 0 ? "" : `trunkline identity switch ${name}${again}`;
 }
@@ -68,5 +68,5 @@ function nextFor(problems: readonly GuardProblem[], { name }: Identity): string 
 /** Said before git waits for it. */
 function touchNotes({ signing }: Identity): string[] {
   if (signing?.hardware !== true || signing.touchPolicy === "off") return [];
-  return ["The signing key is in a device: touch it when it blinks."];
+  return ["The signing key is on a hardware device: touch it when it blinks."];
 }

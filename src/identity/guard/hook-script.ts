@@ -17,11 +17,11 @@ export function keptName(hook: string): string {
  */
 export function guardScript(hook: GuardHook, program: OwnProgram, next: string): string {
   const check = `${programWords(program, "identity", "guard", "check", hook)} "$@"`;
-  const refusal = "Trunkline's guard could not be asked. To do without it, delete this hook:";
+  const refusal = "Trunkline's guard could not be run. To work without it, delete this hook:";
   const isPush = hook === "pre-push";
   return [
     "#!/bin/sh",
-    `${HOOK_MARK} Take it out with: trunkline identity guard remove`,
+    `${HOOK_MARK} Remove it with: trunkline identity guard remove`,
     // Both the guard and the hook after it have to read what git says.
     ...(isPush ? ["refs=$(cat)", `say() { [ -z "$refs" ] || printf '%s\\n' "$refs"; }`] : []),
     `${isPush ? "say | " : ""}${check}${isPush ? "" : " </dev/null"}`,
@@ -39,7 +39,7 @@ export function guardScript(hook: GuardHook, program: OwnProgram, next: string):
 export function passingScript(next: string): string {
   return [
     "#!/bin/sh",
-    `${HOOK_MARK} It has nothing to say here, and goes on with your own hook.`,
+    `${HOOK_MARK} It does not check this hook, and runs your own.`,
     `next=${next}`,
     `[ -x "$next" ] || exit 0`,
     `exec "$next" "$@"`,

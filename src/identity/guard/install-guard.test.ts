@@ -69,7 +69,7 @@ describe("installGuard()", () => {
     using sample = new SampleRepository();
     const around = await lookAroundRepository(sample.git);
     await installGuard(around, { command: ["/nonexistent/trunkline"] });
-    assert.throws(() => commit(sample), /guard could not be asked/);
+    assert.throws(() => commit(sample), /guard could not be run/);
   });
 });
 

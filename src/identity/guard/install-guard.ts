@@ -62,7 +62,7 @@ async function installBeside(folder: string, program: OwnProgram): Promise<void>
     const text = await textOf(path);
     if (text !== undefined && !text.includes(HOOK_MARK)) {
       if ((await textOf(join(folder, keptName(hook)))) !== undefined) {
-        const says = `Cannot install the guard: '${join(folder, keptName(hook))}' is in the way`;
+        const says = `Cannot install the guard: '${join(folder, keptName(hook))}' already exists`;
         throw new TrunklineError("conflict", says);
       }
       await rename(path, join(folder, keptName(hook)));
@@ -140,12 +140,12 @@ export async function guardStatus(
       return name.slice(0, -keptName("").length);
     });
   const missing = GUARD_HOOKS.filter((hook) => !guarded.includes(hook));
-  const next = "`trunkline identity guard install` puts it there";
+  const next = "Run `trunkline identity guard install`";
   const says = isInstalled
-    ? `The guard looks at every commit and push (${hooks}).`
+    ? `The guard checks every commit and push (${hooks}).`
     : guarded.length > 0
-      ? `Of the guard, ${missing.join(" and ")} is missing in ${hooks}. ${next}.`
-      : `There is no guard in ${hooks}. ${next}.`;
+      ? `The guard is incomplete: ${missing.join(", ")} missing in ${hooks}. ${next}.`
+      : `The guard is not installed in ${hooks}. ${next}.`;
   return { isInstalled, hooks, guarded, chained, says };
 }
 

@@ -22,24 +22,28 @@ export async function gpgReadiness(
   };
   const list = await ask("gpg", [...QUIET, "--list-secret-keys", "--", wanted]);
   if (list.isMissing) {
-    const guidance = "Ask the person to install GnuPG, or commit as an identity that signs by ssh.";
+    const guidance = "Ask the person to install GnuPG, or use an identity that signs with SSH.";
     return say({ isFound: false, says: "gpg is not installed.", guidance });
   }
   if (list.isLate) return say(late("gpg"));
   const keys = parseGpgKeys(list.out).filter(({ signs }) => signs);
   const key = keys.findLast(({ isValid }) => isValid) ?? keys.at(-1);
   if (key === undefined) {
-    const says = `gpg has no secret key for '${wanted}' that signs.`;
-    const guidance = `Ask the person to import it, or to name another: \`trunkline identity edit ${identity.name} --signing-key KEY\`.`;
+    const says = `gpg has no secret key for '${wanted}' that can sign.`;
+    const guidance = `Ask the person to import it, or to configure another: \`trunkline identity edit ${identity.name} --signing-key KEY\`.`;
     return say({ isFound: false, says, guidance });
   }
   const found = { key: key.fingerprint };
   if (!key.isValid) {
     const says = `The key ${key.fingerprint} is ${key.trouble}.`;
-    return say({ ...found, says, guidance: "Ask the person to renew it, or to name another." });
+    return say({
+      ...found,
+      says,
+      guidance: "Ask the person to renew it, or to configure another.",
+    });
   }
   if (key.secret === "missing") {
-    const says = `Of the key ${key.fingerprint}, the secret part is not on this machine.`;
+    const says = `The secret part of the key ${key.fingerprint} is not on this machine.`;
     return say({ ...found, says, guidance: "Ask the person to import it, or connect its device." });
   }
   const hardware = key.secret === "device" || signing.hardware === true;
@@ -48,7 +52,7 @@ export async function gpgReadiness(
     const trouble = await deviceTrouble(key, signing, ask);
     if (trouble !== undefined) return say({ ...facts, ...trouble });
   }
-  if (!tries) return say({ ...facts, canSign: true, says: "The key is there.", guidance: READY });
+  if (!tries) return say({ ...facts, canSign: true, says: "The key exists.", guidance: READY });
   const tried = await ask(
     "gpg",
     [
@@ -60,7 +64,7 @@ export async function gpgReadiness(
   return say({ ...facts, ...outcome(tried, hardware) });
 }
 
-const READY = "Commits can be made right away.";
+const READY = "Commits can be made now.";
 
 async function deviceTrouble(
   key: GpgKey,
@@ -70,8 +74,8 @@ async function deviceTrouble(
   const card = await ask("gpg", [...QUIET, "--card-status"]);
   if (!card.isOk && key.secret === "device") {
     const says = card.isLate
-      ? "The device with the key does not answer."
-      : `The device with the key (${key.device}) is not connected.`;
+      ? "The hardware device with the key does not answer."
+      : `The hardware device with the key (${key.device}) is not connected.`;
     return { needsTouch: false, says, guidance: "Ask the person to connect it." };
   }
   const { touchPolicy } = signing;
@@ -86,7 +90,7 @@ function outcome(
   hardware: boolean,
 ): Pick<SigningReadiness, "canSign" | "says" | "guidance"> {
   if (tried.isOk)
-    return { canSign: true, says: "The key signs without anybody's help.", guidance: READY };
+    return { canSign: true, says: "The key can sign without a person.", guidance: READY };
   if (tried.isLate) return { canSign: false, ...late("gpg") };
   const secret = hardware ? "PIN" : "passphrase";
   if (/No pinentry|pinentry|passphrase|PIN|Inappropriate ioctl|cancel/i.test(tried.err)) {

@@ -47,8 +47,8 @@ export async function signingReadiness(
       hardware: false,
       needsTouch: false,
       canSign: true,
-      says: "The identity does not sign.",
-      guidance: "Commits can be made right away; they are not signed.",
+      says: "This identity does not sign commits.",
+      guidance: "Commits can be made now; they are not signed.",
     };
   }
   const ask = asker(options);
@@ -119,7 +119,7 @@ export function verdict(
 
 /** The same words for every device that wants to be touched. */
 export const TOUCH = {
-  says: "The key is in a device that wants a touch for each signature.",
+  says: "The key is on a hardware device that needs a touch for each signature.",
   guidance:
     "Tell the person before you commit: they have to touch the device when it blinks. " +
     "Do not try again and again; each try waits for a touch.",

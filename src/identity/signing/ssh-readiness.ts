@@ -37,16 +37,16 @@ export async function sshReadiness(
   };
   const found = await sshKeyFacts(key, ask);
   if (found === undefined) {
-    const says = `There is no ssh key '${key}' that can be read.`;
-    const guidance = `Ask the person to name another: \`trunkline identity edit ${identity.name} --signing-key FILE\`.`;
+    const says = `Cannot read the SSH key '${key}'.`;
+    const guidance = `Ask the person to configure another: \`trunkline identity edit ${identity.name} --signing-key FILE\`.`;
     return say({ isFound: false, says, guidance });
   }
   const hardware = found.isDevice || signing.hardware === true;
   const facts = { key: found.fingerprint, hardware };
   const touch = signing.touchPolicy ?? (hardware ? "on" : "off");
   if (hardware && touch !== "off") return say({ ...facts, needsTouch: true, ...TOUCH });
-  const ready = "Commits can be made right away.";
-  if (!tries) return say({ ...facts, canSign: true, says: "The key is there.", guidance: ready });
+  const ready = "Commits can be made now.";
+  if (!tries) return say({ ...facts, canSign: true, says: "The key exists.", guidance: ready });
   const tried = await ask(
     "ssh-keygen",
     ["-Y", "sign", "-n", "trunkline", "-f", key],
@@ -56,7 +56,7 @@ export async function sshReadiness(
     return say({
       ...facts,
       canSign: true,
-      says: "The key signs without anybody's help.",
+      says: "The key can sign without a person.",
       guidance: ready,
     });
   }
@@ -68,8 +68,8 @@ export async function sshReadiness(
   return say({
     ...facts,
     says: isLocked
-      ? "The key is locked, or only its public half is here, and no agent has it."
+      ? "The key is locked, or only its public part is here, and no agent holds it."
       : `ssh-keygen cannot sign: ${tried.err.trim().split("\n").at(-1)}`,
-    guidance: `Ask the person to give it to an agent: \`ssh-add ${key.replace(/\.pub$/, "")}\`.`,
+    guidance: `Ask the person to add it to an agent: \`ssh-add ${key.replace(/\.pub$/, "")}\`.`,
   });
 }

@@ -27,7 +27,10 @@ describe("applyPlan()", { timeout: 120_000 }, () => {
       writeFileSync(path, "[x]\n\ty = 1\n");
       return made;
     };
-    await assert.rejects(applyPlan(sample.journal, sample.git, spoilt), /has just changed it/);
+    await assert.rejects(
+      applyPlan(sample.journal, sample.git, spoilt),
+      /changed it at the same time/,
+    );
     assert.deepEqual(sample.read("app/.git/config"), before);
     const [entry] = await sample.journal.entries();
     assert.equal(entry?.outcome, "rolled-back");

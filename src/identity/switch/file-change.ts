@@ -137,7 +137,7 @@ export async function replace(change: FileChange, id: string): Promise<void> {
   try {
     if (isGitConfig) await takeLock(temporary, lock, path);
     if (!isSame(await bytesOf(path), before)) {
-      const says = `Cannot change '${path}': somebody else has just changed it. Try again`;
+      const says = `Cannot change '${path}': another program changed it at the same time. Try again`;
       throw new TrunklineError("unavailable", says);
     }
     if (after === undefined) await rm(path, { force: true });

@@ -162,7 +162,7 @@ export class Journal {
   }
 
   #broken(why: string, cause: unknown): TrunklineError {
-    const next = "Move it away to go on; what it remembers can then not be undone.";
+    const next = "Move the file away to continue; the changes in it can then not be undone.";
     return new TrunklineError("config", `Cannot read '${this.path}': ${why}. ${next}`, { cause });
   }
 

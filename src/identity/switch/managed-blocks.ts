@@ -90,7 +90,7 @@ function find(text: string): Found | undefined {
 }
 
 function broken(why: string): TrunklineError {
-  const says = `Cannot find the lines that are Trunkline's between '${BEGIN}' and '${END}'`;
+  const says = `Cannot find the lines that Trunkline manages, between '${BEGIN}' and '${END}'`;
   return new TrunklineError("config", `${says}: ${why}. Delete them by hand`);
 }
 

@@ -136,7 +136,7 @@ describe("a switch that is cut off", { timeout: 60_000 }, () => {
       await appendFile(join(sample.path, ".git/config"), "# by hand\n");
       recovery = await recoverIfNeeded(sample.journal);
     } while (recovery === undefined && step < MOST_STEPS);
-    assert.match(recovery?.says ?? "", /^A switch to identity 'work' in .* was broken off/);
+    assert.match(recovery?.says ?? "", /^A switch to identity 'work' in .* was interrupted/);
     assert.deepEqual(recovery?.left, [join(sample.path, ".git/config")]);
     assert.match(sample.read("app/.git/config").toString(), /# by hand/);
   });

@@ -62,8 +62,8 @@ function explain(pending: JournalState, outcome: string, left: readonly string[]
   const to = identity === undefined ? "" : ` to identity '${identity}'`;
   const where = subject.worktree ?? subject.repository ?? "your own configuration";
   const what = kind === "switch" ? `A switch${to}` : kind === "undo" ? "An undo" : "A sync";
-  const end = outcome === "finished" ? "it was complete" : "it has been rolled back";
+  const end = outcome === "finished" ? "it had been completed" : "it has been rolled back";
   const more =
-    left.length === 0 ? "" : ` Left as they are, since changed by others: ${left.join(", ")}.`;
-  return `${what} in ${where} was broken off; ${end}.${more}`;
+    left.length === 0 ? "" : ` Not restored, because they were changed since: ${left.join(", ")}.`;
+  return `${what} in ${where} was interrupted; ${end}.${more}`;
 }

@@ -35,6 +35,6 @@ describe("rewriteRemotes()", { timeout: 120_000 }, () => {
   it("refuses to rewrite remotes for an identity without an ssh host", async () => {
     const { sshHost: _, ...plain } = WORK;
     using sample = new SampleIdentities({ work: plain });
-    await assert.rejects(sample.switch("work", { rewriteRemotes: true }), /has no ssh host/);
+    await assert.rejects(sample.switch("work", { rewriteRemotes: true }), /has no SSH host/);
   });
 });

@@ -27,7 +27,7 @@ export function rewriteRemotes(
   const { name, host, sshHost } = identity;
   if (sshHost === undefined) {
     const next = `Set one with \`trunkline identity edit ${name} --ssh-host ALIAS\``;
-    const says = `Cannot rewrite remotes: identity '${name}' has no ssh host. ${next}`;
+    const says = `Cannot rewrite remotes: identity '${name}' has no SSH host. ${next}`;
     throw new TrunklineError("config", says);
   }
   const file = { path: join(repository.commonDir, "config"), scope: "local" } as const;
@@ -51,7 +51,7 @@ export function rewriteRemotes(
       const entries = around.config.all(key);
       const own = entries.filter((entry) => isFrom(entry, file, around));
       if (own.length < entries.length) {
-        notes.push(`${key} is set outside of this repository's configuration, and stays there.`);
+        notes.push(`${key} is set outside this repository's configuration and was not changed.`);
       }
       const before = own.map(({ value }) => value ?? "");
       const values = before.map(rewritten);

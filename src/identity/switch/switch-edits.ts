@@ -104,13 +104,13 @@ export function overrideNotes(
     const notes = (VARIABLES[key] ?? []).flatMap((variable) => {
       const value = env[variable];
       if (value === undefined || value === "" || value === wanted) return [];
-      return [`The variable ${variable} is stronger than ${key}, and says otherwise.`];
+      return [`The variable ${variable} overrides ${key} with another value.`];
     });
     const last = config.last(key);
     if (last !== undefined && isStronger(last.scope, target.scope) && last.value !== wanted) {
       const where = last.origin.replace(/^file:/, "");
       notes.push(
-        `${key} is also set in ${last.scope} configuration (${where}), which is stronger.`,
+        `${key} is also set in the ${last.scope} configuration (${where}), which overrides it.`,
       );
     }
     return notes;

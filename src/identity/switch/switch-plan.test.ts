@@ -45,15 +45,15 @@ describe("planSwitch()", { timeout: 120_000 }, () => {
     sample.run("config", "user.email", "local@example.com");
     const env = { ...sample.env, GIT_AUTHOR_EMAIL: "env@example.com" };
     const { notes } = await sample.plan("work", { global: true, env });
-    assert.match(notes.join("\n"), /variable GIT_AUTHOR_EMAIL is stronger/);
-    assert.match(notes.join("\n"), /user.email is also set in local configuration/);
+    assert.match(notes.join("\n"), /variable GIT_AUTHOR_EMAIL overrides user.email/);
+    assert.match(notes.join("\n"), /user.email is also set in the local configuration/);
   });
 
   it("says that submodules keep the identity they have", async () => {
     using sample = new SampleIdentities();
     sample.commit();
     sample.run("-c", "protocol.file.allow=always", "submodule", "add", "-q", sample.path, "lib");
-    assert.match((await sample.plan("work")).notes.join(), /keep the identity they have: lib/);
+    assert.match((await sample.plan("work")).notes.join(), /keep their identity: lib/);
   });
 
   it("goes through submodules and theirs when told to, and one undo brings all back", async () => {
@@ -72,7 +72,7 @@ describe("planSwitch()", { timeout: 120_000 }, () => {
     const snapshot = () => files.map((path) => sample.read(`app/.git/${path}config`).toString());
     const before = snapshot();
     const { plan } = await sample.switch("work", { recurseSubmodules: true });
-    assert.match(plan.notes.join(), /Submodule 'theirs' is for 'home', and stays as it is/);
+    assert.match(plan.notes.join(), /Submodule 'theirs' belongs to identity 'home'/);
     for (const folder of [sample.path, lib, join(lib, "deep er")]) {
       assert.equal(sample.config("user.email", folder), "ada@acme.example");
     }

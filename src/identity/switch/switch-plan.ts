@@ -93,7 +93,7 @@ async function editSubmodule(
 ): Promise<string[]> {
   const { identity: right } = await detectIdentity(options.identities ?? [identity], around);
   if (right !== undefined && right !== identity.name) {
-    return [`Submodule '${path}' is for '${right}', and stays as it is.`];
+    return [`Submodule '${path}' belongs to identity '${right}' and was not changed.`];
   }
   const notes = await editRepository(identity, repository, around, options, edits);
   return notes.map((note) => `${path}: ${note}`);
@@ -127,7 +127,7 @@ async function turnOnWorktreeConfig({ commonDir }: Repository, edits: FileEdits)
 async function submoduleNotes(repository: Repository, { git }: Surroundings): Promise<string[]> {
   const paths = (await checkedOut(repository, git)).map(({ path }) => path).join(", ");
   if (paths === "") return [];
-  return [`Submodules keep the identity they have: ${paths}. Or say --recurse-submodules.`];
+  return [`Submodules keep their identity: ${paths}. Use --recurse-submodules to switch them too.`];
 }
 
 async function makePlan(
@@ -138,7 +138,7 @@ async function makePlan(
 ): Promise<Plan> {
   const { sshKey } = identity;
   const isMissing = sshKey !== undefined && !existsSync(sshKey);
-  const missing = isMissing ? [`There is no ssh key '${sshKey}' yet: ssh will not log in.`] : [];
+  const missing = isMissing ? [`The SSH key '${sshKey}' does not exist: ssh cannot log in.`] : [];
   const changes = await Promise.all([...edits].map(([path, each]) => changeFile(path, each)));
   return {
     kind: "switch",

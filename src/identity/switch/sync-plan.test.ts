@@ -86,8 +86,8 @@ describe("planSync()", { timeout: 120_000 }, () => {
     );
     on.write(".gitconfig", `[includeIf "gitdir:${on.home}/my work/"]\n\tpath = own\n`);
     const { plan } = await sync(on);
-    assert.match(plan.notes.join("\n"), /ssh knows 'gh-work' already/);
-    assert.match(plan.notes.join("\n"), /has settings for 'gitdir:.*my work\/' already/);
+    assert.match(plan.notes.join("\n"), /already defines 'gh-work'/);
+    assert.match(plan.notes.join("\n"), /already has settings for 'gitdir:.*my work\/'/);
     assert.doesNotMatch(on.read(".ssh/config").toString(), /Host gh-work/);
     assert.match(on.read(".ssh/config").toString(), /Host gh-home/);
     assert.equal((await sync(on)).id, undefined);

@@ -71,7 +71,7 @@ async function sshChange(
   const known = await Promise.all(candidates.map((identity) => isKnown(identity, now, env)));
   const missing = candidates.filter((_, at) => !known[at]);
   for (const [at, { sshHost = "" }] of candidates.entries()) {
-    if (known[at]) notes.push(`ssh knows '${sshHost}' already, by your own configuration.`);
+    if (known[at]) notes.push(`Your SSH configuration already defines '${sshHost}'.`);
   }
   return blockChange(now, sshBlockLines(missing), "start", false);
 }
@@ -120,7 +120,7 @@ async function includesOf(
     const entries = own.all(`includeif.${condition}.path`);
     const isOurs = entries.every(({ value }) => value === file);
     if (entries.length === 0 || isOurs || block.includes(condition)) return true;
-    notes.push(`Your own git configuration has settings for '${condition}' already.`);
+    notes.push(`Your git configuration already has settings for '${condition}'.`);
     return false;
   });
 }

@@ -27,7 +27,7 @@ export async function planUndo(journal: Journal, options: UndoOptions = {}): Pro
     const now = await bytesOf(change.path);
     if (isSame(now, change.before)) continue;
     if (!existsSync(dirname(change.path))) {
-      notes.push(`'${change.path}' is gone with its folder.`);
+      notes.push(`'${change.path}' was not restored: its folder does not exist.`);
       continue;
     }
     if (!isSame(now, change.after)) changed.push(change.path);
@@ -35,7 +35,7 @@ export async function planUndo(journal: Journal, options: UndoOptions = {}): Pro
   }
   if (changed.length > 0 && options.force !== true) {
     const paths = changed.map((path) => `'${path}'`).join(", ");
-    const next = "Undoing would lose that too; to do so nevertheless, say --force";
+    const next = "Undoing would lose those changes; use --force to undo anyway";
     throw new TrunklineError("unavailable", `Cannot undo: ${paths} has changed since. ${next}`);
   }
   return {
@@ -61,7 +61,7 @@ async function findEntry(journal: Journal, { worktree, id }: UndoOptions): Promi
   if (found !== undefined) return found;
   const what =
     id !== undefined
-      ? `no change '${id}' that could be undone is known`
+      ? `there is no change '${id}' that can be undone`
       : worktree === undefined
         ? "your own configuration has not been changed by Trunkline"
         : `nothing has been switched in '${worktree}'`;
@@ -86,11 +86,11 @@ function keptFile(entry: JournalState, options: UndoOptions, notes: string[]): s
     return file !== turnedOn.file || key === turnedOn.key;
   });
   if (isAlone) {
-    notes.push("extensions.worktreeConfig stays on: other work trees have their own settings.");
+    notes.push("extensions.worktreeConfig stays on: other work trees use it.");
     return turnedOn.file;
   }
   if (options.force === true) return undefined;
-  const says = `other work trees rely on it by now: ${others.join(", ")}. Undo their switches first`;
+  const says = `other work trees use it now: ${others.join(", ")}. Undo their switches first`;
   throw new TrunklineError(
     "unavailable",
     `Cannot undo what was changed in ${turnedOn.file}: ${says}`,

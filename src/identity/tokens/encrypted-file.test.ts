@@ -36,7 +36,7 @@ describe("EncryptedFile", () => {
     await using folder = await SampleFolder.create();
     await fileIn(folder.path).set(WORK, TOKEN);
     const other = fileIn(folder.path, { TRUNKLINE_TOKEN_KEY: "word" });
-    await assert.rejects(other.get(WORK), { code: "unavailable", message: /key is another one/ });
+    await assert.rejects(other.get(WORK), { code: "unavailable", message: /the key is wrong/ });
     await assert.rejects(other.set(HOME, TOKEN), { code: "unavailable" });
     assert.equal(await fileIn(folder.path).get(HOME), undefined);
     await assert.rejects(fileIn(folder.path, {}).get(WORK), /TRUNKLINE_TOKEN_KEY/);
@@ -94,6 +94,6 @@ describe("EncryptedFile", () => {
     const file = fileIn(folder.path);
     await file.set(WORK, TOKEN);
     writeFileSync(file.path, "{}");
-    await assert.rejects(file.get(WORK), { code: "config", message: /not a file of tokens/ });
+    await assert.rejects(file.get(WORK), { code: "config", message: /not a token file/ });
   });
 });

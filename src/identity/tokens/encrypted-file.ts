@@ -50,9 +50,9 @@ export class EncryptedFile implements SecretStore {
   get describe(): string {
     const { TRUNKLINE_TOKEN_KEY, TRUNKLINE_TOKEN_KEY_FILE } = this.#options.env;
     const lock = TRUNKLINE_TOKEN_KEY
-      ? "locked by TRUNKLINE_TOKEN_KEY"
+      ? "encrypted with TRUNKLINE_TOKEN_KEY"
       : TRUNKLINE_TOKEN_KEY_FILE
-        ? "locked by the words in TRUNKLINE_TOKEN_KEY_FILE"
+        ? "encrypted with the passphrase in TRUNKLINE_TOKEN_KEY_FILE"
         : `whose key is in ${this.#options.keyFile}`;
     return `an encrypted file (${this.path}), ${lock}`;
   }
@@ -110,7 +110,7 @@ export class EncryptedFile implements SecretStore {
       open(bytes, CHECK, check, this.path);
     } catch (error) {
       this.#key = undefined;
-      const says = `Cannot open '${this.path}': its key is another one`;
+      const says = `Cannot open '${this.path}': the key is wrong`;
       throw new TrunklineError("unavailable", says, { cause: error });
     }
     return bytes;
@@ -138,7 +138,10 @@ export class EncryptedFile implements SecretStore {
       // Told below.
     }
     const next = "Move it away, and store the tokens again";
-    throw new TrunklineError("config", `'${this.path}' is not a file of tokens. ${next}`);
+    throw new TrunklineError(
+      "config",
+      `Cannot read '${this.path}': it is not a token file. ${next}`,
+    );
   }
 }
 

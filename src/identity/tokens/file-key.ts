@@ -47,7 +47,7 @@ async function givenWords(env: NodeJS.ProcessEnv): Promise<string | undefined> {
   if (file === undefined || file === "") return undefined;
   const text = (await readPrivate(file)).trim();
   if (text !== "") return text;
-  throw new TrunklineError("config", `TRUNKLINE_TOKEN_KEY_FILE names '${file}', which is empty`);
+  throw new TrunklineError("config", `Cannot use TRUNKLINE_TOKEN_KEY_FILE: '${file}' is empty`);
 }
 
 async function generatedWords(file: string, mayMake: boolean): Promise<string> {
@@ -82,8 +82,11 @@ export async function readPrivate(file: string): Promise<string> {
   try {
     const { mode } = await stat(file);
     if ((mode & 0o077) !== 0 && process.platform !== "win32") {
-      const next = `Others may have read it. Close it with: chmod 600 '${file}'`;
-      throw new TrunklineError("untrusted", `Cannot use '${file}': it is not private. ${next}`);
+      const next = `Make it private with: chmod 600 '${file}'`;
+      throw new TrunklineError(
+        "untrusted",
+        `Cannot use '${file}': other users may read it. ${next}`,
+      );
     }
     return await readFile(file, "utf8");
   } catch (error) {

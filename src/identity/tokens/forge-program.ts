@@ -20,7 +20,7 @@ export async function tokenOfProgram(
 ): Promise<string | undefined> {
   const line = forgeProgram(identity);
   if (line === undefined) {
-    const says = `Identity '${identity.name}' takes its token from a program, and ${identity.provider} has none`;
+    const says = `Cannot get the token of identity '${identity.name}': its tokenSource is 'command-line', but there is no known program for ${identity.provider}`;
     throw new TrunklineError("config", says);
   }
   const [command, ...args] = line;

@@ -37,7 +37,7 @@ describe("TokenCommands", () => {
     assert.deepEqual([kept.token, kept.expires], ["ghp_••••••••6789", "2999-01-01T10:00:00.000Z"]);
     assert.deepEqual(kept.notes, []);
     const { isOk, says } = await commands.verify(identity());
-    assert.ok(isOk && says.startsWith("is good, as Ada, until 2999"), says);
+    assert.ok(isOk && says.startsWith("is valid for user Ada, until 2999"), says);
   });
 
   it("stores nothing that the forge refuses, or that is somebody else's", async (t) => {
@@ -45,7 +45,7 @@ describe("TokenCommands", () => {
     const keychain = new SampleKeychain();
     const commands = commandsIn(folder, keychain);
     forgeSays(t, 401, {});
-    await assert.rejects(commands.save(identity(), TOKEN), /does not take the token/);
+    await assert.rejects(commands.save(identity(), TOKEN), /rejected the token/);
     t.mock.restoreAll();
     forgeSays(t, 200, { login: "mallory" });
     await assert.rejects(commands.save(identity(), TOKEN), { code: "usage", message: /'mallory'/ });

@@ -54,7 +54,7 @@ export class TokenCommands {
         facts = await askForge(identity, clean);
       } catch (error) {
         if (error instanceof TokenRefused || !(error instanceof TrunklineError)) throw error;
-        notes.push(`It could not be checked: ${error.message}.`);
+        notes.push(`The token could not be checked: ${error.message}.`);
       }
     }
     const trouble = facts && troubleWith(identity, facts);
@@ -75,7 +75,7 @@ export class TokenCommands {
     if (token !== undefined) return token;
     throw new TrunklineError(
       "not-found",
-      `The forge's own program is not logged in to ${identity.host}`,
+      `The forge's command-line program is not logged in to ${identity.host}`,
     );
   }
 
@@ -99,21 +99,26 @@ export class TokenCommands {
       const found = await this.#tokens.find(identity);
       if (found === undefined) {
         if (identity.tokenSource.kind === "none") {
-          return { identity: name, isOk: true, says: "has no token, as it says" };
+          return { identity: name, isOk: true, says: "has no token, as configured" };
         }
-        return bad(`has no token. \`trunkline identity token set ${name}\` stores one`);
+        return bad(`has no token. Store one with \`trunkline identity token set ${name}\``);
       }
       if (isExpired(found.record)) return bad(`expired on ${found.record.expires}`);
       const facts = await askForge(identity, found.token, options);
       if (facts === undefined) {
-        const says = `has a token; what ${provider} forges say of it is not known`;
+        const says = `has a token; it cannot be checked for provider '${provider}'`;
         return { identity: name, isOk: true, says };
       }
       await this.#tokens.note(identity, { ...facts, checkedAt: new Date().toISOString() });
       const trouble = troubleWith(identity, facts);
       if (trouble !== undefined) return bad(trouble);
       const until = facts.expires === undefined ? "" : `, until ${facts.expires}`;
-      return { identity: name, isOk: true, says: `is good, as ${facts.user}${until}`, ...facts };
+      return {
+        identity: name,
+        isOk: true,
+        says: `is valid for user ${facts.user}${until}`,
+        ...facts,
+      };
     } catch (error) {
       if (!(error instanceof TrunklineError)) throw error;
       return bad(error.message);
@@ -123,7 +128,7 @@ export class TokenCommands {
 
 function troubleWith({ user }: Identity, facts: TokenFacts): string | undefined {
   if (user !== undefined && facts.user.toLowerCase() !== user.toLowerCase()) {
-    return `it is that of '${facts.user}', not of '${user}'`;
+    return `it belongs to '${facts.user}', not to '${user}'`;
   }
   return isExpired(facts) ? `it expired on ${facts.expires}` : undefined;
 }

@@ -136,7 +136,7 @@ export class Tokens {
     const { TRUNKLINE_TOKEN_STORE: named } = this.#options.env;
     if (named === undefined || named === "" || named === "auto") return undefined;
     if (named === "keychain" || named === "file") return named;
-    const says = `TRUNKLINE_TOKEN_STORE is '${named}', and has to be auto, keychain or file`;
+    const says = `Cannot use TRUNKLINE_TOKEN_STORE '${named}': it must be auto, keychain or file`;
     throw new TrunklineError("config", says);
   }
 
@@ -148,7 +148,7 @@ export class Tokens {
     const keychain = await this.#keychain;
     if (!(keychain instanceof Error)) return { store: keychain };
     if (forced === "keychain") throw keychain;
-    return { store: this.#file, why: `there is no keychain here (${keychain.message})` };
+    return { store: this.#file, why: `no keychain is available (${keychain.message})` };
   }
 }
 
@@ -170,18 +170,19 @@ function checkStored({ name, tokenSource }: Identity, verb: string): void {
   if (kind === "keychain") return;
   const where =
     kind === "environment"
-      ? `the variable ${variable ?? "(none is named)"}`
+      ? `the variable ${variable ?? "(not named)"}`
       : kind === "none"
-        ? "nowhere"
-        : "the forge's own program";
-  const says = `Cannot ${verb} a token for '${name}': its \`tokenSource\` says it comes from ${where}`;
+        ? "none"
+        : "the forge's command-line program";
+  const says = `Cannot ${verb} a token for '${name}': its \`tokenSource\` is ${where}`;
   throw new TrunklineError("usage", says);
 }
 
 function checkToken(token: string): string {
   const clean = token.trim();
   if (/^[\x21-\x7e]{8,8192}$/.test(clean)) return clean;
-  const why = clean === "" ? "it is empty" : "it is not 8 to 8192 plain characters without spaces";
+  const why =
+    clean === "" ? "it is empty" : "it must be 8 to 8192 printable ASCII characters without spaces";
   throw new TrunklineError("usage", `Cannot store the token: ${why}`);
 }
 

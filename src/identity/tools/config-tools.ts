@@ -13,7 +13,7 @@ export async function syncConfig(args: Arguments, commands: ToolCommands): Promi
       ...before.filter((line) => !after.includes(line)).map((line) => `  - ${line}`),
       ...after.filter((line) => !before.includes(line)).map((line) => `  + ${line}`),
     ]);
-    const none = settings.length === 0 ? ["[OK] There is nothing to change."] : [];
+    const none = settings.length === 0 ? ["[OK] Nothing to change."] : [];
     const told = notes.map((note) => `[INFO] ${note}`);
     return textResult(["Configuration sync (dry run)", ...none, ...lines, ...told].join("\n"));
   }
@@ -22,7 +22,7 @@ export async function syncConfig(args: Arguments, commands: ToolCommands): Promi
   const lines = applied.plan.settings.length === 0 ? changeLines(applied) : files;
   const notes = applied.plan.notes.map((note) => `[INFO] ${note}`);
   const undo =
-    applied.id === undefined ? [] : ["[INFO] Undo it with: trunkline identity undo --global"];
+    applied.id === undefined ? [] : ["[INFO] Undo with: trunkline identity undo --global"];
   const told = applied.plan.settings.length === 0 ? [] : notes;
   return textResult(["Configuration synchronized", ...lines, ...told, ...undo].join("\n"));
 }

@@ -8,8 +8,9 @@ const SECURITY_MODES = ["maximum_security", "developer_workflow", "trusted_works
 export type SecurityMode = (typeof SECURITY_MODES)[number];
 
 export const MODE_WORDS: Readonly<Record<SecurityMode, string>> = {
-  maximum_security: "gpg-agent forgets before every guarded commit: each signature asks a person.",
-  developer_workflow: "gpg-agent remembers PINs and passphrases for as long as it is set to.",
+  maximum_security:
+    "gpg-agent's cache is cleared before every guarded commit: each signature asks a person.",
+  developer_workflow: "gpg-agent caches PINs and passphrases for as long as it is configured to.",
   trusted_workstation: "The PIN comes from a hardware security module.",
 };
 
@@ -37,8 +38,8 @@ export class SecurityModes {
 
   async set(mode: SecurityMode): Promise<void> {
     if (mode === "trusted_workstation") {
-      const why = "Trunkline keeps no PINs, in a hardware security module or elsewhere";
-      const next = "Use developer_workflow, and have gpg-agent remember it";
+      const why = "Trunkline does not store PINs";
+      const next = "Use developer_workflow, and let gpg-agent cache the PIN";
       throw new TrunklineError("usage", `Cannot set trusted_workstation: ${why}. ${next}`);
     }
     await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 });

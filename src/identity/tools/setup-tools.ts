@@ -51,7 +51,7 @@ async function describeHost(host: string, env: NodeJS.ProcessEnv): Promise<strin
     `  User: ${user ?? "(default)"}`,
     `  Port: ${port}`,
     `  IdentitiesOnly: ${identitiesOnly ? "yes" : "no"}`,
-    ...(keys.length === 0 ? ["  Key: none that exists"] : keys.map((key) => `  Key: ${key}`)),
+    ...(keys.length === 0 ? ["  Key: no key file exists"] : keys.map((key) => `  Key: ${key}`)),
     `  ${isOk ? "[PASS]" : "[FAIL]"} ${says}`,
   ].join("\n");
 }
@@ -59,7 +59,7 @@ async function describeHost(host: string, env: NodeJS.ProcessEnv): Promise<strin
 async function keyWords(file: string): Promise<string> {
   const { mode } = await stat(file);
   const isOpen = (mode & 0o077) !== 0;
-  return `${file} ${isOpen ? `[FAIL] others may read it: chmod 600 '${file}'` : "[OK]"}`;
+  return `${file} ${isOpen ? `[FAIL] other users may read it: chmod 600 '${file}'` : "[OK]"}`;
 }
 
 /** `juggler_setup` */
@@ -75,7 +75,7 @@ export async function setup(args: Arguments, commands: ToolCommands): Promise<To
   now = await now.reload();
   if (mode === "auto" || mode === "import_gpg")
     lines.push(...(await importGpg(now, force === true)));
-  if (lines.length === 1) lines.push("[INFO] Nothing was found that is not known already.");
+  if (lines.length === 1) lines.push("[INFO] Nothing new was found.");
   lines.push(`Config: ${commands.identities.file}`);
   return textResult(lines.join("\n"));
 }
@@ -85,7 +85,7 @@ async function setupStatus(commands: ToolCommands): Promise<string> {
   const keys = await secretKeys(env);
   return [
     "Setup status",
-    `Config: ${identities.file}${existsSync(identities.file) ? "" : " (not there yet)"}`,
+    `Config: ${identities.file}${existsSync(identities.file) ? "" : " (does not exist yet)"}`,
     `Identities: ${identities.list.map(({ name }) => name).join(", ") || "none"}`,
     `SSH hosts: ${sshHosts(env).join(", ") || "none"}`,
     `GPG keys: ${keys.length}`,
@@ -110,7 +110,7 @@ async function importTheirs(commands: ToolCommands, force: boolean): Promise<str
   await identities.importAll({ ...read, identities: Object.fromEntries(fresh) });
   return [
     ...fresh.map(([name]) => `[OK] Imported '${name}' from ${file}`),
-    ...read.secrets.map((field) => `[WARN] '${field}' holds a secret and was left out`),
+    ...read.secrets.map((field) => `[WARN] '${field}' holds a secret and was not imported`),
   ];
 }
 
@@ -126,14 +126,16 @@ async function importSsh(commands: ToolCommands, force: boolean): Promise<string
       return identity.name === name || identity.sshHost === settings.sshHost;
     });
     if (known !== undefined && !force) {
-      lines.push(`[SKIP] '${known.name}' is known already`);
+      lines.push(`[SKIP] '${known.name}' is already configured`);
       continue;
     }
     const before: Partial<IdentitySettings> = known?.settings ?? {};
     await identities.save(known?.name ?? name, { ...before, ...settings }, known === undefined);
     lines.push(`[OK] '${known?.name ?? name}' from the SSH host ${name}`);
     if (before.email === undefined) {
-      lines.push(`[WARN] It has no address: trunkline identity edit ${name} --email ADDRESS`);
+      lines.push(
+        `[WARN] It has no email address. Set one: trunkline identity edit ${name} --email ADDRESS`,
+      );
     }
   }
   return lines;

@@ -13,7 +13,9 @@ export async function listIdentities(args: Arguments, commands: ToolCommands): P
   const shown = list.filter((each) => provider === "all" || each.provider === provider);
   if (shown.length === 0) {
     const which = provider === "all" ? "" : ` for ${String(provider)}`;
-    return textResult(`No identities configured${which}.\n\`trunkline identity add\` makes one.`);
+    return textResult(
+      `No identities configured${which}.\nAdd one with \`trunkline identity add\`.`,
+    );
   }
   const blocks = await Promise.all(
     shown.map(async (identity) => {
@@ -95,7 +97,7 @@ export async function switchIdentity(
   ];
   if (!keepSigning) lines.push(...(await signingLines(identity, commands, folder)));
   if (applied.id !== undefined) {
-    lines.push(`[INFO] Undo it with: trunkline identity undo --id ${applied.id}`);
+    lines.push(`[INFO] Undo with: trunkline identity undo --id ${applied.id}`);
   }
   return textResult(lines.join("\n"));
 }
@@ -104,7 +106,7 @@ export function changeLines({ plan, recovered }: Applied): string[] {
   const { settings, notes } = plan;
   return [
     ...(recovered === undefined ? [] : [`[INFO] ${recovered.says}`]),
-    ...(settings.length === 0 ? ["[OK] Everything was as it should be already."] : []),
+    ...(settings.length === 0 ? ["[OK] Nothing to change."] : []),
     ...settings.map(({ key, after }) => {
       if (key === "managed block") return `[OK] ${key}: ${after.length} lines`;
       const words = after.filter((each) => each !== "").map((each) => maskText(each));
@@ -145,13 +147,15 @@ export async function statusTool(
     `User: ${author.name ?? "(not set)"} <${author.email ?? "not set"}>`,
     `Remote: ${detected.remote?.url ?? "(none)"}`,
     `Detected identity: ${detected.identity ?? "none"} (confidence: ${detected.confidence})`,
-    `Signing: ${signing.commits ? `${signing.format}, key ${signing.key ?? "by default"}` : "off"}`,
+    `Signing: ${signing.commits ? `${signing.format}, key ${signing.key ?? "(default)"}` : "off"}`,
     `Credentials: ${identity === undefined ? "none" : await credentialWords(identity, commands)}`,
     `Config: ${identities.file}`,
   ];
   if (isRight === false) {
     const next = `juggler_switch with identity "${detected.identity}"`;
-    lines.push(`[WARN] This repository is for '${detected.identity}'. ${next} changes that.`);
+    lines.push(
+      `[WARN] This repository belongs to identity '${detected.identity}'. Switch with ${next}.`,
+    );
   }
   lines.push(...detected.notes.map((note) => `[INFO] ${note}`));
   if (verbose === true) lines.push(...(await moreStatus(commands, status.sshCommand)));
@@ -170,7 +174,7 @@ async function moreStatus(
     "Recent changes:",
     ...(recent.length === 0 ? ["  none"] : []),
     ...recent.map(({ at, kind, identity, outcome, isUndone }) => {
-      const end = isUndone ? "undone" : (outcome ?? "broken off");
+      const end = isUndone ? "undone" : (outcome ?? "interrupted");
       return `  ${at} ${kind} ${identity ?? ""} (${end})`;
     }),
   ];

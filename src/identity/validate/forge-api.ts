@@ -24,7 +24,7 @@ export class TokenRefused extends TrunklineError {
   static readonly #brand = Symbol.for("trunkline.TokenRefused");
 
   constructor(host: string, status: number) {
-    super("unavailable", `${host} does not take the token (${status})`);
+    super("unavailable", `${host} rejected the token (${status})`);
     Object.defineProperty(this, TokenRefused.#brand, {});
   }
 

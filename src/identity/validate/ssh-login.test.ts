@@ -12,7 +12,7 @@ describe("judgeLogin()", () => {
     ["GitLab's greeting", 0, "Welcome to GitLab, @ada!", true, /as ada/],
     ["Bitbucket's greeting", 0, "authenticated via ssh key.\n\nYou can use git", true, /logged in/],
     ["another server that is content", 0, "", true, /logged in/],
-    ["somebody else's greeting", 1, GITHUB.replace("ada", "bob"), false, /of 'bob', not of 'ada'/],
+    ["somebody else's greeting", 1, GITHUB.replace("ada", "bob"), false, /to 'bob', not to 'ada'/],
     [
       "a key that is not known",
       255,

@@ -33,7 +33,8 @@ export async function logInBySsh(
   const { sshKey, sshHost, host, user } = identity;
   // What an alias leads to, and as whom, is written where ssh finds it.
   const target = sshHost ?? (host === undefined ? undefined : `git@${host.replace(/:\d+$/, "")}`);
-  if (target === undefined) return { isOk: false, user: undefined, says: "it has no host" };
+  if (target === undefined)
+    return { isOk: false, user: undefined, says: "the identity has no host" };
   const seconds = Math.max(1, Math.ceil(options.timeout / 1000));
   const args = [
     ...sshConfigArguments(options.env),
@@ -72,15 +73,15 @@ export function judgeLogin(
     return { isOk: false, user: undefined, says: `${last}${adviceFor(said)}` };
   }
   if (user !== undefined && wanted !== undefined && user.toLowerCase() !== wanted.toLowerCase()) {
-    return { isOk: false, user, says: `the key is that of '${user}', not of '${wanted}'` };
+    return { isOk: false, user, says: `the key belongs to '${user}', not to '${wanted}'` };
   }
   return { isOk: true, user, says: user === undefined ? "logged in" : `logged in as ${user}` };
 }
 
 function adviceFor(said: string): string {
   if (/Host key verification failed|host key is known/i.test(said)) {
-    return " (ssh does not know the host: connect once by hand, and compare its fingerprint)";
+    return " (the host key is unknown: connect once by hand, and compare its fingerprint)";
   }
-  if (/Permission denied \(/.test(said)) return " (the forge does not know the key)";
+  if (/Permission denied \(/.test(said)) return " (the forge does not accept the key)";
   return "";
 }

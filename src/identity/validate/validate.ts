@@ -51,17 +51,19 @@ export async function validateIdentity(
 async function checkKeyFile({ sshKey }: Identity): Promise<Finding[]> {
   const what = "ssh-key";
   if (sshKey === undefined) {
-    return [{ what, outcome: "skip", says: "No ssh key is set; ssh uses what it finds." }];
+    return [
+      { what, outcome: "skip", says: "No SSH key is configured; ssh uses its default keys." },
+    ];
   }
   try {
     const { mode } = await stat(sshKey);
     if ((mode & 0o077) === 0 || process.platform === "win32") {
-      return [{ what, outcome: "pass", says: `The ssh key is there: ${sshKey}` }];
+      return [{ what, outcome: "pass", says: `The SSH key exists: ${sshKey}` }];
     }
-    const says = `ssh will not use ${sshKey}: others may read it. Close it with: chmod 600 '${sshKey}'`;
+    const says = `ssh will not use ${sshKey}: other users may read it. Make it private with: chmod 600 '${sshKey}'`;
     return [{ what, outcome: "fail", says }];
   } catch {
-    return [{ what, outcome: "fail", says: `There is no ssh key ${sshKey}` }];
+    return [{ what, outcome: "fail", says: `The SSH key does not exist: ${sshKey}` }];
   }
 }
 
@@ -69,12 +71,12 @@ async function checkSsh(identity: Identity, options: ValidateOptions): Promise<F
   const { host, sshHost } = identity;
   const what = "ssh";
   if (host === undefined && sshHost === undefined) {
-    return [{ what, outcome: "skip", says: "No host is set to log in to." }];
+    return [{ what, outcome: "skip", says: "No host is configured to log in to." }];
   }
   const { env, timeout = TIMEOUT } = options;
   const { isOk, says } = await logInBySsh(identity, { env, timeout });
   const where = sshHost ?? host;
-  return [{ what, outcome: isOk ? "pass" : "fail", says: `ssh to ${where}: ${says}` }];
+  return [{ what, outcome: isOk ? "pass" : "fail", says: `SSH to ${where}: ${says}` }];
 }
 
 async function checkToken(
@@ -84,19 +86,19 @@ async function checkToken(
 ): Promise<Finding[]> {
   const { name, provider, user } = identity;
   if (identity.tokenSource.kind === "none") {
-    return [{ what: "token", outcome: "skip", says: "The identity has no token, as it says." }];
+    return [{ what: "token", outcome: "skip", says: "No token, as configured." }];
   }
   const fail = (what: "token" | "api", says: string): Finding => ({ what, outcome: "fail", says });
   try {
     const found = await tokens.find(identity);
     if (found === undefined) {
-      const says = `There is no token. \`trunkline identity token set ${name}\` stores one.`;
+      const says = `No token is stored. Store one with \`trunkline identity token set ${name}\`.`;
       return [{ what: "token", outcome: "warn", says }];
     }
     const is: Finding = {
       what: "token",
       outcome: "pass",
-      says: `There is a token in ${found.where}.`,
+      says: `The token is in ${found.where}.`,
     };
     if (isExpired(found.record)) {
       return [fail("token", `The token expired on ${found.record.expires}.`)];
@@ -104,15 +106,15 @@ async function checkToken(
     if (!testAuth) return [is];
     const facts = await askForge(identity, found.token, { timeout });
     if (facts === undefined) {
-      const says = `What ${provider} forges say of tokens is not known.`;
+      const says = `The token cannot be checked for provider '${provider}'.`;
       return [is, { what: "api", outcome: "skip", says }];
     }
     await tokens.note(identity, { ...facts, checkedAt: new Date().toISOString() });
     if (user !== undefined && facts.user.toLowerCase() !== user.toLowerCase()) {
-      return [is, fail("api", `The token is that of '${facts.user}', not of '${user}'.`)];
+      return [is, fail("api", `The token belongs to '${facts.user}', not to '${user}'.`)];
     }
     const scopes = facts.scopes.length === 0 ? "" : `, scopes: ${facts.scopes.join(", ")}`;
-    const says = `The forge knows the token as ${facts.user}${scopes}.`;
+    const says = `The token is valid for user ${facts.user}${scopes}.`;
     const end: Finding[] = facts.expires === undefined ? [] : [expiry(facts.expires)];
     return [is, { what: "api", outcome: "pass", says }, ...end];
   } catch (error) {

@@ -40,10 +40,10 @@ describe("makeAnchor()", () => {
     sample.write("binary", Buffer.from([1, 0, 2]));
     using commands = await sample.commands();
     await assert.rejects(add(commands, "a", 3), /line 3 of 'a': it has 2 lines/);
-    await assert.rejects(add(commands, "a", 2, { end: 1 }), /the first comes first/);
+    await assert.rejects(add(commands, "a", 2, { end: 1 }), /not before the first/);
     await assert.rejects(add(commands, "b", 1), /no such file/);
     await assert.rejects(add(commands, "binary", 1), /it is binary/);
-    await assert.rejects(add(commands, "a", 1, { comment: " \n" }), /says nothing/);
+    await assert.rejects(add(commands, "a", 1, { comment: " \n" }), /an empty comment/);
     await assert.rejects(add(commands, "a", 1, { side: "old", base: "--all" }), /no commit/);
     await assert.rejects(add(commands, "typo"), /Cannot comment on 'typo': there is no such file/);
     await add(commands, "binary");

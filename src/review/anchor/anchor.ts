@@ -49,7 +49,7 @@ export async function makeAnchor(request: AnchorRequest): Promise<MadeAnchor> {
   if (line === undefined || end === undefined) return { anchor: kept, ...withText };
   if (isBinary(content)) {
     const what = `Cannot comment on line ${line} of '${path}': it is binary`;
-    throw new TrunklineError("usage", `${what}. Leave --line out to comment on the file.`);
+    throw new TrunklineError("usage", `${what}. Leave out --line to comment on the whole file.`);
   }
   const lines = linesOf(textOf(content));
   if (end > lines.length) {
@@ -105,7 +105,10 @@ function checkLines(path: string, line: number | undefined, end: number | undefi
     if (line !== undefined || end === undefined) return;
   }
   const what = `Cannot comment on lines ${line ?? "?"} to ${end ?? "?"} of '${path}'`;
-  throw new TrunklineError("usage", `${what}: lines count from 1, and the first comes first.`);
+  throw new TrunklineError(
+    "usage",
+    `${what}: lines count from 1, and the last is not before the first.`,
+  );
 }
 
 /** A file of the worktree as it is now; of a link, where it leads. */

@@ -258,7 +258,10 @@ describe("DropFiles", { timeout: 20_000 }, () => {
       "link",
       "pipe",
     ]);
-    assert.match(JSON.stringify(dropping.reports), /it is not a regular file, so it was set aside/);
+    assert.match(
+      JSON.stringify(dropping.reports),
+      /it is not a regular file; the file was renamed/,
+    );
     assert.equal((await dropping.threads(1)).length, 1);
   });
 

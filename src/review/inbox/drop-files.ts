@@ -174,7 +174,7 @@ export class DropFiles implements AsyncDisposable {
     }
     // When the house closes there is no time to wait: the next to look goes on with it.
     if (kept === "" && this.#isOver) return;
-    const why = kept === "" ? "it is not JSON" : "some of it has no `file` or no `comment`";
+    const why = kept === "" ? "it is not JSON" : "some comments have no `file` or no `comment`";
     this.#setAside(aside, name, new UnfitFileError(why));
   }
 
@@ -183,7 +183,7 @@ export class DropFiles implements AsyncDisposable {
     if ((error as NodeJS.ErrnoException).code === "ENOENT" || isStores(error)) return;
     const unread = `${name}.unreadable-${Date.now()}-${this.#count}`;
     renameSync(aside, unread);
-    const why = `${(error as Error).message}, so it was set aside`;
+    const why = `${(error as Error).message}; the file was renamed`;
     this.#options.report("review.drop-file", { file: unread, why });
   }
 

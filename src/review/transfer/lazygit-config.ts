@@ -91,7 +91,8 @@ export function withCommands(text: string, commands: readonly object[]): string 
   const check = parseDocument(after);
   const list: unknown = check.toJS();
   const { customCommands } = list as { customCommands?: unknown[] };
-  if (check.errors.length > 0 || customCommands === undefined) throw refusal("its form is unusual");
+  if (check.errors.length > 0 || customCommands === undefined)
+    throw refusal("its layout is not supported");
   return after;
 }
 
@@ -102,7 +103,7 @@ function inserted(text: string, present: unknown, commands: readonly object[]): 
     return `${ended}${BEGIN}\n${block}${END}\n`;
   }
   if (!isSeq(present) || present.flow === true || present.items.length === 0) {
-    throw refusal("write `customCommands` with an item in each line first, or take it out");
+    throw refusal("write `customCommands` as a block list first, or remove it");
   }
   const [first] = present.items as { range?: [number, number, number] }[];
   const [start = 0, , end = 0] = present.range ?? [];

@@ -111,7 +111,7 @@ export function readSarif(value: object): Finding[] {
   const { version = "2.1.0", runs } = value as { version?: unknown; runs: Loose[] };
   if (!String(version).startsWith("2.1")) {
     const what = `Cannot import SARIF ${String(version)}`;
-    throw new TrunklineError("config", `${what}: only 2.1.0 is understood.`);
+    throw new TrunklineError("config", `${what}: only 2.1.0 is supported.`);
   }
   return runs.flatMap((run) => {
     const driver = run?.["tool"]?.["driver"];

@@ -75,6 +75,6 @@ describe("exportThreads() and readTransfer()", () => {
     for (const [change, wrong] of cases) {
       assert.throws(() => read({ ...good, ...change }), { code: "config", message: wrong });
     }
-    assert.throws(() => readTransfer({ version: 2 }, repository), /version 2/);
+    assert.throws(() => readTransfer({ version: 2 }, repository), /version is 2/);
   });
 });

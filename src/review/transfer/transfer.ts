@@ -78,7 +78,7 @@ export function isTransfer(value: object): boolean {
 /** What there is to take in. Throws with what is wrong. */
 export function readTransfer(value: object, repository: NewThread["repository"]): NewThread[] {
   const { version, threads } = value as { version?: unknown; threads?: unknown };
-  if (version !== 1) throw problem(`it is of version ${String(version)}, not 1`);
+  if (version !== 1) throw problem(`its version is ${String(version)}, not 1`);
   if (!Array.isArray(threads)) throw problem("it has no list of threads");
   return threads.map((thread: unknown, index) => {
     const wrong = faultOf(thread);
@@ -105,7 +105,7 @@ function faultOf(thread: unknown): string | undefined {
   if (suggestion !== undefined && !isLines(suggestion?.lines)) return ".suggestion has no lines";
   // It is kept by that id for all comments on the same text.
   if (text !== undefined && !isTextOf(text, anchor?.blob)) return ".text is not that of its blob";
-  if (!Array.isArray(events) || !events.every(isPast)) return ".events are not what happened";
+  if (!Array.isArray(events) || !events.every(isPast)) return ".events is not a list of events";
   return undefined;
 }
 
