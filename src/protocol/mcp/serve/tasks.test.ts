@@ -9,7 +9,7 @@ import { Offer } from "../../../tool/offer/offer.ts";
 import { textResult } from "../../../tool/tool.ts";
 import { McpDoor } from "./door.ts";
 import { TASKS_CAPABILITY } from "../meta.ts";
-import type { TaskStore } from "./task-store.ts";
+import type { TaskStore } from "./task.ts";
 
 const MODERN = {
   revision: "2026-07-28",
