@@ -1,10 +1,15 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { BOTH_TYPES, EventReader, McpHttpServer } from "../support/mcp-http-server.ts";
-import { initialize, request } from "../support/mcp-session.ts";
+import {
+  BOTH_TYPES,
+  EventReader,
+  McpHttpServer,
+} from "../../../../../test/support/mcp-http-server.ts";
+import { initialize, request } from "../../../../../test/support/mcp-session.ts";
 
 const VERSION = "2026-07-28";
+
 const M = "io.modelcontextprotocol/";
 
 type Headers = Record<string, string>;
@@ -188,81 +193,5 @@ describe("requests of 2026-07-28 on /mcp", { timeout: 30_000 }, () => {
     const body = ask(1, "tools/list");
     const stale = await server.post(body, { ...headersOf("tools/list"), "mcp-session-id": "x" });
     assert.equal(stale.status, 200);
-  });
-});
-
-describe("MCP on HTTP with authorization", { timeout: 30_000 }, () => {
-  const resourceMetadata = { resource: "https://here.example/mcp", authorization_servers: [] };
-  const start = () =>
-    McpHttpServer.start({
-      resourceMetadata,
-      authorize: ({ headers: { authorization } }) =>
-        authorization === undefined
-          ? { status: 401, message: "Who are you?", headers: { "www-authenticate": "Bearer" } }
-          : { principal: { id: authorization } },
-    });
-
-  it("lets nobody in whom it does not know, but tells where to sign in", async () => {
-    await using server = await start();
-    const refused = await server.post(initialize());
-    assert.equal(refused.status, 401);
-    assert.equal(refused.headers.get("www-authenticate"), "Bearer");
-    for (const path of ["", "/mcp"]) {
-      const told = await server.fetch(
-        "GET",
-        {},
-        undefined,
-        `/.well-known/oauth-protected-resource${path}`,
-      );
-      assert.deepEqual(await told.json(), resourceMetadata);
-    }
-  });
-
-  it("says so where it cannot find out", async () => {
-    await using server = await McpHttpServer.start({
-      authorize: () => Promise.reject(new Error("The directory is down")),
-    });
-    const refused = await server.post(initialize());
-    assert.equal(refused.status, 503);
-    assert.doesNotMatch(JSON.stringify(refused.body), /directory/);
-  });
-
-  it("keeps a session for whoever began it", async () => {
-    await using server = await start();
-    const begun = await server.post(initialize(), { authorization: "a" });
-    const headers = { "mcp-session-id": begun.headers.get("mcp-session-id") ?? "" };
-    const ping = request(1, "ping");
-    assert.equal((await server.post(ping, { ...headers, authorization: "b" })).status, 404);
-    assert.equal((await server.post(ping, { ...headers, authorization: "a" })).status, 200);
-  });
-});
-
-describe("the HTTP transport of 2024-11-05", { timeout: 30_000 }, () => {
-  it("answers in the stream of GET /sse what is posted to its endpoint", async () => {
-    await using server = await McpHttpServer.start();
-    const accept = { accept: "text/event-stream" };
-    const events = new EventReader(await server.fetch("GET", accept, undefined, "/sse"));
-    const endpoint = await events.next();
-    assert.equal(endpoint?.event, "endpoint");
-    const post = async (body: unknown, path = endpoint.data): Promise<number> =>
-      (await server.fetch("POST", { "content-type": "application/json" }, body, path)).status;
-    assert.equal(await post(initialize("2024-11-05")), 202);
-    assert.equal((await events.message()).result?.protocolVersion, "2024-11-05");
-    const uri = "test://watched-resource";
-    assert.equal(await post(request(1, "resources/subscribe", { uri })), 202);
-    assert.equal((await events.message()).id, 1);
-    server.offer.resources.updated(uri);
-    assert.equal((await events.message()).method, "notifications/resources/updated");
-    assert.equal(await post("{oops"), 400);
-    assert.equal(await post(request(2, "ping"), "/messages?sessionId=made-up"), 404);
-    await events.cancel();
-    while (server.http.size > 0) await new Promise((resolve) => setImmediate(resolve));
-    assert.equal(await post(request(3, "ping")), 404);
-  });
-
-  it("needs a client that takes events", async () => {
-    await using server = await McpHttpServer.start();
-    const refused = await server.fetch("GET", { accept: "text/html" }, undefined, "/sse");
-    assert.equal(refused.status, 406);
   });
 });
