@@ -8,6 +8,7 @@ import type { ToolResult } from "../tool/tool.ts";
 import { HouseOfUpstreams } from "../../test/upstream/house-of-upstreams.ts";
 import { SampleContext } from "../../test/upstream/sample-context.ts";
 import { LEGACY, Scripts } from "../../test/upstream/scripted-server.ts";
+import { covers } from "../../test/support/requirement.ts";
 
 async function callText(house: HouseOfUpstreams, name: string, args = {}): Promise<string> {
   const result = await house.offer.tools.call(name, args, new SampleContext());
@@ -20,6 +21,7 @@ function textOf(result: ToolResult): string {
 
 describe("Upstreams start a server", () => {
   it("when what it offers is first asked for, and know it the next time without", async () => {
+    covers("mcp.modern.remembered-era");
     await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-"));
     const table = { a: { command: "a" } };
     {

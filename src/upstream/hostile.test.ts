@@ -5,6 +5,7 @@ import { HouseOfUpstreams } from "../../test/upstream/house-of-upstreams.ts";
 import { RawClient } from "../../test/upstream/raw-client.ts";
 import { SampleContext } from "../../test/upstream/sample-context.ts";
 import { ECHO, LEGACY, type Script, Scripts } from "../../test/upstream/scripted-server.ts";
+import { covers } from "../../test/support/requirement.ts";
 
 const QUICK = { firstWait: 5, longestWait: 20, rest: 40, firstList: 200, gather: 5 };
 
@@ -25,6 +26,7 @@ async function calmAnswers(house: HouseOfUpstreams): Promise<void> {
 
 describe("A hostile upstream", () => {
   it("cannot drown its caller in progress and messages", async () => {
+    covers("mcp.logging.rate");
     const [opened] = await houseOf({
       ...LEGACY,
       "tools/call": ({ _meta }, server) => {

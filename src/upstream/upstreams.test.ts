@@ -11,6 +11,7 @@ import {
   Scripts,
   SILENCE,
 } from "../../test/upstream/scripted-server.ts";
+import { covers } from "../../test/support/requirement.ts";
 
 const QUICK = { firstWait: 5, longestWait: 20, rest: 40, firstList: 200, gather: 5 };
 
@@ -57,6 +58,7 @@ describe("Upstreams name", () => {
   });
 
   it("tools as their servers do, and by server where two have the same", async () => {
+    covers("mcp.tools.aggregate-names");
     const scripts = new Scripts({ a: tools("x", "y"), b: tools("y", "z"), c: tools("y") });
     await using house = new HouseOfUpstreams(scripts);
     await house.configure({ a: { command: "a" }, "b b": { command: "b" }, c: { command: "c" } });
@@ -79,6 +81,7 @@ describe("Upstreams name", () => {
   });
 
   it("no tool longer than 128 characters", async () => {
+    covers("mcp.tools.names");
     const long = "l".repeat(128);
     const scripts = new Scripts({ a: tools(long), b: tools(long), c: tools(long) });
     await using house = new HouseOfUpstreams(scripts);

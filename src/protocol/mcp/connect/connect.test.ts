@@ -10,9 +10,11 @@ import {
   SILENCE,
 } from "../../../../test/upstream/scripted-server.ts";
 import { McpClient } from "./connect.ts";
+import { covers } from "../../../../test/support/requirement.ts";
 
 describe("McpClient.connect()", () => {
   it("gives up after its time, and closes the channel", async () => {
+    covers("mcp.lifecycle.timeout");
     const server = new ScriptedServer({
       "server/discover": () => SILENCE,
       initialize: () => SILENCE,
@@ -25,6 +27,7 @@ describe("McpClient.connect()", () => {
 
 describe("McpClient lists", () => {
   it("all pages, and stops when a cursor comes again", async () => {
+    covers("mcp.pagination.client");
     let asked = 0;
     const script: Script = {
       ...LEGACY,
@@ -42,6 +45,7 @@ describe("McpClient lists", () => {
   });
 
   it("nothing that the server does not declare", async () => {
+    covers("mcp.lifecycle.negotiated-only");
     await using pair = await ClientPair.connect(LEGACY);
     assert.deepEqual(await pair.client.listResources(), []);
     assert.equal(pair.server.asked("resources/list").length, 0);

@@ -9,11 +9,13 @@ import {
   type Script,
   SILENCE,
 } from "../../../../test/upstream/scripted-server.ts";
+import { covers } from "../../../../test/support/requirement.ts";
 
 const M = "io.modelcontextprotocol/";
 
 describe("McpClient.connect()", () => {
   it("needs one exchange with a server of 2026-07-28", async () => {
+    covers("mcp.modern.probe");
     await using pair = await ClientPair.connect(MODERN);
     assert.equal(pair.client.revision, "2026-07-28");
     assert.equal(pair.client.info.name, "scripted");
@@ -25,6 +27,7 @@ describe("McpClient.connect()", () => {
   });
 
   it("falls back to initialize when the server does not know discover", async () => {
+    covers("mcp.lifecycle.client-initialized");
     await using pair = await ClientPair.connect(LEGACY);
     assert.equal(pair.client.revision, "2025-11-25");
     const [initialize] = pair.server.asked("initialize");
@@ -63,6 +66,7 @@ describe("McpClient.connect()", () => {
   });
 
   it("asks again when its revision is refused and named in one breath", async () => {
+    covers("mcp.modern.retry-version");
     let asked = 0;
     const script: Script = {
       ...MODERN,
@@ -95,6 +99,7 @@ describe("McpClient.connect()", () => {
   });
 
   it("gives up on a revision that nobody knows", async () => {
+    covers("mcp.lifecycle.client-version");
     const script = { ...LEGACY, initialize: () => ({ protocolVersion: "1999-01-01" }) };
     await assert.rejects(
       ClientPair.connect(script),

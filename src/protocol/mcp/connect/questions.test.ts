@@ -4,6 +4,7 @@ import { describe, it } from "node:test";
 import { ClientPair } from "../../../../test/upstream/client-pair.ts";
 import { SampleContext } from "../../../../test/upstream/sample-context.ts";
 import { LEGACY, type Script } from "../../../../test/upstream/scripted-server.ts";
+import { covers } from "../../../../test/support/requirement.ts";
 
 const accept = () => ({ action: "accept", content: {} });
 
@@ -18,6 +19,7 @@ describe("McpClient questions of a server of 2025-11-25", () => {
   });
 
   it("go to the one caller there is", async () => {
+    covers("mcp.elicitation.passed-on");
     await using pair = await ClientPair.connect(asking("elicitation/create", { message: "Who?" }));
     const context = new SampleContext({ answers: { "elicitation/create": accept } });
     const result = await pair.client.callTool("echo", {}, context);

@@ -13,6 +13,7 @@ import {
   type Script,
   SILENCE,
 } from "../../../../test/upstream/scripted-server.ts";
+import { covers } from "../../../../test/support/requirement.ts";
 
 const M = "io.modelcontextprotocol/";
 
@@ -47,7 +48,16 @@ describe("McpClient.callTool()", () => {
     assert.deepEqual(result, { content: [], extra: 1, _meta: { mine: 2 } });
   });
 
+  it("takes an answer without a type for the whole answer", async () => {
+    covers("mcp.modern.absent-result-type");
+    const script: Script = { ...MODERN, "tools/call": () => ({ content: [], extra: 1 }) };
+    await using pair = await ClientPair.connect(script);
+    const result = await pair.client.callTool("echo", {}, new SampleContext());
+    assert.deepEqual(result, { content: [], extra: 1 });
+  });
+
   it("tells each call of its own progress", async () => {
+    covers("mcp.progress.client-tokens");
     const script: Script = {
       ...LEGACY,
       "tools/call": async ({ arguments: args, _meta }, server) => {
@@ -67,6 +77,7 @@ describe("McpClient.callTool()", () => {
   });
 
   it("tells the server when the caller gives up", async () => {
+    covers("mcp.cancellation.client");
     await using pair = await ClientPair.connect({ ...LEGACY, "tools/call": () => SILENCE });
     const context = new SampleContext();
     const calling = pair.client.callTool("echo", {}, context);

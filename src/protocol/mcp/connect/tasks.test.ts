@@ -4,11 +4,13 @@ import { describe, it } from "node:test";
 import { ClientPair } from "../../../../test/upstream/client-pair.ts";
 import { SampleContext } from "../../../../test/upstream/sample-context.ts";
 import { LEGACY, type Script } from "../../../../test/upstream/scripted-server.ts";
+import { covers } from "../../../../test/support/requirement.ts";
 
 const accept = () => ({ action: "accept", content: {} });
 
 describe("McpClient questions of a server of 2025-11-25", () => {
   it("can be asked as tasks, and fetched later", async () => {
+    covers("mcp.tasks.asked-as-task");
     const script: Script = {
       ...LEGACY,
       "tools/call": async (_, server) => {

@@ -4,6 +4,7 @@ import { describe, it } from "node:test";
 import { Toolbox } from "../../../../tool/toolbox.ts";
 import { textResult } from "../../../../tool/tool.ts";
 import { accepts, headerProblem, paramHeaderProblem, versionMismatch } from "./check-headers.ts";
+import { covers } from "../../../../../test/support/requirement.ts";
 
 const MISMATCH = -32020;
 
@@ -51,6 +52,7 @@ describe("headerProblem()", () => {
   });
 
   it("decodes what is wrapped", () => {
+    covers("mcp.modern-http.encoding");
     for (const text of ["", "Hello", "Zürich", " padded ", "日本", "=?base64?x?="]) {
       const wrapped = `=?base64?${Buffer.from(text).toString("base64")}?=`;
       assert.ok(isTaken(wrapped, text), text);

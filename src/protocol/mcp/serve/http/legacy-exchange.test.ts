@@ -3,6 +3,7 @@ import { describe, it } from "node:test";
 
 import { EventReader, McpHttpServer } from "../../../../../test/support/mcp-http-server.ts";
 import { McpSession } from "../../../../../test/support/mcp-session.ts";
+import { covers } from "../../../../../test/support/requirement.ts";
 
 /** Takes a stream up, which the server may not know to be lost yet. */
 async function resume(session: McpSession, lastEventId: string): Promise<EventReader> {
@@ -16,6 +17,7 @@ async function resume(session: McpSession, lastEventId: string): Promise<EventRe
 
 describe("an exchange of a session on /mcp", { timeout: 30_000 }, () => {
   it("answer with events where something is sent before the answer", async () => {
+    covers("mcp.http.json-or-events", "mcp.http.priming-event");
     await using server = await McpHttpServer.start();
     const session = await McpSession.begin(server);
     const events = await session.stream(1, "test_tool_with_progress", {}, { progressToken: 0 });
@@ -40,6 +42,7 @@ describe("an exchange of a session on /mcp", { timeout: 30_000 }, () => {
   });
 
   it("go on after a lost connection: it is not a cancellation", async () => {
+    covers("mcp.http.disconnect");
     await using server = await McpHttpServer.start();
     const session = await McpSession.begin(server);
     const lost = await session.stream(1, "test_wait", {}, { progressToken: 1 });
@@ -74,6 +77,7 @@ describe("an exchange of a session on /mcp", { timeout: 30_000 }, () => {
   });
 
   it("turn a slow answer into a stream, and have its client come back for it", async () => {
+    covers("mcp.http.poll");
     const limits = { keepAlive: 20, longestConnection: 50, retry: 10 };
     await using server = await McpHttpServer.start({ limits });
     const session = await McpSession.begin(server);

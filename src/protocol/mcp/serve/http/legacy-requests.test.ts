@@ -3,11 +3,13 @@ import { describe, it } from "node:test";
 
 import { McpHttpServer } from "../../../../../test/support/mcp-http-server.ts";
 import { initialize, McpSession, request } from "../../../../../test/support/mcp-session.ts";
+import { covers } from "../../../../../test/support/requirement.ts";
 
 const PING = request("ping", "ping");
 
 describe("sessions on /mcp", { timeout: 30_000 }, () => {
   it("begin only where the handshake succeeds", async () => {
+    covers("mcp.http.session-id");
     await using server = await McpHttpServer.start();
     const answer = await server.post(request(0, "initialize", { protocolVersion: 7 }));
     assert.deepEqual([answer.status, answer.body.error?.code], [200, -32602]);
@@ -16,6 +18,12 @@ describe("sessions on /mcp", { timeout: 30_000 }, () => {
   });
 
   it("refuse what does not fit, each with its status", async () => {
+    covers(
+      "mcp.http.accept",
+      "mcp.http.session-missing",
+      "mcp.http.session-ended",
+      "mcp.http.version-header",
+    );
     await using server = await McpHttpServer.start({ channelLimits: { maxMessage: 1000 } });
     const session = await McpSession.begin(server);
     const { headers } = session;
@@ -72,6 +80,7 @@ describe("sessions on /mcp", { timeout: 30_000 }, () => {
   });
 
   it("answer batches of 2025-03-26, and only those", async () => {
+    covers("mcp.revision.batch-answers");
     await using server = await McpHttpServer.start();
     const session = await McpSession.begin(server, "2025-03-26");
     const note = { jsonrpc: "2.0", method: "notifications/initialized" };

@@ -3,6 +3,7 @@ import { describe, it } from "node:test";
 
 import { McpHttpServer } from "../../../../../test/support/mcp-http-server.ts";
 import { initialize, request } from "../../../../../test/support/mcp-session.ts";
+import { covers } from "../../../../../test/support/requirement.ts";
 
 describe("MCP on HTTP with authorization", { timeout: 30_000 }, () => {
   const resourceMetadata = { resource: "https://here.example/mcp", authorization_servers: [] };
@@ -17,6 +18,7 @@ describe("MCP on HTTP with authorization", { timeout: 30_000 }, () => {
     });
 
   it("lets nobody in whom it does not know, but tells where to sign in", async () => {
+    covers("mcp.authorization.challenge", "mcp.authorization.metadata");
     await using server = await start();
     const refused = await server.post(initialize());
     assert.equal(refused.status, 401);
@@ -42,6 +44,7 @@ describe("MCP on HTTP with authorization", { timeout: 30_000 }, () => {
   });
 
   it("keeps a session for whoever began it", async () => {
+    covers("mcp.http.session-owner");
     await using server = await start();
     const begun = await server.post(initialize(), { authorization: "a" });
     const headers = { "mcp-session-id": begun.headers.get("mcp-session-id") ?? "" };

@@ -7,6 +7,7 @@ import {
   McpHttpServer,
 } from "../../../../../test/support/mcp-http-server.ts";
 import { initialize, request } from "../../../../../test/support/mcp-session.ts";
+import { covers } from "../../../../../test/support/requirement.ts";
 
 const VERSION = "2026-07-28";
 
@@ -43,6 +44,7 @@ async function call(
 
 describe("requests of 2026-07-28 on /mcp", { timeout: 30_000 }, () => {
   it("are answered with JSON, or with events where something comes before the answer", async () => {
+    covers("mcp.modern-http.json-or-events");
     await using server = await McpHttpServer.start();
     const plain = await call(server, "test_simple_text");
     assert.equal(plain.status, 200);
@@ -59,6 +61,7 @@ describe("requests of 2026-07-28 on /mcp", { timeout: 30_000 }, () => {
   });
 
   it("are refused in the order that clients rely on", async () => {
+    covers("mcp.modern-http.version", "mcp.modern-http.headers", "mcp.modern-http.unknown-method");
     await using server = await McpHttpServer.start();
     const list = headersOf("tools/list");
     const other = { [`${M}protocolVersion`]: "v999" };
@@ -109,6 +112,7 @@ describe("requests of 2026-07-28 on /mcp", { timeout: 30_000 }, () => {
   });
 
   it("carry arguments in headers, plain or in base64", async () => {
+    covers("mcp.modern-http.parameters");
     await using server = await McpHttpServer.start();
     const tool = "test_custom_header";
     const cases: [region: string, header: string | undefined, status: number][] = [
@@ -133,6 +137,7 @@ describe("requests of 2026-07-28 on /mcp", { timeout: 30_000 }, () => {
   });
 
   it("are cancelled by closing the connection", async () => {
+    covers("mcp.modern-http.cancel");
     await using server = await McpHttpServer.start();
     const events = new EventReader(
       await call(server, "test_wait", {}, meta({ progressToken: "p" })),
@@ -145,6 +150,7 @@ describe("requests of 2026-07-28 on /mcp", { timeout: 30_000 }, () => {
   });
 
   it("listen until the client closes, or the server stops", async () => {
+    covers("mcp.subscriptions.shutdown");
     const server = await McpHttpServer.start();
     const notifications = { toolsListChanged: true };
     const listen = async (id: string) =>
@@ -173,6 +179,7 @@ describe("requests of 2026-07-28 on /mcp", { timeout: 30_000 }, () => {
   });
 
   it("show signs of life while the answer is long in coming", async () => {
+    covers("mcp.modern-http.keep-alive");
     await using server = await McpHttpServer.start({ limits: { keepAlive: 10 } });
     const events = new EventReader(await call(server, "test_wait"));
     await events.until(": keepalive\n\n: keepalive\n\n");
@@ -180,6 +187,7 @@ describe("requests of 2026-07-28 on /mcp", { timeout: 30_000 }, () => {
   });
 
   it("have no sessions: notifications are taken, GET and DELETE are not", async () => {
+    covers("mcp.modern-http.post-only", "mcp.modern-http.notification-202");
     await using server = await McpHttpServer.start();
     const params = { requestId: 1 };
     const note = { jsonrpc: "2.0", method: "notifications/cancelled", params };

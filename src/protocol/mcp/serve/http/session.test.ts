@@ -9,6 +9,7 @@ import {
   McpHttpServer,
 } from "../../../../../test/support/mcp-http-server.ts";
 import { callTool, McpSession, request } from "../../../../../test/support/mcp-session.ts";
+import { covers } from "../../../../../test/support/requirement.ts";
 
 const PING = request("ping", "ping");
 const WATCHED = "test://watched-resource";
@@ -25,6 +26,7 @@ async function resume(session: McpSession, lastEventId: string): Promise<EventRe
 
 describe("streams of a session on /mcp", { timeout: 30_000 }, () => {
   it("ask on the request's own stream, and take the answer by another POST", async () => {
+    covers("mcp.http.one-stream", "mcp.elicitation.form");
     await using server = await McpHttpServer.start();
     const session = await McpSession.begin(server);
     const own = await session.listen();
@@ -42,6 +44,7 @@ describe("streams of a session on /mcp", { timeout: 30_000 }, () => {
   });
 
   it("send what belongs to no request to the GET stream, also what came before it", async () => {
+    covers("mcp.http.get-stream");
     await using server = await McpHttpServer.start();
     const session = await McpSession.begin(server);
     await session.post(request(1, "resources/subscribe", { uri: WATCHED }));
@@ -55,6 +58,7 @@ describe("streams of a session on /mcp", { timeout: 30_000 }, () => {
   });
 
   it("replay exactly the stream that was lost", async () => {
+    covers("mcp.http.replay");
     await using server = await McpHttpServer.start();
     const session = await McpSession.begin(server);
     const own = await session.listen();

@@ -9,6 +9,7 @@ import {
   McpSession,
   request,
 } from "../../../../../test/support/mcp-session.ts";
+import { covers } from "../../../../../test/support/requirement.ts";
 
 const PING = request("ping", "ping");
 
@@ -18,6 +19,7 @@ async function until(condition: () => boolean): Promise<void> {
 
 describe("sessions on /mcp", { timeout: 30_000 }, () => {
   it("live from initialize to DELETE", async () => {
+    covers("mcp.http.session-id", "mcp.http.session-delete", "mcp.http.notification-202");
     await using server = await McpHttpServer.start();
     const session = await McpSession.begin(server);
     assert.match(session.id, /^[\w-]{32,}$/);

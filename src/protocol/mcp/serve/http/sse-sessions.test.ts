@@ -3,9 +3,11 @@ import { describe, it } from "node:test";
 
 import { EventReader, McpHttpServer } from "../../../../../test/support/mcp-http-server.ts";
 import { initialize, request } from "../../../../../test/support/mcp-session.ts";
+import { covers } from "../../../../../test/support/requirement.ts";
 
 describe("the HTTP transport of 2024-11-05", { timeout: 30_000 }, () => {
   it("answers in the stream of GET /sse what is posted to its endpoint", async () => {
+    covers("mcp.http.sse-2024");
     await using server = await McpHttpServer.start();
     const accept = { accept: "text/event-stream" };
     const events = new EventReader(await server.fetch("GET", accept, undefined, "/sse"));
