@@ -47,7 +47,7 @@ describe("McpClient rounds with a server of 2026-07-28", () => {
     const context = new SampleContext({ answers: { "roots/list": () => ({ roots: [] }) } });
     await pair.client.callTool("echo", {}, context);
     const [first, second] = pair.server.asked("tools/call");
-    assert.ok(!("requestState" in second?.["params"]));
+    assert.equal(second?.["params"].requestState, undefined);
     assert.notEqual(first?.["id"], second?.["id"]);
   });
 

@@ -38,7 +38,7 @@ describe("whatIsMissing()", () => {
   it("says nothing where all were heard, and else who was not", () => {
     assert.deepEqual(whatIsMissing({ missing: () => [] }), {});
     const missing = () => [{ name: "a", why: "'a' is still starting" }] as const;
-    const told = whatIsMissing({ missing } as unknown as Parameters<typeof whatIsMissing>[0]);
+    const told = whatIsMissing({ missing });
     assert.deepEqual(told, { _meta: { [MISSING_META]: ["'a' is still starting"] } });
   });
 });

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 
 import { fixtureOffer } from "../../../../test/conformance/fixture/offer.ts";
 import { covers } from "../../../../test/support/requirement.ts";
-import { type Json, RawClient } from "../../../../test/upstream/raw-client.ts";
+import { RawClient } from "../../../../test/upstream/raw-client.ts";
 import { McpDoor } from "./door.ts";
 
 const WATCHED = "test://watched-resource";
@@ -57,7 +57,7 @@ describe("subscriptions/listen", { timeout: 10_000 }, () => {
     await client.until((each) => each.told("notifications/tools/list_changed").length > 0);
     assert.deepEqual(client.told("notifications/prompts/list_changed"), []);
     assert.equal(client.told("notifications/resources/updated")[0]?.["params"].uri, WATCHED);
-    const told = client.messages.filter((message) => "method" in message) as Json[];
+    const told = client.messages.filter((message) => "method" in message);
     assert.ok(told.every(({ params }) => params._meta[SUBSCRIPTION] === id));
   });
 
