@@ -19,7 +19,7 @@ import { TokenCommands } from "./tokens/token-commands.ts";
 import { Tokens } from "./tokens/tokens.ts";
 import type { ValidateOptions, Validation } from "./validate/validate.ts";
 import { AuditLog } from "../store/audit/audit-log.ts";
-import { timestamp } from "../tool/timestamp.ts";
+import { timestamp } from "../tool/audit.ts";
 import { Identities, type IdentitiesOptions, type SwitchRequest } from "./identities.ts";
 
 export interface IdentityCommandsOptions extends IdentitiesOptions {

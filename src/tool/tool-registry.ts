@@ -1,8 +1,7 @@
 import { visibleLine } from "../base/text/visible.ts";
-import type { Approver, ToolSource } from "./approver.ts";
 import { Registry } from "./offer/registry.ts";
 import { skeleton } from "./offer/skeleton.ts";
-import type { Tool } from "./tool.ts";
+import type { Tool, ToolDefinition, ToolSource } from "./tool.ts";
 
 /** A tool that is there, but is not offered until a person has looked at it. */
 export interface HeldTool {
@@ -135,4 +134,17 @@ export class ToolRegistry {
     this.#unsorted.clear();
     return this.#alike.get(skeleton(definition.name)) ?? new Set();
   }
+}
+
+/** Says whether another server's tool may be offered as that server describes it now. */
+export interface Approver {
+  judge(server: string, definition: ToolDefinition): "approved" | "held";
+  /** Why it is held. */
+  why(server: string, name: string): "new" | "changed";
+  /** Whether a person has approved it, as it is described now, and not only its being seen first. */
+  vouches(server: string, definition: ToolDefinition): boolean;
+  /** To be awaited before `vouches` is asked for anything that a person would else be asked. */
+  ready?(): Promise<void>;
+  /** Calls back when something may be judged otherwise than before. Returns how to stop it. */
+  onChange(listener: () => void): () => void;
 }

@@ -2,7 +2,6 @@ import type { Stop } from "../base/stop.ts";
 import { hasBrand } from "../base/brand.ts";
 import type { Principal, Scope } from "../base/principal.ts";
 import type { LogLevel } from "../base/log.ts";
-import type { ToolSource } from "./approver.ts";
 import type { Project, ProjectUse } from "./project.ts";
 
 /** JSON Schema as a tool declares it, of any draft; kept as it came. */
@@ -32,6 +31,13 @@ export interface ToolResult {
 }
 
 export type Arguments = Readonly<Record<string, unknown>>;
+
+/** Whose a tool is, and what it is called there. */
+export interface ToolSource {
+  /** The name that the configuration gives the server. */
+  readonly server: string;
+  readonly name: string;
+}
 
 /** Something that is called once and answers. */
 export interface Tool {
@@ -156,3 +162,12 @@ export function textResult(text: string): ToolResult {
 export function errorResult(text: string): ToolResult {
   return { content: [{ type: "text", text }], isError: true };
 }
+
+/**
+ * The member of a result's `_meta` that names the kind of a failure, where a tool knows one. Most
+ * doors pass it on; one whose protocol has codes for such kinds answers with those.
+ */
+export const FAULT_META = "trunkline/fault";
+
+/** The kind of a call that was refused for its arguments, by their schema. */
+export const INVALID_ARGUMENTS = "invalid-arguments";

@@ -6,11 +6,21 @@ import { OWNER, type Principal } from "../base/principal.ts";
 import { originalError } from "../base/original-error.ts";
 import { RateLimiter } from "../base/limit/rate-limiter.ts";
 import { visible } from "../base/text/visible.ts";
-import type { Approver } from "./approver.ts";
+import { type Approver, heldBecause, type HeldTool, ToolRegistry } from "./tool-registry.ts";
 import { argumentProblem } from "./schema/argument-problem.ts";
 import { askPerson } from "./ask-person.ts";
-import type { Audit, AuditEntry } from "./audit.ts";
-import { FAULT_META, INVALID_ARGUMENTS } from "./fault-meta.ts";
+import { type Audit, type AuditEntry, timestamp } from "./audit.ts";
+import {
+  FAULT_META,
+  INVALID_ARGUMENTS,
+  type Arguments,
+  CannotAsk,
+  errorResult,
+  type Tool,
+  type ToolContext,
+  ToolFault,
+  type ToolResult,
+} from "./tool.ts";
 import { LimitedContext } from "./limited-context.ts";
 import { Policy } from "./policy.ts";
 import {
@@ -24,19 +34,8 @@ import {
   type RepositoryOf,
   resolveProject,
 } from "./project.ts";
-import { heldBecause, type HeldTool, ToolRegistry } from "./tool-registry.ts";
-import { timestamp } from "./timestamp.ts";
 import { toolRefusal } from "./tool-access.ts";
 import { awaitTool, type ToolSources } from "./offer/tool-sources.ts";
-import {
-  type Arguments,
-  CannotAsk,
-  errorResult,
-  type Tool,
-  type ToolContext,
-  ToolFault,
-  type ToolResult,
-} from "./tool.ts";
 
 export interface ToolboxOptions {
   readonly policy?: Policy;

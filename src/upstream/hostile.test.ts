@@ -5,8 +5,10 @@ import { HouseOfUpstreams } from "../../test/upstream/house-of-upstreams.ts";
 import { RawClient } from "../../test/upstream/raw-client.ts";
 import { SampleContext } from "../../test/upstream/sample-context.ts";
 import { ECHO, LEGACY, type Script, Scripts } from "../../test/upstream/scripted-server.ts";
+import { covers } from "../../test/support/requirement.ts";
 
 const QUICK = { firstWait: 5, longestWait: 20, rest: 40, firstList: 200, gather: 5 };
+
 /** A server that does nobody any harm. */
 const CALM: Script = { ...LEGACY, "tools/list": () => ({ tools: [{ ...ECHO, name: "calm" }] }) };
 
@@ -24,6 +26,7 @@ async function calmAnswers(house: HouseOfUpstreams): Promise<void> {
 
 describe("A hostile upstream", () => {
   it("cannot drown its caller in progress and messages", async () => {
+    covers("mcp.logging.rate");
     const [opened] = await houseOf({
       ...LEGACY,
       "tools/call": ({ _meta }, server) => {
@@ -137,54 +140,5 @@ describe("A hostile upstream", () => {
       ["good", cut],
     );
     assert.match(house.log.join(""), /mcp\.left-out.*unreadable names/);
-  });
-
-  it("cannot keep everybody waiting with templates that take for ever", async () => {
-    const uriTemplate = `x://${"{+a}a".repeat(300)}!`;
-    const [opened] = await houseOf({
-      ...LEGACY,
-      initialize: () => ({
-        protocolVersion: "2025-11-25",
-        capabilities: { tools: {}, resources: {} },
-      }),
-      "resources/list": () => ({ resources: [] }),
-      "resources/templates/list": () => ({
-        resourceTemplates: Array.from({ length: 100 }, (_, each) => ({
-          uriTemplate: `${uriTemplate}${each}`,
-        })),
-      }),
-      "resources/read": ({ uri }) => ({ contents: [{ uri, text: "read" }] }),
-    });
-    await using house = opened;
-    await house.offer.resources.templates();
-    const before = performance.now();
-    await house.offer.resources.read(`x://${"a".repeat(5_000)}`, new SampleContext());
-    assert.ok(performance.now() - before < 5_000);
-  });
-
-  it("cannot speak for the resources of another", async () => {
-    const resources: Script = {
-      ...CALM,
-      initialize: () => ({
-        protocolVersion: "2025-11-25",
-        capabilities: { tools: {}, resources: { subscribe: true } },
-      }),
-      "resources/list": () => ({ resources: [{ uri: "calm://1", name: "one" }] }),
-      "resources/templates/list": () => ({ resourceTemplates: [] }),
-      "resources/subscribe": () => ({}),
-    };
-    const scripts = new Scripts({ hostile: LEGACY, calm: resources });
-    await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
-    await house.configure({ hostile: { command: "hostile" }, calm: { command: "calm" } });
-    let updates = 0;
-    house.offer.resources.watch("calm://1", () => updates++);
-    const [hostile, calm] = [await scripts.start("hostile"), await scripts.start("calm")];
-    await calm.until((server) => server.asked("resources/subscribe").length === 1);
-    hostile.notify("notifications/resources/updated", { uri: "calm://1" });
-    await hostile.request("ping");
-    assert.equal(updates, 0);
-    calm.notify("notifications/resources/updated", { uri: "calm://1" });
-    await calm.request("ping");
-    assert.equal(updates, 1);
   });
 });

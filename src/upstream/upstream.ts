@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
-import type { McpClientEvents } from "../protocol/mcp/connect/events.ts";
+import type { McpClientEvents } from "../protocol/mcp/connect/routes.ts";
 import type { Around } from "../protocol/mcp/connect/requests.ts";
 import type { McpClient } from "../protocol/mcp/connect/connect.ts";
 import type { Notice } from "../tool/notices.ts";

@@ -1,7 +1,4 @@
 import assert from "node:assert/strict";
-import { mkdtempDisposable } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import type { Tool, ToolResult } from "../tool/tool.ts";
@@ -14,6 +11,7 @@ import {
   Scripts,
   SILENCE,
 } from "../../test/upstream/scripted-server.ts";
+import { covers } from "../../test/support/requirement.ts";
 
 const QUICK = { firstWait: 5, longestWait: 20, rest: 40, firstList: 200, gather: 5 };
 
@@ -27,43 +25,6 @@ function textOf(result: ToolResult): string {
 }
 
 describe("Upstreams start a server", () => {
-  it("when what it offers is first asked for, and know it the next time without", async () => {
-    await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-"));
-    const table = { a: { command: "a" } };
-    {
-      const scripts = new Scripts({ a: LEGACY });
-      await using house = new HouseOfUpstreams({ open: scripts.open, folder: folder.path });
-      await house.upstreams.configure(table);
-      assert.equal(scripts.started.length, 0);
-      await house.upstreams.known();
-      assert.deepEqual(house.toolNames, ["echo"]);
-      assert.equal(scripts.started.length, 1);
-    }
-    const scripts = new Scripts({ a: LEGACY });
-    await using house = new HouseOfUpstreams({ open: scripts.open, folder: folder.path });
-    await house.upstreams.configure(table);
-    assert.equal(house.upstreams.known(), undefined);
-    assert.deepEqual(house.toolNames, ["echo"]);
-    assert.equal(scripts.started.length, 0);
-    assert.equal(house.upstreams.status()[0]?.state, "idle");
-    assert.equal(await callText(house, "echo", { text: "hi" }), "hi");
-    // The handshake that it is known to have.
-    assert.equal(scripts.of("a")[0]?.heard[0]?.["method"], "initialize");
-  });
-
-  it("anew when it was remembered as another program", async () => {
-    await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-"));
-    {
-      const scripts = new Scripts({ a: LEGACY });
-      await using house = new HouseOfUpstreams({ open: scripts.open, folder: folder.path });
-      await house.configure({ name: { command: "a" } });
-    }
-    const scripts = new Scripts({ b: LEGACY });
-    await using house = new HouseOfUpstreams({ open: scripts.open, folder: folder.path });
-    await house.upstreams.configure({ name: { command: "b" } });
-    assert.deepEqual(house.toolNames, []);
-  });
-
   it("without waiting long for a slow one, whose tools are announced when they come", async () => {
     const slow = Promise.withResolvers<void>();
     const scripts = new Scripts({
@@ -87,17 +48,6 @@ describe("Upstreams start a server", () => {
     await changed;
     assert.deepEqual(house.toolNames, ["late", "echo"]);
   });
-
-  it("a second time by the old handshake, when the new one was too much for it", async () => {
-    const scripts = new Scripts({
-      a: { ...LEGACY, "server/discover": (_, server) => (server.die(), SILENCE) },
-    });
-    await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
-    await house.configure({ a: { command: "a" } });
-    assert.deepEqual(house.toolNames, ["echo"]);
-    assert.equal(scripts.of("a")[1]?.heard[0]?.["method"], "initialize");
-    assert.equal(house.upstreams.status()[0]?.failuresInARow, 0);
-  });
 });
 
 describe("Upstreams name", () => {
@@ -108,6 +58,7 @@ describe("Upstreams name", () => {
   });
 
   it("tools as their servers do, and by server where two have the same", async () => {
+    covers("mcp.tools.aggregate-names");
     const scripts = new Scripts({ a: tools("x", "y"), b: tools("y", "z"), c: tools("y") });
     await using house = new HouseOfUpstreams(scripts);
     await house.configure({ a: { command: "a" }, "b b": { command: "b" }, c: { command: "c" } });
@@ -130,6 +81,7 @@ describe("Upstreams name", () => {
   });
 
   it("no tool longer than 128 characters", async () => {
+    covers("mcp.tools.names");
     const long = "l".repeat(128);
     const scripts = new Scripts({ a: tools(long), b: tools(long), c: tools(long) });
     await using house = new HouseOfUpstreams(scripts);
@@ -149,70 +101,6 @@ describe("Upstreams name", () => {
 });
 
 describe("Upstreams keep up with a server", () => {
-  it("that changes its tools, by few lists however often it says so", async () => {
-    let names = ["one"];
-    let lists = 0;
-    const scripts = new Scripts({
-      a: {
-        ...LEGACY,
-        "tools/list": () => (lists++, { tools: names.map((name) => ({ ...ECHO, name })) }),
-      },
-    });
-    await using house = new HouseOfUpstreams({
-      open: scripts.open,
-      limits: { ...QUICK, gather: 50 },
-    });
-    await house.configure({ a: { command: "a" } });
-    const kept = house.offer.tools.get("one");
-    names = ["one", "two"];
-    const changed = new Promise<void>((resolve) => house.offer.tools.onChange(resolve));
-    for (let time = 0; time < 500; time++) {
-      scripts.of("a")[0]?.notify("notifications/tools/list_changed");
-    }
-    await changed;
-    assert.deepEqual(house.toolNames, ["one", "two"]);
-    assert.equal(house.offer.tools.get("one"), kept);
-    assert.ok(lists <= 3, `listed ${lists} times`);
-  });
-
-  it("that lies about what it has", async () => {
-    const scripts = new Scripts({
-      a: {
-        ...LEGACY,
-        initialize: () => ({
-          protocolVersion: "2025-11-25",
-          capabilities: { tools: {}, prompts: {}, resources: {} },
-        }),
-        "tools/list": () => ({
-          tools: [null, 7, {}, { name: "" }, { name: "bare" }, { name: "odd", inputSchema: [] }],
-        }),
-        "tools/call": () => ({ content: "nothing of the kind", kept: true }),
-      },
-    });
-    await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
-    await house.configure({ a: { command: "a" } });
-    assert.deepEqual(house.toolNames, ["bare", "odd"]);
-    assert.deepEqual(house.offer.tools.get("odd")?.definition.inputSchema, { type: "object" });
-    const result = await house.offer.tools.call("bare", {}, new SampleContext());
-    assert.deepEqual(result, { content: [], kept: true });
-    assert.deepEqual(await house.offer.resources.list(), []);
-    assert.deepEqual(house.offer.prompts.list(), []);
-  });
-
-  it("that floods it with what nobody asked for", async () => {
-    const scripts = new Scripts({ a: LEGACY });
-    await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
-    await house.configure({ a: { command: "a" } });
-    const [server] = scripts.of("a");
-    for (let time = 0; time < 1000; time++) {
-      server?.write({ jsonrpc: "2.0", id: `no-${time}`, result: {} });
-      server?.notify("notifications/progress", { progressToken: time, progress: 1 });
-      server?.notify("notifications/message", { level: "emergency", data: "!" });
-      server?.notify("notifications/made-up", {});
-    }
-    assert.equal(await callText(house, "echo", { text: "still" }), "still");
-  });
-
   it("that is watched, also after it was restarted", async () => {
     const scripts = new Scripts({
       a: {

@@ -14,6 +14,7 @@ import { loadX509 } from "../../src/protocol/bus/certificates/load-x509.ts";
 import { AcpSocket } from "../support/acp-socket.ts";
 import { bearer, GuardedHome, PING } from "../support/guarded-gateway.ts";
 import { McpHttpServer } from "../support/mcp-http-server.ts";
+import { covers } from "../support/requirement.ts";
 
 const PUBLIC = "https://tools.example.com";
 const AUD = `${PUBLIC}/mcp`;
@@ -98,6 +99,7 @@ describe("trunkline serve with an authorization server", { timeout: 60_000 }, ()
   });
 
   it("refuses tokens that are forged, stale, or for somebody else", async () => {
+    covers("mcp.authorization.audience");
     await using server = await AuthorizationServer.start();
     await using stranger = await AuthorizationServer.start();
     using home = new GuardedHome(server.configuration({ scopes: ["mcp:use"] }));

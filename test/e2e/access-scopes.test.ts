@@ -6,6 +6,7 @@ import { describe, it } from "node:test";
 
 import { AcpSocket } from "../support/acp-socket.ts";
 import { bearer, type GuardedGateway, GuardedHome, PING } from "../support/guarded-gateway.ts";
+import { covers } from "../support/requirement.ts";
 
 const AGENT = join(import.meta.dirname, "../support/acp-agent.mjs");
 const NOTES = join(import.meta.dirname, "../support/notes-server.mjs");
@@ -73,6 +74,7 @@ describe("the scopes of a token", { timeout: 60_000 }, () => {
   });
 
   it("open each what it is for, and nothing else", async () => {
+    covers("mcp.authorization.scope");
     using home = new Home();
     const review = await home.token("--scope", "review");
     const dashboard = await home.token("--scope", "dashboard");

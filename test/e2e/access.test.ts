@@ -10,6 +10,7 @@ import { WebSocket } from "ws";
 import { readAudit } from "../../src/store/audit/read-audit.ts";
 import { BOTH_TYPES, EventReader } from "../support/mcp-http-server.ts";
 import { bearer, GuardedHome, ownAddress, PING } from "../support/guarded-gateway.ts";
+import { covers } from "../support/requirement.ts";
 
 const NOTES = join(import.meta.dirname, "../support/notes-server.mjs");
 const OPEN = ["--host", "0.0.0.0"];
@@ -103,6 +104,7 @@ describe("trunkline serve on an address that others can reach", { timeout: 60_00
   });
 
   it("takes a token from one Authorization header, and from nowhere else", async () => {
+    covers("mcp.authorization.header-only");
     using home = new GuardedHome();
     const token = await home.createToken("laptop", ...ALL);
     await using gateway = await home.serve(...OPEN);

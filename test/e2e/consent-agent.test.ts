@@ -9,6 +9,7 @@ import { AgentEditor } from "../agent/agent-editor.ts";
 import { FakeLlm, type Scripted } from "../agent/fake-llm.ts";
 import type { Json } from "../support/acp-house.ts";
 import { ToolsHome } from "../support/tools-home.ts";
+import { covers } from "../support/requirement.ts";
 
 const DONE: Scripted = { content: "Done." };
 
@@ -63,6 +64,7 @@ describe("what the built-in agent asks for", { timeout: 120_000 }, () => {
   });
 
   it("is each call of another server's tool that says it only reads, also in the mode Ask", async () => {
+    covers("mcp.tools.untrusted");
     const tools = [{ name: "peek", title: "Look", annotations: { readOnlyHint: true } }];
     using home = new ToolsHome({ other: tools });
     const mcpServers = home.serversFor({ other: tools });

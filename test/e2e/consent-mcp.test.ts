@@ -3,6 +3,7 @@ import { describe, it } from "node:test";
 
 import type { Program } from "../support/program.ts";
 import { type DescribedTool, ToolsHome } from "../support/tools-home.ts";
+import { covers } from "../support/requirement.ts";
 
 // oxlint-disable-next-line typescript/no-explicit-any
 type Json = Record<string, any>;
@@ -79,6 +80,7 @@ describe("consent over MCP", { timeout: 120_000 }, () => {
   });
 
   it("is asked for with all of the arguments, or the call is refused", async () => {
+    covers("mcp.tools.consent");
     using home = new ToolsHome({ other: ACT }, ASK);
     await using program = home.start("mcp");
     const client = new Client(program);

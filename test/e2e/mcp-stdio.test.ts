@@ -2,12 +2,14 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { Program } from "../support/program.ts";
+import { covers } from "../support/requirement.ts";
 
 const M = "io.modelcontextprotocol/";
 const _meta = { [`${M}protocolVersion`]: "2026-07-28", [`${M}clientCapabilities`]: {} };
 
 describe("trunkline mcp, at 2026-07-28", { timeout: 30_000 }, () => {
   it("answers those who listen when its input ends, and ends", async () => {
+    covers("mcp.lifecycle.stdio-shutdown");
     await using program = new Program(["mcp"]);
     const params = { notifications: { toolsListChanged: true }, _meta };
     program.write({ jsonrpc: "2.0", id: 7, method: "subscriptions/listen", params });

@@ -6,6 +6,7 @@ import { WebSocket } from "ws";
 
 import { readyOf } from "../support/owner-access.ts";
 import { Program } from "../support/program.ts";
+import { covers } from "../support/requirement.ts";
 
 /** A gateway on a free port, stopped as Ctrl-C stops it. */
 class Gateway extends Program {
@@ -111,6 +112,7 @@ describe("trunkline serve", { timeout: 30_000 }, () => {
   });
 
   it("refuses other names, other origins, other paths, methods and types", async () => {
+    covers("mcp.http.origin");
     await using gateway = await Gateway.start();
     const { url, mcp, acp } = gateway.ready;
     assert.equal(await statusOf(`${url}/healthz`, { host: "evil.example" }), 403);
@@ -133,6 +135,7 @@ describe("trunkline serve", { timeout: 30_000 }, () => {
   });
 
   it("says what to do when its port is taken, or not its own machine's", async () => {
+    covers("mcp.http.loopback");
     await using gateway = await Gateway.start();
     const port = new URL(gateway.ready.url).port;
     await using second = new Program(["serve", "--port", port]);

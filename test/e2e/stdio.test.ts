@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { Program } from "../support/program.ts";
+import { covers } from "../support/requirement.ts";
 
 const MiB = 1024 * 1024;
 const initialize = (id: number) => ({
@@ -34,6 +35,7 @@ describe("trunkline mcp", { timeout: 30_000 }, () => {
   });
 
   it("answers every line that was piped into it", async () => {
+    covers("mcp.stdio.lines");
     await using program = new Program(["mcp"]);
     const lines = Array.from(
       { length: 5000 },
@@ -106,6 +108,7 @@ describe("trunkline mcp", { timeout: 30_000 }, () => {
   });
 
   it("keeps the log of its messages on stderr, with secrets masked", async () => {
+    covers("mcp.stdio.stdout");
     for (const variable of ["TRUNKLINE_VERBOSE", "REMOTE_JUGGLER_VERBOSE"]) {
       await using program = new Program(["--mode=mcp"], { env: { [variable]: "1" } });
       const token = "ghp_0123456789abcdefghijABCDEFGHIJ";

@@ -1,5 +1,6 @@
 import { EventEmitter, once } from "node:events";
 
+import type { Revision } from "../../src/protocol/mcp/revision/codec.ts";
 import { Connection } from "../../src/protocol/mcp/serve/connection.ts";
 import type { McpDoor } from "../../src/protocol/mcp/serve/door.ts";
 import { Peer } from "../../src/rpc/peer.ts";
@@ -13,7 +14,7 @@ export type Json = Record<string, any>;
 const M = "io.modelcontextprotocol/";
 
 export interface RawClientOptions {
-  readonly revision: "2024-11-05" | "2025-11-25" | "2026-07-28";
+  readonly revision: Revision;
   readonly name?: string;
   readonly capabilities?: Json;
   /** Answers what the server asks, by method. */

@@ -5,10 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { FAULT_META } from "../../tool/fault-meta.ts";
+import { FAULT_META, type ToolResult } from "../../tool/tool.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import { SampleContext } from "../../../test/samples/sample-context.ts";
-import type { ToolResult } from "../../tool/tool.ts";
 import { loadConfig } from "../config/load.ts";
 import { House } from "../house.ts";
 import { offerIdentities } from "./identities-offer.ts";

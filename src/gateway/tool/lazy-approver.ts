@@ -1,5 +1,5 @@
 import type { Approvals } from "../../store/approval/approvals.ts";
-import type { Approver } from "../../tool/approver.ts";
+import type { Approver } from "../../tool/tool-registry.ts";
 import type { ToolDefinition } from "../../tool/tool.ts";
 
 /** Judges other servers' tools once there are such servers; until `open`, there is nothing to judge. */

@@ -11,9 +11,8 @@ import { dirname, join, sep } from "node:path";
 
 import { VERSION } from "../../base/version.ts";
 import { approvalsPath } from "../../store/approval/approvals-path.ts";
-import type { ToolSource } from "../../tool/approver.ts";
 import type { PromptDefinition } from "../../tool/prompt.ts";
-import type { Tool } from "../../tool/tool.ts";
+import type { Tool, ToolSource } from "../../tool/tool.ts";
 import { hashOf, sourceOf } from "../../upstream/catalogue-key.ts";
 import type { Config } from "../config/config.ts";
 

@@ -1,7 +1,6 @@
 import { hasBrand } from "../../base/brand.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import { FAULT_META } from "../../tool/fault-meta.ts";
-import type { ToolResult } from "../../tool/tool.ts";
+import { FAULT_META, type ToolResult } from "../../tool/tool.ts";
 
 /** What RemoteJuggler has error codes of its own for. */
 export type FaultKind = "identity-not-found" | "validation-failed" | "keychain" | "config";

@@ -3,11 +3,10 @@ import { describe, it } from "node:test";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { Peer } from "../../rpc/peer.ts";
-import { FAULT_META } from "../../tool/fault-meta.ts";
+import { FAULT_META, errorResult, textResult, type Tool, ToolFault } from "../../tool/tool.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import { Policy } from "../../tool/policy.ts";
 import { sampleTool } from "../../../test/samples/sample-context.ts";
-import { errorResult, textResult, type Tool, ToolFault } from "../../tool/tool.ts";
 import type { ToolboxOptions } from "../../tool/toolbox.ts";
 import { memoryPair } from "../../wire/channel/memory.ts";
 import { jugglerServer } from "./serve.ts";

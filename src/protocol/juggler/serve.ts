@@ -9,15 +9,15 @@ import { Lanes } from "../../rpc/lanes.ts";
 import type { PeerOptions } from "../../rpc/peer-options.ts";
 import { type Route, route, routes } from "../../rpc/route.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
-import { FAULT_META } from "../../tool/fault-meta.ts";
-import type { Offer } from "../../tool/offer/offer.ts";
 import {
+  FAULT_META,
   type Caller,
   CannotAsk,
   type Content,
   ToolFault,
   type ToolResult,
 } from "../../tool/tool.ts";
+import type { Offer } from "../../tool/offer/offer.ts";
 import {
   executeAction,
   type ExecuteActionResult,

@@ -22,16 +22,16 @@ export const MCP_LEVELS: Readonly<Record<LogLevel, McpLogLevel>> = {
   error: "error",
 };
 
-const OURS: Readonly<Record<string, LogLevel>> = {
-  debug: "debug",
-  info: "info",
-  notice: "info",
-  warning: "warn",
-};
+const OURS: ReadonlyMap<unknown, LogLevel> = new Map([
+  ["debug", "debug"],
+  ["info", "info"],
+  ["notice", "info"],
+  ["warning", "warn"],
+]);
 
 /** The protocol's levels in our words: what is more serious than a warning is an error. */
 export function levelOf(level: unknown): LogLevel {
-  return OURS[String(level)] ?? "error";
+  return OURS.get(level) ?? "error";
 }
 
 export function isLogLevel(value: unknown): value is McpLogLevel {

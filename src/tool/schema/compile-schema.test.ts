@@ -5,6 +5,7 @@ import { argumentProblem } from "./argument-problem.ts";
 import { compileSchema } from "./compile-schema.ts";
 import { sampleTool } from "../../../test/samples/sample-context.ts";
 import type { JsonSchema } from "../tool.ts";
+import { covers } from "../../../test/support/requirement.ts";
 
 const DRAFT_7 = "http://json-schema.org/draft-07/schema#";
 const object = (properties: Record<string, unknown>, more: JsonSchema = {}): JsonSchema => ({
@@ -117,7 +118,10 @@ const SAYS: readonly (readonly [string, JsonSchema, unknown, string | undefined]
 
 describe("compileSchema()", () => {
   for (const [what, schema, value, says] of SAYS) {
-    it(`says ${what}`, () => assert.equal(compileSchema(schema)(value), says));
+    it(`says ${what}`, () => {
+      covers("mcp.base.schema-2020-12", "mcp.base.schema-dialect");
+      assert.equal(compileSchema(schema)(value), says);
+    });
   }
 
   const unreadable: Record<string, JsonSchema> = {

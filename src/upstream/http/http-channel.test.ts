@@ -14,6 +14,7 @@ import {
 import type { Json } from "../../../test/upstream/raw-client.ts";
 import { SampleContext } from "../../../test/upstream/sample-context.ts";
 import { HttpChannel } from "./http-channel.ts";
+import { covers } from "../../../test/support/requirement.ts";
 
 const M = "io.modelcontextprotocol/";
 
@@ -25,6 +26,11 @@ async function connect(server: HttpServer): Promise<McpClient & AsyncDisposable>
 
 describe("HttpChannel to a server of 2025-11-25", { timeout: 20_000 }, () => {
   it("carries the session, the revision and the configured headers, and ends the session", async () => {
+    covers(
+      "mcp.http-client.session",
+      "mcp.http-client.session-delete",
+      "mcp.http-client.version-header",
+    );
     await using server = await HttpServer.open(
       legacy((exchange) => json(exchange, { content: [] })),
     );
@@ -75,6 +81,7 @@ describe("HttpChannel to a server of 2025-11-25", { timeout: 20_000 }, () => {
   });
 
   it("takes up a stream that was cut off, from the last event, after the wait it asks for", async () => {
+    covers("mcp.http-client.retry", "mcp.http-client.resume");
     let call: Exchange | undefined;
     let cutAt = 0;
     let waited = 0;
@@ -169,6 +176,7 @@ describe("HttpChannel to a server of 2025-11-25", { timeout: 20_000 }, () => {
   });
 
   it("is over when the server has forgotten the session", async () => {
+    covers("mcp.http-client.session-lost");
     await using server = await HttpServer.open(
       legacy(({ response }) => response.writeHead(404).end()),
     );
@@ -211,6 +219,7 @@ describe("HttpChannel to a server of 2026-07-28", { timeout: 20_000 }, () => {
   }
 
   it("says in headers what the body says", async () => {
+    covers("mcp.modern-http-client.headers", "mcp.modern-http-client.parameters");
     await using server = await HttpServer.open(
       modern((exchange) => json(exchange, { resultType: "complete", content: [] })),
     );
@@ -230,6 +239,7 @@ describe("HttpChannel to a server of 2026-07-28", { timeout: 20_000 }, () => {
   });
 
   it("cancels a call by ending its exchange, and says nothing more", async () => {
+    covers("mcp.modern-http-client.cancel");
     const called = Promise.withResolvers<Exchange>();
     await using server = await HttpServer.open(
       modern((exchange) => {
@@ -248,6 +258,7 @@ describe("HttpChannel to a server of 2026-07-28", { timeout: 20_000 }, () => {
   });
 
   it("listens again when its stream was cut off, and looks what it has missed", async () => {
+    covers("mcp.subscriptions.client");
     const listens: Exchange[] = [];
     await using server = await HttpServer.open(modern(() => {}));
     server.answer = (exchange) => {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { modernHeaders, parameterHeaders } from "./http-headers.ts";
+import { covers } from "../../../test/support/requirement.ts";
 
 const schemaOf = (properties: object): object => ({ type: "object", properties });
 
@@ -34,6 +35,7 @@ describe("parameterHeaders()", () => {
   };
   for (const [what, properties] of Object.entries(WRONG)) {
     it(`refuses ${what}`, () => {
+      covers("mcp.modern-http-client.bad-marks");
       assert.equal(parameterHeaders(schemaOf(properties)), undefined);
     });
   }

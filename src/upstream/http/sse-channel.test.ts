@@ -10,6 +10,7 @@ import { encodeSse } from "../../wire/framing/sse.ts";
 import type { Json } from "../../../test/upstream/raw-client.ts";
 import { ECHO, LEGACY, type Script } from "../../../test/upstream/scripted-server.ts";
 import { SseChannel } from "./sse-channel.ts";
+import { covers } from "../../../test/support/requirement.ts";
 
 /** A server of 2024-11-05: answers come on the one stream. */
 async function serve(endpoint: string, script: Script): Promise<{ url: URL } & AsyncDisposable> {
@@ -48,6 +49,7 @@ const { "server/discover": _, ...SCRIPT } = LEGACY;
 
 describe("SseChannel", { timeout: 20_000 }, () => {
   it("posts where the stream says, and hears the answers on the stream", async () => {
+    covers("mcp.http-client.sse-2024");
     await using server = await serve("/post?s=1", SCRIPT);
     const client = await McpClient.connect(new SseChannel(server.url, { headers: {} }));
     assert.equal(client.revision, "2025-11-25");

@@ -1,7 +1,12 @@
 import type { JsonObject, MessageInitShape } from "@bufbuild/protobuf";
 
-import { FAULT_META, INVALID_ARGUMENTS } from "../../../tool/fault-meta.ts";
-import { type Content, textResult, type ToolResult } from "../../../tool/tool.ts";
+import {
+  FAULT_META,
+  INVALID_ARGUMENTS,
+  type Content,
+  textResult,
+  type ToolResult,
+} from "../../../tool/tool.ts";
 import { contentText, isContent } from "./content-text.ts";
 import { FAILURE } from "../failure.ts";
 import { structText, toStruct } from "./json-struct.ts";

@@ -7,14 +7,12 @@ import type { Channel } from "../../../wire/channel.ts";
 import { isObject, type JsonObject } from "../json-object.ts";
 import { hasTasksExtension } from "../meta.ts";
 import { ClientCalls } from "./calls.ts";
-import { plainResult, plainToolResult } from "./envelope.ts";
-import { type McpClientEvents, NO_EVENTS } from "./events.ts";
+import { plainResult, plainToolResult, type Around, ClientRequests } from "./requests.ts";
+import { type McpClientEvents, NO_EVENTS, clientRoutes } from "./routes.ts";
 import { type Era, type Introduction, shakeHands } from "./handshake.ts";
 import { ClientListening } from "./listen.ts";
 import { allPages, type LeftOut, withReadableNames } from "./lists.ts";
 import { ClientPages } from "./pages.ts";
-import { type Around, ClientRequests } from "./requests.ts";
-import { clientRoutes } from "./routes.ts";
 import { mcpDialect } from "../dialect.ts";
 import type { Codec, Implementation, Revision } from "../revision/codec.ts";
 

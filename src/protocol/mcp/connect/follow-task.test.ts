@@ -13,6 +13,7 @@ import {
   type ScriptedServer,
   SILENCE,
 } from "../../../../test/upstream/scripted-server.ts";
+import { covers } from "../../../../test/support/requirement.ts";
 
 const CAPABILITIES = "io.modelcontextprotocol/clientCapabilities";
 const TASKS = "io.modelcontextprotocol/tasks";
@@ -50,6 +51,7 @@ const completed = working({ status: "completed", result: { resultType: "complete
 
 describe("McpClient.callTool() that a server of 2026-07-28 answers with a task", () => {
   it("gives what the task came to, and was told that tasks are fine", async () => {
+    covers("mcp.tasks-extension.client");
     await using pair = await ClientPair.connect(tasking([working(), completed]));
     const result = await pair.client.callTool("echo", {}, new SampleContext());
     assert.deepEqual(result, DONE);
@@ -131,6 +133,7 @@ describe("McpClient.callTool() that a server of 2026-07-28 answers with a task",
   });
 
   it("cancels the task when its caller stops", async () => {
+    covers("mcp.tasks-extension.client-cancel");
     await using pair = await ClientPair.connect(tasking([working()]));
     const context = new SampleContext();
     const calling = pair.client.callTool("echo", {}, context);
@@ -307,6 +310,7 @@ describe("McpClient.callToolAsTask() at a server of 2025-11-25", () => {
   };
 
   it("gives what the task came to, and tells of its progress until then", async () => {
+    covers("mcp.tasks.client");
     await using pair = await ClientPair.connect(script);
     const context = new SampleContext();
     const calling = pair.client.callToolAsTask("echo", {}, context);

@@ -5,12 +5,14 @@ import { ClientPair } from "../../../../test/upstream/client-pair.ts";
 import { SampleContext } from "../../../../test/upstream/sample-context.ts";
 import { LEGACY, MODERN, Refusal, type Script } from "../../../../test/upstream/scripted-server.ts";
 import { ClientPages } from "./pages.ts";
+import { covers } from "../../../../test/support/requirement.ts";
 
 const PAGE = { mode: "url", url: "https://example.test/", message: "Look", elicitationId: "e1" };
 const answers = { "elicitation/create": () => ({ action: "accept" }) };
 
 describe("McpClient tells of a page that is done with", () => {
   it("only the caller that was asked to show it, also after the call", async () => {
+    covers("mcp.elicitation.page-done");
     const script: Script = {
       ...LEGACY,
       "tools/call": async ({ arguments: { id } }, server) => {
@@ -34,6 +36,7 @@ describe("McpClient tells of a page that is done with", () => {
   });
 
   it("to a caller that was refused because of it", async () => {
+    covers("mcp.elicitation.page-required");
     const script: Script = {
       ...LEGACY,
       "tools/call": () => {

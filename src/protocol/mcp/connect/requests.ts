@@ -4,17 +4,17 @@ import { STANDARD } from "../../../rpc/codes.ts";
 import type { RequestOptions, Settler } from "../../../rpc/pending-requests.ts";
 import type { Peer } from "../../../rpc/peer.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
-import type { ToolContext } from "../../../tool/tool.ts";
+import type { ToolContext, ToolResult } from "../../../tool/tool.ts";
 import { isObject, type JsonObject } from "../json-object.ts";
 import type { ClientCalls } from "./calls.ts";
-import { passedOn, TASKS_CAPABILITY } from "../meta.ts";
+import { passedOn, TASKS_CAPABILITY, META } from "../meta.ts";
 import { followTask } from "./follow-task.ts";
-import { anObject } from "./methods.ts";
 import type { ClientPages } from "./pages.ts";
 import { asCannotAsk, URL_ELICITATION_REQUIRED, visitPages } from "./questions.ts";
 import { askInRounds } from "./rounds.ts";
 import type { Codec, Implementation } from "../revision/codec.ts";
 import { PLAINEST } from "../revision/revisions.ts";
+import { type Method, method } from "../../../rpc/method.ts";
 
 /** For what a server has at hand: lists, completions, subscriptions. */
 const QUICK = 30_000;
@@ -234,4 +234,38 @@ export class ClientRequests {
     const _meta = this.codec.requestMeta(this.#info, context, TASKS_CAPABILITY);
     return this.#peer.request(anObject(name), { ...params, _meta }, options);
   }
+}
+
+const methods = new Map<string, Method<JsonObject, JsonObject>>();
+
+/** The method of a name, all of which answer with an object. Only names that we write get here. */
+export function anObject(name: string): Method<JsonObject, JsonObject> {
+  let known = methods.get(name);
+  if (known === undefined) {
+    known = method<JsonObject, JsonObject>(name, {
+      checkResult: (value) =>
+        isObject(value) ? undefined : { path: [], says: "must be an object" },
+    });
+    methods.set(name, known);
+  }
+  return known;
+}
+
+/** The same of a tool's answer, whose content is a list whatever the server sent. */
+export function plainToolResult(result: JsonObject): ToolResult {
+  const plain = plainResult(result);
+  const { content } = plain;
+  const isContent = Array.isArray(content) && content.every(isObject);
+  return (isContent ? plain : { ...plain, content: [] }) as unknown as ToolResult;
+}
+
+const OF_A_REVISION = ["resultType", "ttlMs", "cacheScope", "_meta"] as const;
+
+/** A result without what only its revision and its connection need: one shape for both eras. */
+export function plainResult(result: JsonObject): JsonObject {
+  if (!OF_A_REVISION.some((member) => result[member] !== undefined)) return result;
+  const { resultType: _, ttlMs: __, cacheScope: ___, _meta, ...body } = result;
+  if (typeof _meta !== "object" || _meta === null) return body;
+  const { [META.serverInfo]: ____, [META.relatedTask]: _____, ...meta } = _meta as JsonObject;
+  return Object.keys(meta).length === 0 ? body : { ...body, _meta: meta };
 }

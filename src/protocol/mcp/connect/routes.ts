@@ -5,12 +5,12 @@ import { type Route, route, type RouteLimits, type Routes, routes } from "../../
 import type { Question } from "../../../tool/tool.ts";
 import { isObject, type JsonObject } from "../json-object.ts";
 import type { ClientCalls, Origin } from "./calls.ts";
-import type { McpClientEvents } from "./events.ts";
 import type { ClientPages } from "./pages.ts";
 import { putQuestion, QUESTION_LIMITS, refusalOf, withinLimit } from "./questions.ts";
 import { ClientTasks } from "./tasks.ts";
 import { levelOf } from "../log-levels.ts";
 import { META, metaOf } from "../meta.ts";
+import type { LogLevel } from "../../../base/log.ts";
 
 export interface ClientRoutesOptions {
   readonly calls: ClientCalls;
@@ -122,3 +122,21 @@ async function ask(
     throw refusalOf(error);
   }
 }
+
+/** What a server tells without being asked, for all of its callers. */
+export interface McpClientEvents {
+  toolsChanged(): void;
+  promptsChanged(): void;
+  resourcesChanged(): void;
+  resourceUpdated(uri: string): void;
+  /** A message for people that belongs to no call. */
+  logged(level: LogLevel, data: unknown, logger: string | undefined): void;
+}
+
+export const NO_EVENTS: McpClientEvents = {
+  toolsChanged() {},
+  promptsChanged() {},
+  resourcesChanged() {},
+  resourceUpdated() {},
+  logged() {},
+};

@@ -12,7 +12,7 @@ export interface Implementation {
   readonly title?: string;
 }
 
-/** How long a client may keep an answer, and who may share it (MCP 2026-07-28, Caching). */
+/** How long a client may keep an answer, and who may share it (MCP 2026-07-28, server/utilities/caching). */
 export interface Caching {
   readonly ttlMs: number;
   readonly cacheScope: "public" | "private";
@@ -35,7 +35,7 @@ export interface Features {
   readonly resultEnvelope: boolean;
   /**
    * A server asks by answering `input_required`, and the client calls again with what was asked for
-   * (MCP 2026-07-28, Multi Round-Trip Requests). Without it a server sends requests of its own, a page
+   * (MCP 2026-07-28, basic/patterns/mrtr). Without it a server sends requests of its own, a page
    * to visit has an id, and -32042 names pages that must be visited before a call.
    */
   readonly inputRequired: boolean;

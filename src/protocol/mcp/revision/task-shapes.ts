@@ -42,7 +42,7 @@ export const EXTENSION_TASKS: TaskShapes = {
   isTask: (_, result) => result.resultType === "task",
 };
 
-/** § Task Status: the task of a tool that answered with `isError` has failed. */
+/** § Task Execution Errors: the task of a tool that answered with `isError` has failed. */
 function shapeCoreTask(task: KnownTask): JsonObject {
   const status =
     task.status === "completed" && task.result?.isError === true ? "failed" : task.status;

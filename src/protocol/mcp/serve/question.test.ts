@@ -4,6 +4,7 @@ import { describe, it } from "node:test";
 import { agreeOn } from "../revision/revisions.ts";
 import type { Client } from "./client.ts";
 import { shapeQuestion } from "./question.ts";
+import { covers } from "../../../../test/support/requirement.ts";
 
 const client = (revision: string): Client => ({
   codec: agreeOn(revision),
@@ -17,6 +18,7 @@ describe("shapeQuestion()", () => {
   const question = { method: "elicitation/create", params };
 
   it("shows a person what the words of another server would hide", () => {
+    covers("mcp.elicitation.mode");
     const message = String.raw`Delete\u202e a?\u001b[8m`;
     assert.deepEqual(shapeQuestion(client("2025-11-25"), question), { ...params, message });
     assert.deepEqual(shapeQuestion(client("2025-06-18"), question), {

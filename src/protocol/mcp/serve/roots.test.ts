@@ -3,6 +3,7 @@ import { describe, it } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 
 import { foldersOf, SessionRoots } from "./roots.ts";
+import { covers } from "../../../../test/support/requirement.ts";
 
 const answer = (...folders: string[]): object => ({
   roots: folders.map((folder) => ({ uri: `file://${folder}` })),
@@ -10,6 +11,7 @@ const answer = (...folders: string[]): object => ({
 
 describe("foldersOf()", () => {
   it("takes the folders of this machine, and leaves out all else", () => {
+    covers("mcp.roots.file-only");
     const roots = [
       { uri: "file:///srv/a%20b", name: "a" },
       { uri: "https://example.org/" },
@@ -35,6 +37,7 @@ describe("foldersOf()", () => {
 
 describe("SessionRoots", () => {
   it("asks once, for all calls that come, until the client says that they changed", async () => {
+    covers("mcp.roots.list", "mcp.roots.changed");
     const roots = new SessionRoots();
     let asked = 0;
     const ask = async (): Promise<object> => answer(`/srv/${++asked}`);

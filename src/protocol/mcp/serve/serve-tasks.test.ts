@@ -10,6 +10,7 @@ import { Connection } from "./connection.ts";
 import { McpDoor } from "./door.ts";
 import { TASKS_CAPABILITY } from "../meta.ts";
 import { tellOfTasks } from "./serve-tasks.ts";
+import { covers } from "../../../../test/support/requirement.ts";
 
 const STATUS = "notifications/tasks/status";
 
@@ -77,6 +78,7 @@ function fixtureDoor(): McpDoor {
 
 describe("tellOfTasks()", { timeout: 10_000 }, () => {
   it("tells of every status that a task comes to, as tasks/get would", async () => {
+    covers("mcp.tasks.status-told");
     await using client = new ToldClient(fixtureDoor());
     const taskId = await client.begin("confirm_delete", { filename: "f" });
     await client.until(({ statuses }) => statuses.length === 1);
@@ -138,6 +140,7 @@ describe("subscriptions/listen for tasks", { timeout: 10_000 }, () => {
   const capabilities = { elicitation: {}, ...TASKS_CAPABILITY };
 
   it("tells of the tasks it names, with all that tasks/get says of them", async () => {
+    covers("mcp.tasks-extension.listen");
     await using client = await RawClient.connect(fixtureDoor(), { revision, capabilities });
     const { taskId } = (await client.callTool("confirm_delete", { filename: "f" }))["result"];
     const notifications = { taskIds: [taskId, "nobody's"] };

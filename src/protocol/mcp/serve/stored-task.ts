@@ -4,8 +4,13 @@ import { STANDARD } from "../../../rpc/codes.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import type { Question } from "../../../tool/tool.ts";
 import type { JsonObject } from "../json-object.ts";
-import type { KnownTask } from "./task.ts";
-import { isOver, type TaskError, type TaskRecord, type TaskStatus } from "./task-store.ts";
+import {
+  type KnownTask,
+  isOver,
+  type TaskError,
+  type TaskRecord,
+  type TaskStatus,
+} from "./task.ts";
 
 /** Milliseconds after which a task that another process works on is looked at again. */
 const LOOK_EVERY = 500;

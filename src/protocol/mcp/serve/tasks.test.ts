@@ -9,7 +9,8 @@ import { Offer } from "../../../tool/offer/offer.ts";
 import { textResult } from "../../../tool/tool.ts";
 import { McpDoor } from "./door.ts";
 import { TASKS_CAPABILITY } from "../meta.ts";
-import type { TaskStore } from "./task-store.ts";
+import type { TaskStore } from "./task.ts";
+import { covers } from "../../../../test/support/requirement.ts";
 
 const MODERN = {
   revision: "2026-07-28",
@@ -93,6 +94,7 @@ describe("Tasks", { timeout: 20_000 }, () => {
   });
 
   it("are there for their principal alone, wherever they are", async () => {
+    covers("mcp.tasks.isolation");
     await using folder = await SampleFolder.create();
     using store = await TaskRecords.open(folder.path);
     const waiting = new WaitingDoor(store);

@@ -2,8 +2,7 @@ import { STANDARD } from "../../../rpc/codes.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import type { JsonObject } from "../json-object.ts";
 import type { Rounds } from "./rounds.ts";
-import { type KnownTask, Task } from "./task.ts";
-import type { TaskRecord, TaskStore } from "./task-store.ts";
+import { type KnownTask, Task, type TaskRecord, type TaskStore } from "./task.ts";
 
 /** How long what a task came to is kept here, where it cannot be stored. */
 const KEPT = 5 * 60_000;

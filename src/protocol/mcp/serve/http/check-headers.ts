@@ -5,7 +5,6 @@ import { RpcError } from "../../../../rpc/rpc-error.ts";
 import type { Toolbox } from "../../../../tool/toolbox.ts";
 import { isObject } from "../../json-object.ts";
 import { headerParams, saysTheSame, valueAt } from "./header-params.ts";
-import { decodeHeader } from "./header-value.ts";
 
 /** Where a method's name of a thing stands, which `Mcp-Name` repeats. */
 const NAME_OF: Readonly<Record<string, string>> = {
@@ -73,4 +72,34 @@ function mismatch(name: string, header: string | undefined, value: string): RpcE
 
 function single(header: string | string[] | undefined): string | undefined {
   return Array.isArray(header) ? header.join(", ") : header;
+}
+
+/** Whether an `Accept` header takes a type; how much it likes it is not asked. */
+export function accepts(accept: string | undefined, type: string): boolean {
+  if (accept === undefined) return false;
+  const group = `${type.slice(0, type.indexOf("/"))}/*`;
+  return accept.split(",").some((part) => {
+    const range = part.split(";", 1)[0]?.trim().toLowerCase();
+    return range === type || range === group || range === "*/*";
+  });
+}
+
+const PREFIX = "=?base64?";
+const SUFFIX = "?=";
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+/**
+ * The text that a header stands for: itself, or what is in `=?base64?…?=`, which clients use where
+ * a header could not carry the text. Undefined when that cannot be read.
+ */
+function decodeHeader(value: string): string | undefined {
+  if (!value.startsWith(PREFIX) || !value.endsWith(SUFFIX)) return value;
+  const encoded = value.slice(PREFIX.length, -SUFFIX.length);
+  if (!BASE64.test(encoded)) return undefined;
+  try {
+    return utf8.decode(Buffer.from(encoded, "base64"));
+  } catch {
+    return undefined;
+  }
 }

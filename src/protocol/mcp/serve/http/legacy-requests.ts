@@ -8,7 +8,7 @@ import { RpcError } from "../../../../rpc/rpc-error.ts";
 import { mcpDialect } from "../../dialect.ts";
 import type { Principal } from "../../../../base/principal.ts";
 import { SESSION_REVISIONS, sessionCodec } from "../../revision/revisions.ts";
-import { accepts } from "./accepts.ts";
+import { accepts } from "./check-headers.ts";
 import type { ResolvedMcpHttpOptions } from "./options.ts";
 import { accepted, refuse, transportError } from "./reply.ts";
 import type { ResumeProblem, Session } from "./session.ts";

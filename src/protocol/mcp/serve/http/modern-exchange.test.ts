@@ -9,6 +9,7 @@ import { RecordingSink } from "../../../../../test/support/recording-sink.ts";
 import { MCP, STANDARD } from "../../../../rpc/codes.ts";
 import { resolveChannelLimits, ROOM } from "../../../../wire/channel.ts";
 import { ModernExchange } from "./modern-exchange.ts";
+import { covers } from "../../../../../test/support/requirement.ts";
 
 const ANSWER = { request: "1", isAnswer: true };
 
@@ -60,6 +61,7 @@ describe("ModernExchange", { timeout: 20_000 }, () => {
   });
 
   it("shows in the status only what is wrong with the request itself", async () => {
+    covers("mcp.modern-http.status");
     const statuses = [
       [STANDARD.methodNotFound.code, 404],
       [MCP.headerMismatch.code, 400],

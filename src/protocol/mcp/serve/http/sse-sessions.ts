@@ -8,7 +8,7 @@ import { EventResponse } from "../../../../wire/channel/event-response.ts";
 import { encodeSse } from "../../../../wire/framing/sse.ts";
 import { Connection } from "../connection.ts";
 import type { Principal } from "../../../../base/principal.ts";
-import { accepts } from "./accepts.ts";
+import { accepts } from "./check-headers.ts";
 import type { ResolvedMcpHttpOptions } from "./options.ts";
 import { refuse, transportError } from "./reply.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import type { ToolResult } from "../tool/tool.ts";
+import type { ToolResult } from "../../tool/tool.ts";
 import {
   answerOf,
   events,
@@ -9,11 +9,11 @@ import {
   HttpServer,
   json,
   legacy,
-} from "../../test/upstream/http-server.ts";
-import { HouseOfUpstreams } from "../../test/upstream/house-of-upstreams.ts";
-import type { Json } from "../../test/upstream/raw-client.ts";
-import { SampleContext } from "../../test/upstream/sample-context.ts";
-import { encodeSse } from "../wire/framing/sse.ts";
+} from "../../../test/upstream/http-server.ts";
+import { HouseOfUpstreams } from "../../../test/upstream/house-of-upstreams.ts";
+import type { Json } from "../../../test/upstream/raw-client.ts";
+import { SampleContext } from "../../../test/upstream/sample-context.ts";
+import { encodeSse } from "../../wire/framing/sse.ts";
 
 const timeout = 30_000;
 const DONE = { content: [{ type: "text", text: "done" }] };

@@ -1,10 +1,16 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { BOTH_TYPES, EventReader, McpHttpServer } from "../support/mcp-http-server.ts";
-import { initialize, request } from "../support/mcp-session.ts";
+import {
+  BOTH_TYPES,
+  EventReader,
+  McpHttpServer,
+} from "../../../../../test/support/mcp-http-server.ts";
+import { initialize, request } from "../../../../../test/support/mcp-session.ts";
+import { covers } from "../../../../../test/support/requirement.ts";
 
 const VERSION = "2026-07-28";
+
 const M = "io.modelcontextprotocol/";
 
 type Headers = Record<string, string>;
@@ -38,6 +44,7 @@ async function call(
 
 describe("requests of 2026-07-28 on /mcp", { timeout: 30_000 }, () => {
   it("are answered with JSON, or with events where something comes before the answer", async () => {
+    covers("mcp.modern-http.json-or-events");
     await using server = await McpHttpServer.start();
     const plain = await call(server, "test_simple_text");
     assert.equal(plain.status, 200);
@@ -54,6 +61,7 @@ describe("requests of 2026-07-28 on /mcp", { timeout: 30_000 }, () => {
   });
 
   it("are refused in the order that clients rely on", async () => {
+    covers("mcp.modern-http.version", "mcp.modern-http.headers", "mcp.modern-http.unknown-method");
     await using server = await McpHttpServer.start();
     const list = headersOf("tools/list");
     const other = { [`${M}protocolVersion`]: "v999" };
@@ -104,6 +112,7 @@ describe("requests of 2026-07-28 on /mcp", { timeout: 30_000 }, () => {
   });
 
   it("carry arguments in headers, plain or in base64", async () => {
+    covers("mcp.modern-http.parameters");
     await using server = await McpHttpServer.start();
     const tool = "test_custom_header";
     const cases: [region: string, header: string | undefined, status: number][] = [
@@ -128,6 +137,7 @@ describe("requests of 2026-07-28 on /mcp", { timeout: 30_000 }, () => {
   });
 
   it("are cancelled by closing the connection", async () => {
+    covers("mcp.modern-http.cancel");
     await using server = await McpHttpServer.start();
     const events = new EventReader(
       await call(server, "test_wait", {}, meta({ progressToken: "p" })),
@@ -140,6 +150,7 @@ describe("requests of 2026-07-28 on /mcp", { timeout: 30_000 }, () => {
   });
 
   it("listen until the client closes, or the server stops", async () => {
+    covers("mcp.subscriptions.shutdown");
     const server = await McpHttpServer.start();
     const notifications = { toolsListChanged: true };
     const listen = async (id: string) =>
@@ -168,6 +179,7 @@ describe("requests of 2026-07-28 on /mcp", { timeout: 30_000 }, () => {
   });
 
   it("show signs of life while the answer is long in coming", async () => {
+    covers("mcp.modern-http.keep-alive");
     await using server = await McpHttpServer.start({ limits: { keepAlive: 10 } });
     const events = new EventReader(await call(server, "test_wait"));
     await events.until(": keepalive\n\n: keepalive\n\n");
@@ -175,6 +187,7 @@ describe("requests of 2026-07-28 on /mcp", { timeout: 30_000 }, () => {
   });
 
   it("have no sessions: notifications are taken, GET and DELETE are not", async () => {
+    covers("mcp.modern-http.post-only", "mcp.modern-http.notification-202");
     await using server = await McpHttpServer.start();
     const params = { requestId: 1 };
     const note = { jsonrpc: "2.0", method: "notifications/cancelled", params };
@@ -188,81 +201,5 @@ describe("requests of 2026-07-28 on /mcp", { timeout: 30_000 }, () => {
     const body = ask(1, "tools/list");
     const stale = await server.post(body, { ...headersOf("tools/list"), "mcp-session-id": "x" });
     assert.equal(stale.status, 200);
-  });
-});
-
-describe("MCP on HTTP with authorization", { timeout: 30_000 }, () => {
-  const resourceMetadata = { resource: "https://here.example/mcp", authorization_servers: [] };
-  const start = () =>
-    McpHttpServer.start({
-      resourceMetadata,
-      authorize: ({ headers: { authorization } }) =>
-        authorization === undefined
-          ? { status: 401, message: "Who are you?", headers: { "www-authenticate": "Bearer" } }
-          : { principal: { id: authorization } },
-    });
-
-  it("lets nobody in whom it does not know, but tells where to sign in", async () => {
-    await using server = await start();
-    const refused = await server.post(initialize());
-    assert.equal(refused.status, 401);
-    assert.equal(refused.headers.get("www-authenticate"), "Bearer");
-    for (const path of ["", "/mcp"]) {
-      const told = await server.fetch(
-        "GET",
-        {},
-        undefined,
-        `/.well-known/oauth-protected-resource${path}`,
-      );
-      assert.deepEqual(await told.json(), resourceMetadata);
-    }
-  });
-
-  it("says so where it cannot find out", async () => {
-    await using server = await McpHttpServer.start({
-      authorize: () => Promise.reject(new Error("The directory is down")),
-    });
-    const refused = await server.post(initialize());
-    assert.equal(refused.status, 503);
-    assert.doesNotMatch(JSON.stringify(refused.body), /directory/);
-  });
-
-  it("keeps a session for whoever began it", async () => {
-    await using server = await start();
-    const begun = await server.post(initialize(), { authorization: "a" });
-    const headers = { "mcp-session-id": begun.headers.get("mcp-session-id") ?? "" };
-    const ping = request(1, "ping");
-    assert.equal((await server.post(ping, { ...headers, authorization: "b" })).status, 404);
-    assert.equal((await server.post(ping, { ...headers, authorization: "a" })).status, 200);
-  });
-});
-
-describe("the HTTP transport of 2024-11-05", { timeout: 30_000 }, () => {
-  it("answers in the stream of GET /sse what is posted to its endpoint", async () => {
-    await using server = await McpHttpServer.start();
-    const accept = { accept: "text/event-stream" };
-    const events = new EventReader(await server.fetch("GET", accept, undefined, "/sse"));
-    const endpoint = await events.next();
-    assert.equal(endpoint?.event, "endpoint");
-    const post = async (body: unknown, path = endpoint.data): Promise<number> =>
-      (await server.fetch("POST", { "content-type": "application/json" }, body, path)).status;
-    assert.equal(await post(initialize("2024-11-05")), 202);
-    assert.equal((await events.message()).result?.protocolVersion, "2024-11-05");
-    const uri = "test://watched-resource";
-    assert.equal(await post(request(1, "resources/subscribe", { uri })), 202);
-    assert.equal((await events.message()).id, 1);
-    server.offer.resources.updated(uri);
-    assert.equal((await events.message()).method, "notifications/resources/updated");
-    assert.equal(await post("{oops"), 400);
-    assert.equal(await post(request(2, "ping"), "/messages?sessionId=made-up"), 404);
-    await events.cancel();
-    while (server.http.size > 0) await new Promise((resolve) => setImmediate(resolve));
-    assert.equal(await post(request(3, "ping")), 404);
-  });
-
-  it("needs a client that takes events", async () => {
-    await using server = await McpHttpServer.start();
-    const refused = await server.fetch("GET", { accept: "text/html" }, undefined, "/sse");
-    assert.equal(refused.status, 406);
   });
 });

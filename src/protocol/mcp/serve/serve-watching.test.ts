@@ -1,0 +1,76 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { fixtureOffer } from "../../../../test/conformance/fixture/offer.ts";
+import { covers } from "../../../../test/support/requirement.ts";
+import { RawClient } from "../../../../test/upstream/raw-client.ts";
+import { McpDoor } from "./door.ts";
+
+const WATCHED = "test://watched-resource";
+const SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId";
+const door = (): McpDoor => new McpDoor({ offer: fixtureOffer() });
+
+describe("resources/subscribe", { timeout: 10_000 }, () => {
+  it("tells of updates until unsubscribed, and of nothing else", async () => {
+    covers("mcp.resources.subscribe", "mcp.resources.unsubscribe");
+    await using client = await RawClient.connect(door(), { revision: "2025-11-25" });
+    const trigger = async (): Promise<number> => {
+      await client.callTool("test_trigger_resource_update");
+      return client.told("notifications/resources/updated").length;
+    };
+    assert.equal(await trigger(), 0);
+    await client.request("resources/subscribe", { uri: WATCHED });
+    await client.request("resources/subscribe", { uri: WATCHED });
+    assert.equal(await trigger(), 1);
+    assert.deepEqual(client.told("notifications/resources/updated")[0]?.["params"], {
+      uri: WATCHED,
+    });
+    await client.request("resources/unsubscribe", { uri: WATCHED });
+    assert.equal(await trigger(), 1);
+  });
+});
+
+describe("list changes in a session", { timeout: 10_000 }, () => {
+  it("are told without asking", async () => {
+    covers("mcp.tools.list-changed", "mcp.prompts.list-changed");
+    await using client = await RawClient.connect(door(), { revision: "2024-11-05" });
+    await client.callTool("test_trigger_tool_change");
+    await client.until((each) => each.told("notifications/tools/list_changed").length > 0);
+    await client.callTool("test_trigger_prompt_change");
+    await client.until((each) => each.told("notifications/prompts/list_changed").length > 0);
+  });
+});
+
+describe("subscriptions/listen", { timeout: 10_000 }, () => {
+  it("is acknowledged first, and tells only what was asked for, under its id", async () => {
+    covers("mcp.subscriptions.acknowledged", "mcp.subscriptions.filter", "mcp.subscriptions.id");
+    await using client = await RawClient.connect(door(), { revision: "2026-07-28" });
+    const notifications = { toolsListChanged: true, resourceSubscriptions: [WATCHED] };
+    const id = client.send("subscriptions/listen", { notifications });
+    await client.until(({ messages }) => messages.length > 0);
+    const [first] = client.messages;
+    assert.equal(first?.["method"], "notifications/subscriptions/acknowledged");
+    assert.deepEqual(first?.["params"].notifications, notifications);
+    for (const name of ["prompt_change", "resource_update", "tool_change"]) {
+      await client.callTool(`test_trigger_${name}`);
+    }
+    await client.until((each) => each.told("notifications/tools/list_changed").length > 0);
+    assert.deepEqual(client.told("notifications/prompts/list_changed"), []);
+    assert.equal(client.told("notifications/resources/updated")[0]?.["params"].uri, WATCHED);
+    const told = client.messages.filter((message) => "method" in message);
+    assert.ok(told.every(({ params }) => params._meta[SUBSCRIPTION] === id));
+  });
+
+  it("tells nothing to who has not listened, and nothing after it is cancelled", async () => {
+    covers("mcp.subscriptions.cancel");
+    await using client = await RawClient.connect(door(), { revision: "2026-07-28" });
+    await client.callTool("test_trigger_tool_change");
+    const notifications = { toolsListChanged: true };
+    const requestId = client.send("subscriptions/listen", { notifications });
+    await client.until((each) => each.told("notifications/subscriptions/acknowledged").length > 0);
+    client.notify("notifications/cancelled", { requestId });
+    await client.callTool("test_trigger_tool_change");
+    await client.request("tools/list");
+    assert.deepEqual(client.told("notifications/tools/list_changed"), []);
+  });
+});

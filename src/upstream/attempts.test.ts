@@ -1,0 +1,90 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { type ToolResult } from "../tool/tool.ts";
+import { HouseOfUpstreams } from "../../test/upstream/house-of-upstreams.ts";
+import { SampleContext } from "../../test/upstream/sample-context.ts";
+import {
+  ECHO,
+  LEGACY,
+  type Script,
+  Scripts,
+  SILENCE,
+} from "../../test/upstream/scripted-server.ts";
+
+const QUICK = { firstWait: 5, longestWait: 20, rest: 40, firstList: 200, gather: 5 };
+
+async function callText(house: HouseOfUpstreams, name: string, args = {}): Promise<string> {
+  const result = await house.offer.tools.call(name, args, new SampleContext());
+  return textOf(result);
+}
+
+function textOf(result: ToolResult): string {
+  return `${result.isError === true ? "ERROR " : ""}${String(result.content[0]?.text)}`;
+}
+
+/** Waits until the first upstream is in a state. */
+async function until(house: HouseOfUpstreams, state: string): Promise<void> {
+  while (house.upstreams.status()[0]?.state !== state) {
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+}
+
+describe("Upstreams answer a call", () => {
+  /** Tools by name that are annotated so; a call waits until the server is told to die. */
+  const dying = (annotations: object): Script => {
+    let starts = 0;
+    return {
+      ...LEGACY,
+      initialize: (params, server) => (starts++, LEGACY["initialize"]?.(params, server)),
+      "tools/list": () => ({ tools: [{ ...ECHO, annotations }] }),
+      "tools/call": (_, server) => {
+        if (starts > 1) return { content: [{ type: "text", text: "second time" }] };
+        server.die();
+        return SILENCE;
+      },
+    };
+  };
+
+  it("with an error, and do not repeat it, when the server dies over it", async () => {
+    const scripts = new Scripts({ a: dying({ destructiveHint: true }) });
+    await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
+    await house.configure({ a: { command: "a" } });
+    const text = await callText(house, "echo");
+    assert.match(text, /^ERROR MCP server 'a' ended before it had answered/);
+    await scripts.start("a", 2);
+    await until(house, "up");
+    assert.equal(scripts.of("a")[1]?.asked("tools/call").length, 0);
+    assert.equal(await callText(house, "echo"), "second time");
+  });
+
+  for (const hint of ["readOnlyHint", "idempotentHint"]) {
+    it(`by asking the restarted server once more, when the tool has ${hint}`, async () => {
+      const scripts = new Scripts({ a: dying({ [hint]: true }) });
+      await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
+      await house.configure({ a: { command: "a" } });
+      assert.equal(await callText(house, "echo"), "second time");
+      assert.equal(house.upstreams.status()[0]?.restarts, 1);
+    });
+  }
+
+  it("at once with an error while the server is down, and others as ever", async () => {
+    const scripts = new Scripts({
+      a: LEGACY,
+      b: { ...LEGACY, "tools/list": () => ({ tools: [{ ...ECHO, name: "b" }] }) },
+    });
+    await using house = new HouseOfUpstreams({
+      open: scripts.open,
+      limits: { ...QUICK, firstWait: 60_000, longestWait: 60_000 },
+    });
+    await house.configure({ a: { command: "a" }, b: { command: "b" } });
+    scripts.of("a")[0]?.die();
+    await until(house, "waiting");
+    assert.match(
+      await callText(house, "echo"),
+      /^ERROR MCP server 'a' is down and will be started/,
+    );
+    assert.equal(await callText(house, "b", { text: "fine" }), "fine");
+    assert.deepEqual(house.toolNames, ["echo", "b"]);
+  });
+});

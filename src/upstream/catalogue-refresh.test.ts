@@ -1,0 +1,84 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import type { ToolResult } from "../tool/tool.ts";
+import { HouseOfUpstreams } from "../../test/upstream/house-of-upstreams.ts";
+import { SampleContext } from "../../test/upstream/sample-context.ts";
+import { ECHO, LEGACY, Scripts } from "../../test/upstream/scripted-server.ts";
+
+const QUICK = { firstWait: 5, longestWait: 20, rest: 40, firstList: 200, gather: 5 };
+
+async function callText(house: HouseOfUpstreams, name: string, args = {}): Promise<string> {
+  const result = await house.offer.tools.call(name, args, new SampleContext());
+  return textOf(result);
+}
+
+function textOf(result: ToolResult): string {
+  return `${result.isError === true ? "ERROR " : ""}${String(result.content[0]?.text)}`;
+}
+
+describe("Upstreams keep up with a server", () => {
+  it("that changes its tools, by few lists however often it says so", async () => {
+    let names = ["one"];
+    let lists = 0;
+    const scripts = new Scripts({
+      a: {
+        ...LEGACY,
+        "tools/list": () => (lists++, { tools: names.map((name) => ({ ...ECHO, name })) }),
+      },
+    });
+    await using house = new HouseOfUpstreams({
+      open: scripts.open,
+      limits: { ...QUICK, gather: 50 },
+    });
+    await house.configure({ a: { command: "a" } });
+    const kept = house.offer.tools.get("one");
+    names = ["one", "two"];
+    const changed = new Promise<void>((resolve) => house.offer.tools.onChange(resolve));
+    for (let time = 0; time < 500; time++) {
+      scripts.of("a")[0]?.notify("notifications/tools/list_changed");
+    }
+    await changed;
+    assert.deepEqual(house.toolNames, ["one", "two"]);
+    assert.equal(house.offer.tools.get("one"), kept);
+    assert.ok(lists <= 3, `listed ${lists} times`);
+  });
+
+  it("that lies about what it has", async () => {
+    const scripts = new Scripts({
+      a: {
+        ...LEGACY,
+        initialize: () => ({
+          protocolVersion: "2025-11-25",
+          capabilities: { tools: {}, prompts: {}, resources: {} },
+        }),
+        "tools/list": () => ({
+          tools: [null, 7, {}, { name: "" }, { name: "bare" }, { name: "odd", inputSchema: [] }],
+        }),
+        "tools/call": () => ({ content: "nothing of the kind", kept: true }),
+      },
+    });
+    await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
+    await house.configure({ a: { command: "a" } });
+    assert.deepEqual(house.toolNames, ["bare", "odd"]);
+    assert.deepEqual(house.offer.tools.get("odd")?.definition.inputSchema, { type: "object" });
+    const result = await house.offer.tools.call("bare", {}, new SampleContext());
+    assert.deepEqual(result, { content: [], kept: true });
+    assert.deepEqual(await house.offer.resources.list(), []);
+    assert.deepEqual(house.offer.prompts.list(), []);
+  });
+
+  it("that floods it with what nobody asked for", async () => {
+    const scripts = new Scripts({ a: LEGACY });
+    await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
+    await house.configure({ a: { command: "a" } });
+    const [server] = scripts.of("a");
+    for (let time = 0; time < 1000; time++) {
+      server?.write({ jsonrpc: "2.0", id: `no-${time}`, result: {} });
+      server?.notify("notifications/progress", { progressToken: time, progress: 1 });
+      server?.notify("notifications/message", { level: "emergency", data: "!" });
+      server?.notify("notifications/made-up", {});
+    }
+    assert.equal(await callText(house, "echo", { text: "still" }), "still");
+  });
+});

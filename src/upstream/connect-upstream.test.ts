@@ -1,0 +1,20 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { HouseOfUpstreams } from "../../test/upstream/house-of-upstreams.ts";
+import { LEGACY, Scripts, SILENCE } from "../../test/upstream/scripted-server.ts";
+
+const QUICK = { firstWait: 5, longestWait: 20, rest: 40, firstList: 200, gather: 5 };
+
+describe("Upstreams start a server", () => {
+  it("a second time by the old handshake, when the new one was too much for it", async () => {
+    const scripts = new Scripts({
+      a: { ...LEGACY, "server/discover": (_, server) => (server.die(), SILENCE) },
+    });
+    await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
+    await house.configure({ a: { command: "a" } });
+    assert.deepEqual(house.toolNames, ["echo"]);
+    assert.equal(scripts.of("a")[1]?.heard[0]?.["method"], "initialize");
+    assert.equal(house.upstreams.status()[0]?.failuresInARow, 0);
+  });
+});

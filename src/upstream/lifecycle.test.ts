@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { type ToolResult } from "../tool/tool.ts";
+import { HouseOfUpstreams } from "../../test/upstream/house-of-upstreams.ts";
+import { SampleContext } from "../../test/upstream/sample-context.ts";
+import { LEGACY, Scripts, SILENCE } from "../../test/upstream/scripted-server.ts";
+
+const QUICK = { firstWait: 5, longestWait: 20, rest: 40, firstList: 200, gather: 5 };
+
+async function callText(house: HouseOfUpstreams, name: string, args = {}): Promise<string> {
+  const result = await house.offer.tools.call(name, args, new SampleContext());
+  return textOf(result);
+}
+
+function textOf(result: ToolResult): string {
+  return `${result.isError === true ? "ERROR " : ""}${String(result.content[0]?.text)}`;
+}
+
+/** Waits until the first upstream is in a state. */
+async function until(house: HouseOfUpstreams, state: string): Promise<void> {
+  while (house.upstreams.status()[0]?.state !== state) {
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+}
+
+describe("Upstreams leave a server alone", () => {
+  it("after five failures in a row, and try it again after a rest", async () => {
+    let isWell = false;
+    const scripts = new Scripts({
+      a: () => (isWell ? LEGACY : { "server/discover": (_, server) => (server.die(), SILENCE) }),
+    });
+    await using house = new HouseOfUpstreams({
+      open: scripts.open,
+      limits: { ...QUICK, rest: 400 },
+    });
+    await house.configure({ a: { command: "a" } });
+    await until(house, "resting");
+    assert.equal(house.upstreams.status()[0]?.failuresInARow, 5);
+    assert.ok(house.upstreams.status()[0]?.lastError);
+    isWell = true;
+    await until(house, "up");
+    await house.upstreams.known();
+    assert.equal(await callText(house, "echo", { text: "back" }), "back");
+    assert.equal(house.upstreams.status()[0]?.failuresInARow, 0);
+  });
+
+  it("never for good when it dies now and then", async () => {
+    const scripts = new Scripts({ a: LEGACY });
+    await using house = new HouseOfUpstreams({ open: scripts.open, limits: QUICK });
+    await house.configure({ a: { command: "a" } });
+    for (let start = 1; start <= 8; start++) {
+      const server = await scripts.start("a", start);
+      await until(house, "up");
+      assert.equal(await callText(house, "echo", { text: `${start}` }), `${start}`);
+      server.die();
+      await until(house, "waiting");
+    }
+  });
+});
