@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { userInfo } from "node:os";
-import { describe, it } from "node:test";
+import { describe, it, test } from "node:test";
 
-import { homeOf } from "./home-of.ts";
+import { absolutePath } from "../process/environment.ts";
+
+import { homeOf } from "./environment.ts";
 
 describe("homeOf()", () => {
   it("is what the environment says", () => {
@@ -14,4 +16,10 @@ describe("homeOf()", () => {
       assert.equal(homeOf({ HOME }), userInfo().homedir);
     }
   });
+});
+
+test("absolutePath() leaves out folders that depend on where one is", () => {
+  assert.equal(absolutePath("/usr/bin:.:bin::/opt/x:~/bin"), "/usr/bin:/opt/x");
+  assert.equal(absolutePath("."), "/usr/local/bin:/usr/bin:/bin");
+  assert.equal(absolutePath(undefined), "/usr/local/bin:/usr/bin:/bin");
 });

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { homeOf } from "../../base/process/home-of.ts";
+import { homeOf } from "../../base/process/environment.ts";
 import type { Identities } from "../../identity/identities.ts";
 import type { Invocation, Values } from "../shell/command.ts";
 import { askMissing } from "./ask-facts.ts";

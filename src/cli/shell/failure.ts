@@ -1,8 +1,7 @@
 import { inspect } from "node:util";
 
-import { TrunklineError } from "../../base/errors.ts";
+import { TrunklineError, originalError } from "../../base/errors.ts";
 import { maskText } from "../../base/text/mask.ts";
-import { originalError } from "../../base/original-error.ts";
 import { callOf, type Path } from "./path.ts";
 
 /** What a failed command leaves behind: words for stderr and the exit code. */

@@ -1,5 +1,4 @@
-import { hasBrand } from "../../base/brand.ts";
-import { TrunklineError } from "../../base/errors.ts";
+import { hasBrand, TrunklineError } from "../../base/errors.ts";
 import { FAULT_META } from "../../tool/fault-meta.ts";
 import type { ToolResult } from "../../tool/tool.ts";
 
