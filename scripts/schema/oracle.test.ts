@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { Ajv, type ValidateFunction } from "ajv";
 
 import { loadChecks } from "./load-checks.ts";
-import { isAbsolutePath, isUri, isUuid } from "../../src/base/check-parts.ts";
+import { isAbsolutePath, isUri, isUuid } from "../../src/base/check.ts";
 import { RandomSchema } from "./random-schema.ts";
 import type { Schemas } from "./schema.ts";
 

@@ -3,7 +3,7 @@ import { type Confine, OwnedChild } from "../base/process/child-process.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { LimitTable } from "../base/limit/limits.ts";
 import type { Log } from "../base/log.ts";
-import { usualVariables } from "../base/process/usual-variables.ts";
+import { usualVariables } from "../base/process/environment.ts";
 import { AgentConnection, type AgentListener } from "../protocol/acp/connect.ts";
 import type { Agent, AgentOpenOptions } from "../session/agent.ts";
 import { childChannel } from "../wire/channel/child.ts";

@@ -1,3 +1,6 @@
+import { isInside, realPath } from "./file/path.ts";
+import { glob } from "./text/glob.ts";
+
 /** What a token may let its bearer do. */
 export const SCOPES = ["tools", "sessions", "programs", "review", "dashboard", "admin"] as const;
 export type Scope = (typeof SCOPES)[number];
@@ -66,4 +69,38 @@ function remedyFor({ id }: Principal, scope: Scope): string {
   if (id === ANYONE.id) return "Send a token that has it: `trunkline serve` names the owner's.";
   if (id.startsWith(OAUTH_PREFIX)) return `Add it to \`serve.oauth.grants\` of the configuration.`;
   return `Make a token that has it: trunkline token create NAME --scope ${scope}`;
+}
+
+type Named = "agents" | "tools" | "repositories";
+type Compiled = Partial<Record<Named, readonly ((text: string) => boolean)[]>>;
+
+/** Patterns are compiled once for each token, not for each call. */
+const compiled = new WeakMap<PrincipalLimits, Compiled>();
+
+export function mayUseTool({ limits }: Principal, tool: string): boolean {
+  return limits?.tools === undefined || fits(limits, "tools", tool);
+}
+
+export function mayUseAgent({ limits }: Principal, agent: string): boolean {
+  return limits?.agents === undefined || fits(limits, "agents", agent);
+}
+
+/** Whether one of a repository's addresses is among those that a principal may use. */
+export function mayUseRepository({ limits }: Principal, addresses: readonly string[]): boolean {
+  if (limits?.repositories === undefined) return true;
+  return addresses.some((address) => fits(limits, "repositories", address));
+}
+
+/** By where a path really leads: a link inside a folder may lead out of it. */
+export function mayUseFolder({ limits }: Principal, path: string): boolean {
+  if (limits?.folders === undefined) return true;
+  const real = realPath(path);
+  return limits.folders.some((folder) => isInside(real, realPath(folder)));
+}
+
+function fits(limits: PrincipalLimits, kind: Named, text: string): boolean {
+  let known = compiled.get(limits);
+  if (known === undefined) compiled.set(limits, (known = {}));
+  const patterns = (known[kind] ??= (limits[kind] ?? []).map(glob));
+  return patterns.some((isLike) => isLike(text));
 }

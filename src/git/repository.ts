@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 
-import { homeOf } from "../base/process/home-of.ts";
+import { homeOf } from "../base/process/environment.ts";
 import { parseConfigList } from "./config/config-list.ts";
 import type { GitConfig } from "./config/git-config.ts";
 import { type Git, gitFailure } from "./git.ts";

@@ -1,7 +1,7 @@
 import type { ChildProcess } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
 
-import { absolutePath } from "../base/file/absolute-path.ts";
+import { absolutePath } from "../base/process/environment.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { Stop } from "../base/stop.ts";
 import { ProcessTree } from "../base/process/process-tree.ts";

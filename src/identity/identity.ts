@@ -1,7 +1,7 @@
 import { join } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
-import { homeOf } from "../base/process/home-of.ts";
+import { homeOf } from "../base/process/environment.ts";
 import { suggest } from "../base/text/suggest.ts";
 
 const PROVIDERS = ["github", "gitlab", "bitbucket", "other"] as const;

@@ -3,7 +3,7 @@ import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "nod
 
 import { TrunklineError } from "../base/errors.ts";
 import { readRegularFile } from "../base/file/read-regular-file.ts";
-import { realPath } from "../base/file/real-path.ts";
+import { realPath } from "../base/file/path.ts";
 import { commonDirOf, isEmbedded, isGitFolder, worktreeAt } from "../git/git-folder.ts";
 import type { Repository } from "../store/review/review-thread.ts";
 

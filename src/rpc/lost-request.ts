@@ -1,5 +1,4 @@
-import { hasBrand } from "../base/brand.ts";
-import { TrunklineError } from "../base/errors.ts";
+import { hasBrand, TrunklineError } from "../base/errors.ts";
 
 /**
  * One request of ours gets no answer, since what carried it failed; others are not concerned. The

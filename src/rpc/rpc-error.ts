@@ -1,7 +1,10 @@
-import { hasBrand } from "../base/brand.ts";
-import { diskWords } from "../base/file/disk-words.ts";
-import { originalError } from "../base/original-error.ts";
-import { type ErrorCode, TrunklineError } from "../base/errors.ts";
+import {
+  hasBrand,
+  diskWords,
+  originalError,
+  type ErrorCode,
+  TrunklineError,
+} from "../base/errors.ts";
 import { visible } from "../base/text/visible.ts";
 import { ACP, type Code, STANDARD, TRUNKLINE } from "./codes.ts";
 import type { FrameFault } from "../wire/channel.ts";

@@ -1,5 +1,4 @@
-import { hasBrand } from "../base/brand.ts";
-import { type ErrorCode, TrunklineError } from "../base/errors.ts";
+import { hasBrand, type ErrorCode, TrunklineError } from "../base/errors.ts";
 
 /** What can be wrong in a conversation, each with a number of its own on the wire. */
 export type SessionProblem =

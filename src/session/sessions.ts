@@ -1,7 +1,6 @@
 import { TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
-import { limitRefusal, OWNER, type Principal } from "../base/principal.ts";
-import { mayUseAgent } from "../base/limit/principal-limits.ts";
+import { limitRefusal, OWNER, type Principal, mayUseAgent } from "../base/principal.ts";
 import type {
   Agent,
   AgentOpenOptions,

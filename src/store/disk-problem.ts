@@ -1,5 +1,4 @@
-import { diskWords } from "../base/file/disk-words.ts";
-import { TrunklineError } from "../base/errors.ts";
+import { diskWords, TrunklineError } from "../base/errors.ts";
 
 /** What the system said of a file, and what was to be done with it. */
 export function diskProblem(verb: string, path: string, cause: unknown): unknown {

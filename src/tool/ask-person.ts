@@ -1,5 +1,5 @@
 import { LARGEST_QUESTION } from "../base/limit/limits.ts";
-import { maskWords } from "../base/text/mask-words.ts";
+import { maskWords } from "../base/text/mask.ts";
 import { visibleLine } from "../base/text/visible.ts";
 import { type Arguments, CannotAsk, type ToolContext } from "./tool.ts";
 

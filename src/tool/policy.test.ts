@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { OWNER } from "../base/principal.ts";
-import { realPath } from "../base/file/real-path.ts";
+import { realPath } from "../base/file/path.ts";
 import { type Decision, Policy, type PolicyQuestion, type PolicyRule } from "./policy.ts";
 import type { Project } from "./project.ts";
 

@@ -1,5 +1,5 @@
 import { glob } from "../base/text/glob.ts";
-import { isInside, realPath } from "../base/file/real-path.ts";
+import { isInside, realPath } from "../base/file/path.ts";
 import type { Project } from "./project.ts";
 import type { Arguments, Caller } from "./tool.ts";
 

@@ -1,8 +1,7 @@
 import { isAbsolute, resolve } from "node:path";
 
-import { limitRefusal, type Principal } from "../base/principal.ts";
-import { mayUseFolder, mayUseRepository } from "../base/limit/principal-limits.ts";
-import { realPath } from "../base/file/real-path.ts";
+import { limitRefusal, type Principal, mayUseFolder, mayUseRepository } from "../base/principal.ts";
+import { realPath } from "../base/file/path.ts";
 import type { Arguments, ToolContext } from "./tool.ts";
 
 /**

@@ -4,8 +4,8 @@ import {
   type Principal,
   type Scope,
   scopeRefusal,
+  mayUseTool,
 } from "../base/principal.ts";
-import { mayUseTool } from "../base/limit/principal-limits.ts";
 import type { Tool } from "./tool.ts";
 
 /** Why a principal may not call a tool, and what to do about it; undefined where it may. */

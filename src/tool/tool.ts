@@ -1,5 +1,5 @@
 import type { Stop } from "../base/stop.ts";
-import { hasBrand } from "../base/brand.ts";
+import { hasBrand } from "../base/errors.ts";
 import type { Principal, Scope } from "../base/principal.ts";
 import type { LogLevel } from "../base/log.ts";
 import type { Project, ProjectUse } from "./project.ts";

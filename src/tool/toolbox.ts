@@ -1,9 +1,7 @@
 import { Deadlines } from "../base/limit/deadlines.ts";
-import { diskWords } from "../base/file/disk-words.ts";
-import { TrunklineError } from "../base/errors.ts";
+import { diskWords, TrunklineError, originalError } from "../base/errors.ts";
 import { mask, maskText } from "../base/text/mask.ts";
 import { OWNER, type Principal } from "../base/principal.ts";
-import { originalError } from "../base/original-error.ts";
 import { RateLimiter } from "../base/limit/rate-limiter.ts";
 import { visible } from "../base/text/visible.ts";
 import { type Approver, heldBecause, type HeldTool, ToolRegistry } from "./tool-registry.ts";

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { background } from "../base/background.ts";
 import { Backoff } from "../base/limit/backoff.ts";
 import { TrunklineError } from "../base/errors.ts";
-import { nextTurn } from "../base/file/full-read.ts";
+import { nextTurn } from "../base/event-loop.ts";
 import type { Log } from "../base/log.ts";
 import { StderrLog } from "../base/process/stderr-log.ts";
 import type { Era } from "../protocol/mcp/connect/handshake.ts";

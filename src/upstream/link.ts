@@ -1,5 +1,5 @@
 import { OwnedChild } from "../base/process/child-process.ts";
-import { usualVariables } from "../base/process/usual-variables.ts";
+import { usualVariables } from "../base/process/environment.ts";
 import type { Channel, ChannelLimits } from "../wire/channel.ts";
 import { childChannel } from "../wire/channel/child.ts";
 import type { AddressSettings, CommandSettings, UpstreamSettings } from "./settings.ts";

@@ -38,6 +38,8 @@ export interface Reply {
 
 /** Milliseconds for anything that is waited for; then the test fails with what was said. */
 const LONGEST_WAIT = 30_000;
+/** Plugins run from source, and need not strip the types again at each start (scripts/task.mjs). */
+const COMPILED = compileCache();
 const PLUGIN = join(import.meta.dirname, "bus-plugin.ts");
 const ROGUE = join(import.meta.dirname, "bus-rogue.ts");
 
@@ -55,13 +57,14 @@ export class BusHome implements AsyncDisposable {
 
   /** The test plugin, under an id of its own. */
   testPlugin(id = "tools.test", env: Readonly<Record<string, string>> = {}): PluginEntry {
-    const given = { BUS_RECORD: this.record, BUS_ID: id, ...env };
+    const given = { BUS_RECORD: this.record, BUS_ID: id, ...COMPILED, ...env };
     return { id, binary: process.execPath, args: [PLUGIN], env: given, config: { greeting: "hi" } };
   }
 
   /** A plugin that does not register, and does what it is told with its certificates. */
   roguePlugin(id = "rogue", env: Readonly<Record<string, string>> = {}): PluginEntry {
-    return { id, binary: process.execPath, args: [ROGUE], env: { BUS_ID: id, ...env } };
+    const given = { BUS_ID: id, ...COMPILED, ...env };
+    return { id, binary: process.execPath, args: [ROGUE], env: given };
   }
 
   /** The lines that the test plugins have recorded. */
@@ -214,4 +217,9 @@ export class Bridge implements AsyncDisposable {
     await using _ = this.program;
     assert.equal(await this.end(), 0, this.program.stderr);
   }
+}
+
+function compileCache(): Readonly<Record<string, string>> {
+  const { NODE_COMPILE_CACHE } = process.env;
+  return NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE };
 }

@@ -16,9 +16,11 @@ import { processesWhere } from "./processes.ts";
 const GRACE = Number(process.env["TRUNKLINE_TEST_GRACE"] ?? 10_000);
 /** What other people's programs keep in the temporary folder for their next start: npm's code. */
 const CACHES = ["node-compile-cache"];
+/** Where Node keeps the sources without their types, for the next process (scripts/task.mjs). */
+const COMPILE_CACHE = process.env["NODE_COMPILE_CACHE"];
 
 /** Through which Node starts every child. It has no type, since it is not meant to be called. */
-type Spawn = (this: unknown, options: { envPairs: string[] }) => unknown;
+type Spawn = (this: unknown, options: { args: readonly string[]; envPairs: string[] }) => unknown;
 
 // The runner itself has loaded this too, and so do threads and forks of a test.
 const isTestFile = isMainThread && process.env["NODE_TEST_CONTEXT"] === "child-v8";
@@ -41,8 +43,14 @@ function markChildren(folder: string): void {
   const { prototype } = ChildProcess as unknown as { prototype: { spawn: Spawn } };
   const { spawn } = prototype;
   prototype.spawn = function (options) {
-    const isSet = options.envPairs.some((pair) => pair.startsWith("TMPDIR="));
-    if (!isSet) options.envPairs.push(`TMPDIR=${folder}`);
+    const give = (name: string, value: string): void => {
+      const isSet = options.envPairs.some((pair) => pair.startsWith(`${name}=`));
+      if (!isSet) options.envPairs.push(`${name}=${value}`);
+    };
+    give("TMPDIR", folder);
+    // Not to the built program, which is to start as it does for users.
+    const isSource = options.args.some((arg) => arg.endsWith(".ts"));
+    if (COMPILE_CACHE !== undefined && isSource) give("NODE_COMPILE_CACHE", COMPILE_CACHE);
     return spawn.call(this, options);
   };
 }

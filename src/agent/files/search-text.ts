@@ -1,4 +1,4 @@
-import { absolutePath } from "../../base/file/absolute-path.ts";
+import { absolutePath } from "../../base/process/environment.ts";
 import { OwnedChild } from "../../base/process/child-process.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Stop } from "../../base/stop.ts";

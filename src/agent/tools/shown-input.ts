@@ -1,5 +1,4 @@
-import { mask } from "../../base/text/mask.ts";
-import { maskWords } from "../../base/text/mask-words.ts";
+import { mask, maskWords } from "../../base/text/mask.ts";
 import { wholeFenced } from "../fenced.ts";
 import { type ShownContent, textContent } from "./agent-tool.ts";
 

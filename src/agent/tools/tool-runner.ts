@@ -1,6 +1,6 @@
 import type { Log } from "../../base/log.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import { maskWords } from "../../base/text/mask-words.ts";
+import { maskWords } from "../../base/text/mask.ts";
 import { Stopper } from "../../base/stop.ts";
 import { suggest } from "../../base/text/suggest.ts";
 import { visibleLine } from "../../base/text/visible.ts";

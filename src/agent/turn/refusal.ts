@@ -1,5 +1,4 @@
-import { hasBrand } from "../../base/brand.ts";
-import { TrunklineError } from "../../base/errors.ts";
+import { hasBrand, TrunklineError } from "../../base/errors.ts";
 
 /** A model will not answer to what was said, however often it is asked. */
 export class Refusal extends TrunklineError {

@@ -3,7 +3,7 @@ import type { Readable, Writable } from "node:stream";
 
 import { background } from "../background.ts";
 import { TrunklineError } from "../errors.ts";
-import { FULL_READ, nextTurn } from "../file/full-read.ts";
+import { FULL_READ, nextTurn } from "../event-loop.ts";
 import { ownerMark, ProcessTree } from "./process-tree.ts";
 import { killGroup, startWatchdog, watchGroup } from "./watchdog.ts";
 

@@ -1,12 +1,12 @@
-import { LastWords } from "./last-words.ts";
+import { Throttle } from "../limit/throttle.ts";
 import type { Log } from "../log.ts";
 import { maskText } from "../text/mask.ts";
 
+/** Lines that are kept to be shown, and characters of each. */
 const KEPT = 40;
 const LONGEST = 1_000;
 /** Lines that reach the log in a window; the others are only counted. */
-const MOST = 100;
-const WINDOW = 10_000;
+const LOGGED = { limit: 100, windowMs: 10_000 };
 
 /** What a child says on stderr: the last of it for whoever asks, a bounded part for the log. */
 export class StderrLog {
@@ -14,14 +14,13 @@ export class StderrLog {
   readonly #kind: string;
   readonly #tail: string[] = [];
   readonly #words = new LastWords();
-  #windowEnds = 0;
-  #logged = 0;
-  #left = 0;
+  readonly #throttle: Throttle;
 
   /** `kind` is what the child is to us, as events name it: "upstream". */
   constructor(log: Log, kind: string) {
     this.#log = log;
     this.#kind = kind;
+    this.#throttle = new Throttle(LOGGED, (lines) => log.info(`${kind}.said-more`, { lines }));
   }
 
   get tail(): readonly string[] {
@@ -34,21 +33,33 @@ export class StderrLog {
     return line === undefined ? undefined : maskText(line);
   }
 
-  /** Who says more than anybody reads costs little: secrets are masked where a line is shown. */
+  /** Masks secrets only where a line is shown: most of what a talkative child says never is. */
   add(line: string): void {
     const kept = line.slice(0, LONGEST);
     this.#words.add(kept);
     this.#tail.push(kept);
     if (this.#tail.length > KEPT) this.#tail.shift();
-    const now = performance.now();
-    if (now > this.#windowEnds) {
-      if (this.#left > 0) this.#log.info(`${this.#kind}.said-more`, { lines: this.#left });
-      this.#windowEnds = now + WINDOW;
-      this.#logged = 0;
-      this.#left = 0;
-    }
-    if (this.#logged < MOST) this.#log.info(`${this.#kind}.said`, { line: maskText(kept) });
-    else this.#left++;
-    this.#logged++;
+    if (this.#throttle.take()) this.#log.info(`${this.#kind}.said`, { line: maskText(kept) });
+  }
+}
+
+/** What Node ends with when an error ends it. */
+const FOOTER = /^Node\.js v\d/;
+const ERROR = /^(?:Uncaught )?\w*Error\b/;
+
+/** The line on a child's stderr that tells most of why it ended: its last, or the error above it. */
+export class LastWords {
+  #last: string | undefined;
+  #error: string | undefined;
+
+  add(line: string): void {
+    this.#last = line;
+    if (ERROR.test(line)) this.#error = line;
+  }
+
+  get line(): string | undefined {
+    return this.#last !== undefined && FOOTER.test(this.#last)
+      ? (this.#error ?? this.#last)
+      : this.#last;
   }
 }

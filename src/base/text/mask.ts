@@ -20,7 +20,7 @@ const HARMLESS_NAME =
 const COUNT_NAME = /tokens$/i;
 
 /** Text that has the shape of a secret, wherever it stands. */
-export const SECRET_SHAPE = new RegExp(
+const SECRET_SHAPE = new RegExp(
   [
     String.raw`-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`,
     String.raw`\bgh[pousr]_[A-Za-z0-9]{20,}`,
@@ -148,4 +148,31 @@ function cut(text: string): string {
   const start = text.slice(0, MAX_TEXT);
   const space = Math.max(start.lastIndexOf(" "), start.lastIndexOf("\n"));
   return start.slice(0, Math.max(space, MAX_TEXT - LONGEST_WORD));
+}
+
+/** One word that no shell acts on. */
+const WORD = /^[\w.~+/=@:%-]{1,4096}$/;
+/** The text of a key between its two marks: base64, with the headers that some have. */
+const KEY = /^-----BEGIN [A-Z ]*-----[\w+/=\s:,-]*-----END [A-Z ]*-----$/;
+
+/**
+ * A copy to ask a person about: whole, whatever its size, but for secrets that are a single word.
+ * What hides behind a mask elsewhere could be a command here: `?token=$(…)` is shown.
+ */
+export function maskWords(value: unknown): unknown {
+  if (typeof value === "string") return maskWordsIn(value);
+  if (Array.isArray(value)) return value.map(maskWords);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => {
+      const isSecret = isSecretName(key, item) && typeof item === "string" && WORD.test(item);
+      return [key, isSecret ? MASK : maskWords(item)];
+    }),
+  );
+}
+
+function maskWordsIn(text: string): string {
+  return text.replace(SECRET_SHAPE, (secret) => {
+    return WORD.test(secret) || KEY.test(secret) ? MASK : secret;
+  });
 }

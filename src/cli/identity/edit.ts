@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { homeOf } from "../../base/process/home-of.ts";
+import { homeOf } from "../../base/process/environment.ts";
 import type { IdentitySettings, MatchRule } from "../../identity/identity.ts";
 import type { Invocation, Values } from "../shell/command.ts";
 import { openIdentities } from "./open-identities.ts";

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { readRegularFile } from "../../base/file/read-regular-file.ts";
-import { homeOf } from "../../base/process/home-of.ts";
+import { homeOf } from "../../base/process/environment.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { setInJsonc } from "../../gateway/config/file/set-in-jsonc.ts";
 import { replaceFile } from "../../store/replace-file.ts";

@@ -1,4 +1,4 @@
-import { homeOf } from "../../base/process/home-of.ts";
+import { homeOf } from "../../base/process/environment.ts";
 import { runOrchestrator } from "../../gateway/bus/run-orchestrator.ts";
 import { untilSignal } from "../../gateway/long-running.ts";
 import type { Invocation, Values } from "../shell/command.ts";

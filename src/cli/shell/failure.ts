@@ -1,8 +1,7 @@
 import { inspect } from "node:util";
 
-import { TrunklineError } from "../../base/errors.ts";
+import { TrunklineError, originalError } from "../../base/errors.ts";
 import { maskText } from "../../base/text/mask.ts";
-import { originalError } from "../../base/original-error.ts";
 import { callOf, type Path } from "./command.ts";
 
 /** How a failed command ends: a message for stderr and an exit code. */

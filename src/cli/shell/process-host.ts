@@ -1,6 +1,6 @@
 import { writeSync } from "node:fs";
 
-import { aboutToSend } from "../../base/before-sending.ts";
+import { aboutToSend } from "../../base/event-loop.ts";
 import type { Host, Output } from "./host.ts";
 
 type Listener = (error: NodeJS.ErrnoException) => void;

@@ -2,7 +2,7 @@ import { join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { Lazy } from "../../base/lazy.ts";
-import { makeFolder } from "../../base/process/make-folder.ts";
+import { makeFolder } from "../../base/file/path.ts";
 import { MarkdownStorage } from "../../plugin/storage/markdown-storage.ts";
 import { serveStorage } from "../../plugin/storage/serve-storage.ts";
 import type { Storage } from "../../plugin/storage/storage.ts";

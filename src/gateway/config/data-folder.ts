@@ -2,7 +2,7 @@ import { accessSync, constants, existsSync, realpathSync } from "node:fs";
 import { dirname } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { makeFolder } from "../../base/process/make-folder.ts";
+import { makeFolder } from "../../base/file/path.ts";
 
 /**
  * Refuses a data folder among the files that the system makes up: nothing can be kept there, and

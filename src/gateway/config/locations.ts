@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { dirname, isAbsolute, join, resolve, sep } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { homeOf } from "../../base/process/home-of.ts";
+import { homeOf } from "../../base/process/environment.ts";
 import type { ConfigInput } from "./config.ts";
 
 export const PROJECT_FILE = ".trunkline.jsonc";

@@ -2,8 +2,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { limitRefusal, type Principal } from "../../base/principal.ts";
-import { mayUseRepository } from "../../base/limit/principal-limits.ts";
+import { limitRefusal, type Principal, mayUseRepository } from "../../base/principal.ts";
 import { RunAgent } from "../../run/run-agent.ts";
 import { Runs } from "../../run/runs.ts";
 import { DENIED_NAMES } from "../../run/scan.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import { homeOf } from "../../base/process/home-of.ts";
+import { homeOf } from "../../base/process/environment.ts";
 import type { DropFiles } from "../../review/inbox/drop-files.ts";
 import type { ReviewCommands } from "../../review/review-commands.ts";
 import type { ReviewTools } from "../../review/review-tools.ts";

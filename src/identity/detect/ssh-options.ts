@@ -3,7 +3,7 @@ import { userInfo } from "node:os";
 import { join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { homeOf } from "../../base/process/home-of.ts";
+import { homeOf } from "../../base/process/environment.ts";
 import { maskText } from "../../base/text/mask.ts";
 import { runProgram } from "../../git/run-program.ts";
 

@@ -1,7 +1,7 @@
 import { existsSync, realpathSync } from "node:fs";
 import { isAbsolute, join, resolve } from "node:path";
 
-import { homeOf } from "../../base/process/home-of.ts";
+import { homeOf } from "../../base/process/environment.ts";
 import { configBoolean, type ConfigEntry, type ConfigScope } from "../../git/config/config-list.ts";
 import { hasLinkedWorktrees, type Repository } from "../../git/repository.ts";
 import type { Surroundings } from "../detect/surroundings.ts";

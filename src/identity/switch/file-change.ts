@@ -4,7 +4,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { makeFolder } from "../../base/process/make-folder.ts";
+import { makeFolder } from "../../base/file/path.ts";
 
 /** A file, and what is to become of it. */
 export interface FileChange {

@@ -1,5 +1,4 @@
-import { hasBrand } from "../../base/brand.ts";
-import { TrunklineError } from "../../base/errors.ts";
+import { hasBrand, TrunklineError } from "../../base/errors.ts";
 import { FAULT_META, type ToolResult } from "../../tool/tool.ts";
 
 /** What RemoteJuggler has error codes of its own for. */

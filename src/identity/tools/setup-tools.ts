@@ -3,7 +3,7 @@ import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { homeOf } from "../../base/process/home-of.ts";
+import { homeOf } from "../../base/process/environment.ts";
 import { type Arguments, textResult, type ToolResult } from "../../tool/tool.ts";
 import { type Identity, type IdentitySettings, resolveIdentity } from "../identity.ts";
 import { parseGpgKeys } from "../signing/gpg-keys.ts";

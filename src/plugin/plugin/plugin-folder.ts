@@ -1,7 +1,7 @@
 import { rmSync, statSync } from "node:fs";
 import { rename, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { makeFolder } from "../../base/process/make-folder.ts";
+import { makeFolder } from "../../base/file/path.ts";
 import { PLUGIN_UNIT } from "../../protocol/bus/certificates/certificates.ts";
 import type { Credentials } from "../../wire/quic/connection.ts";
 import type { BusCertificates } from "../bus-certificates.ts";

@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 
-import { makeFolder } from "../../base/process/make-folder.ts";
+import { makeFolder } from "../../base/file/path.ts";
 import { FileLock } from "../../store/file-lock.ts";
 import type { BusCertificates } from "../bus-certificates.ts";
 import { PluginFolder, removeFolder } from "./plugin-folder.ts";

@@ -1,9 +1,9 @@
 import { background } from "../../base/background.ts";
 import { OwnedChild } from "../../base/process/child-process.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import { LastWords } from "../../base/process/last-words.ts";
+import { LastWords } from "../../base/process/stderr-log.ts";
 import { maskText } from "../../base/text/mask.ts";
-import { usualVariables } from "../../base/process/usual-variables.ts";
+import { usualVariables } from "../../base/process/environment.ts";
 import type { PluginSettings } from "./settings.ts";
 
 export interface PluginProcess {

@@ -2,7 +2,7 @@ import { access, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { makeFolder } from "../../base/process/make-folder.ts";
+import { makeFolder } from "../../base/file/path.ts";
 import { quoted, scaffoldFiles } from "./scaffold-files.ts";
 
 /** It becomes the id of a plugin and the name of a package. */

@@ -1,5 +1,10 @@
-import { limitRefusal, type Principal, scopeRefusal } from "../../base/principal.ts";
-import { mayUseFolder, mayUseRepository } from "../../base/limit/principal-limits.ts";
+import {
+  limitRefusal,
+  type Principal,
+  scopeRefusal,
+  mayUseFolder,
+  mayUseRepository,
+} from "../../base/principal.ts";
 import type { McpServer } from "../../session/agent.ts";
 import { SessionError } from "../../session/session-error.ts";
 import type { Place } from "../../session/sessions.ts";

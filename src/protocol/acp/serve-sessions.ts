@@ -1,4 +1,4 @@
-import { isAbsolutePath } from "../../base/check-parts.ts";
+import { isAbsolutePath } from "../../base/check.ts";
 import type { Principal } from "../../base/principal.ts";
 import { STANDARD } from "../../rpc/codes.ts";
 import type { Route } from "../../rpc/route.ts";

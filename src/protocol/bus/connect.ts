@@ -1,5 +1,4 @@
-import { hasBrand } from "../../base/brand.ts";
-import { TrunklineError } from "../../base/errors.ts";
+import { hasBrand, TrunklineError } from "../../base/errors.ts";
 import type { Stop, StopListener } from "../../base/stop.ts";
 import { MAX_FRAME, PREFIX } from "../../wire/framing/length-prefixed.ts";
 import type { BidiStream } from "../../wire/quic/connection.ts";

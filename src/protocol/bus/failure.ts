@@ -1,8 +1,6 @@
 import type { JsonObject, MessageInitShape } from "@bufbuild/protobuf";
 
-import { diskWords } from "../../base/file/disk-words.ts";
-import { TrunklineError } from "../../base/errors.ts";
-import { originalError } from "../../base/original-error.ts";
+import { diskWords, TrunklineError, originalError } from "../../base/errors.ts";
 import { CannotAsk, ToolFault } from "../../tool/tool.ts";
 import { toStruct } from "./shape/json-struct.ts";
 import type { ToolResponseSchema } from "./plugin.gen.ts";

@@ -1,5 +1,4 @@
-import { hasBrand } from "../../base/brand.ts";
-import { TrunklineError } from "../../base/errors.ts";
+import { hasBrand, TrunklineError } from "../../base/errors.ts";
 
 export interface LedgerLimits {
   /** Requests that run at once; as many more may have begun to come. */

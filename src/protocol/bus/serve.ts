@@ -1,4 +1,4 @@
-import { aboutToSend } from "../../base/before-sending.ts";
+import { aboutToSend } from "../../base/event-loop.ts";
 import { type Stop, type StopListener, Stopper } from "../../base/stop.ts";
 import type { BidiStream, Connection } from "../../wire/quic/connection.ts";
 import { ConnectionError } from "../../wire/quic/connection-error.ts";

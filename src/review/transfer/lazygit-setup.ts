@@ -10,8 +10,8 @@ import {
 import { delimiter, dirname, join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { homeOf } from "../../base/process/home-of.ts";
-import { makeFolder } from "../../base/process/make-folder.ts";
+import { homeOf } from "../../base/process/environment.ts";
+import { makeFolder } from "../../base/file/path.ts";
 import { readRegularFile } from "../../base/file/read-regular-file.ts";
 import { lazygitCommands, withCommands } from "./lazygit-config.ts";
 import { findRepository } from "../repository.ts";

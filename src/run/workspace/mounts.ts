@@ -4,7 +4,7 @@ import { createInterface } from "node:readline";
 import { background } from "../../base/background.ts";
 import { OwnedChild } from "../../base/process/child-process.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import { usualVariables } from "../../base/process/usual-variables.ts";
+import { usualVariables } from "../../base/process/environment.ts";
 import type { MountAnswer, MountRequest } from "./mount-request.ts";
 
 /** Put in by the bundler: the code of the program that mounts. */

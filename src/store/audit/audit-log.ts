@@ -1,8 +1,8 @@
 import { closeSync, constants, fstatSync, openSync, readSync, renameSync, statSync } from "node:fs";
 import { join } from "node:path";
 
-import { beforeSending } from "../../base/before-sending.ts";
-import { makeFolder } from "../../base/process/make-folder.ts";
+import { beforeSending } from "../../base/event-loop.ts";
+import { makeFolder } from "../../base/file/path.ts";
 import { type AuditLogOptions, type ResolvedOptions, resolveOptions } from "./audit-options.ts";
 
 export const AUDIT_FILE = "audit.ndjson";

@@ -2,9 +2,8 @@ import { type ClientRequest, type IncomingMessage, request as httpRequest } from
 import { request as httpsRequest } from "node:https";
 
 import { background } from "../../base/background.ts";
-import type { Room } from "../../wire/channel.ts";
-import { FULL_READ, nextTurn } from "../../base/file/full-read.ts";
-import type { FrameFault } from "../../wire/channel.ts";
+import type { Room, FrameFault } from "../../wire/channel.ts";
+import { FULL_READ, nextTurn } from "../../base/event-loop.ts";
 import { SseDecoder } from "../../wire/framing/sse.ts";
 import { wholeBody } from "../../wire/framing/whole-body.ts";
 import { redirection } from "./http-redirect.ts";

@@ -1,6 +1,6 @@
 import type { Writable } from "node:stream";
 
-import { aboutToSend } from "../../base/before-sending.ts";
+import { aboutToSend } from "../../base/event-loop.ts";
 import type { Holding } from "../../base/limit/byte-budget.ts";
 import { type ChannelLimits, ROOM, type Room, SlowReaderError } from "../channel.ts";
 

@@ -1,6 +1,6 @@
 import type { Readable, Writable } from "node:stream";
 
-import { FULL_READ, nextTurn } from "../../base/file/full-read.ts";
+import { FULL_READ, nextTurn } from "../../base/event-loop.ts";
 import {
   type Channel,
   type ChannelLimits,

@@ -3,7 +3,7 @@ import type { Duplex } from "node:stream";
 
 import type { RawData, WebSocket } from "ws";
 
-import { aboutToSend } from "../../base/before-sending.ts";
+import { aboutToSend } from "../../base/event-loop.ts";
 import { Holding } from "../../base/limit/byte-budget.ts";
 import {
   type Channel,

@@ -1,5 +1,4 @@
-import { hasBrand } from "../../base/brand.ts";
-import { type ErrorCode, TrunklineError } from "../../base/errors.ts";
+import { hasBrand, type ErrorCode, TrunklineError } from "../../base/errors.ts";
 import type { Ending, Trouble } from "./settings.ts";
 
 const CODES: Partial<Record<Trouble, ErrorCode>> = {

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { background } from "../../../base/background.ts";
-import { givenUpFor } from "../../../base/given-up-for.ts";
+import { givenUpFor } from "../../../base/limit/eviction.ts";
 import type { Principal } from "../../../base/principal.ts";
 import { holdId, isId } from "../../../rpc/message/id.ts";
 import { parseMessage } from "../../../rpc/message/parse-message.ts";

@@ -2,7 +2,7 @@ import { chmod, link, open, readFile, rename, rm, stat } from "node:fs/promises"
 import { join } from "node:path";
 
 import { TrunklineError } from "../../../base/errors.ts";
-import { makeFolder } from "../../../base/process/make-folder.ts";
+import { makeFolder } from "../../../base/file/path.ts";
 
 /** Where hard links do not exist. */
 const NO_LINKS = ["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EXDEV"];

@@ -1,8 +1,7 @@
 import type * as yaml from "yaml";
 import type { Document, LineCounter, Node, Pair, YAMLMap } from "yaml";
 
-import { describeProblem } from "../../../base/check.ts";
-import { unknownKey } from "../../../base/check-parts.ts";
+import { describeProblem, unknownKey } from "../../../base/check.ts";
 import { TrunklineError } from "../../../base/errors.ts";
 
 type Library = typeof yaml;

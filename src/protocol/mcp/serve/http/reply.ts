@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 
-import { aboutToSend } from "../../../../base/before-sending.ts";
+import { aboutToSend } from "../../../../base/event-loop.ts";
 import { errorText, RpcError } from "../../../../rpc/rpc-error.ts";
 
 /** Answers with one JSON text. */

@@ -1,5 +1,5 @@
 import { background } from "../../../../base/background.ts";
-import { givenUpFor } from "../../../../base/given-up-for.ts";
+import { givenUpFor } from "../../../../base/limit/eviction.ts";
 import type { Principal } from "../../../../base/principal.ts";
 import type { ResolvedMcpHttpOptions } from "./options.ts";
 import { Session } from "./session.ts";

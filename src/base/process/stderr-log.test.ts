@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { describe, it } from "node:test";
 
-import { LastWords } from "./last-words.ts";
+import { LastWords } from "./stderr-log.ts";
 
 function lastOf(text: string): string | undefined {
   const words = new LastWords();

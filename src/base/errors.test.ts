@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 
-import { originalError } from "./original-error.ts";
+import { originalError } from "./errors.ts";
 
 it("originalError() gives what went wrong first, however much went wrong after it", () => {
   const first = new Error("first");

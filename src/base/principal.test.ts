@@ -4,8 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { OWNER } from "../principal.ts";
-import { mayUseAgent, mayUseFolder, mayUseRepository, mayUseTool } from "./principal-limits.ts";
+import { mayUseAgent, mayUseFolder, mayUseRepository, mayUseTool, OWNER } from "./principal.ts";
 
 describe("the limits of a principal", () => {
   it("limit nothing that they do not name", () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { givenUpFor } from "./given-up-for.ts";
+import { givenUpFor } from "./eviction.ts";
 
 const kept = (owner: string, idle: number) => ({ owner, idle });
 

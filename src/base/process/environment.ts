@@ -1,0 +1,43 @@
+import { isAbsolute } from "node:path";
+
+import { TrunklineError } from "../errors.ts";
+
+/**
+ * The home folder of whoever an environment belongs to. One that is not absolute counts as none:
+ * what is in the current folder may be anybody's.
+ */
+export function homeOf({ HOME }: NodeJS.ProcessEnv): string {
+  if (HOME !== undefined && isAbsolute(HOME)) return HOME;
+  try {
+    // Hardly ever needed, and every start waits for what is imported.
+    return process.getBuiltinModule("node:os").userInfo().homedir;
+  } catch (error) {
+    const why = `HOME is ${HOME ? `'${HOME}', which is not absolute` : "not set"}`;
+    const message = `Cannot tell where your home folder is: ${why}. Set it.`;
+    throw new TrunklineError("config", message, { cause: error });
+  }
+}
+
+/**
+ * The folders of a `PATH` that are the same wherever one is. By any other, a program would be looked
+ * for in the folder that it is to run in: a repository can hold a file that is called `git`.
+ */
+export function absolutePath(path: string | undefined): string {
+  const folders = (path ?? "").split(":").filter((folder) => isAbsolute(folder));
+  return folders.length === 0 ? "/usr/local/bin:/usr/bin:/bin" : folders.join(":");
+}
+
+/** What programs need to run, and nothing that they have no business with, such as our keys. */
+const USUAL = [
+  /^(?:PATH|HOME|USER|LOGNAME|SHELL|TERM|LANG|LANGUAGE|TZ|TMPDIR|TMP|TEMP)$/,
+  /^(?:LC_|XDG_)/,
+  // Where a machine reaches the world through a proxy or with certificates of its own.
+  /^(?:https?_proxy|no_proxy|all_proxy|NODE_EXTRA_CA_CERTS|SSL_CERT_(?:FILE|DIR))$/i,
+];
+
+/** The variables of our own environment that every child gets. */
+export function usualVariables(): NodeJS.ProcessEnv {
+  return Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => USUAL.some((usual) => usual.test(name))),
+  );
+}
