@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { fromKept, toKept } from "./kept-text.ts";
+import { fromKept, toKept } from "./reviews-rows.ts";
 
 describe("toKept()", () => {
   for (const [name, text] of [
