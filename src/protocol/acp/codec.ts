@@ -1,6 +1,5 @@
 import type { ClientCapabilities, ClientMethod, Shown } from "../../session/client/client.ts";
-import { isObject, objectOf } from "./json-object.ts";
-import type { JsonObject } from "./methods.ts";
+import { isObject, type JsonObject, objectOf } from "./methods.ts";
 import type { InitializeParams } from "./schema.gen.ts";
 
 export type Version = 1 | 2;

@@ -12,8 +12,7 @@ import type {
 } from "../../session/client/client.ts";
 import { ROOM, type Room, type Topic } from "../../wire/channel.ts";
 import { type Codec, V1 } from "./codec.ts";
-import { isObject, ours } from "./json-object.ts";
-import { clientMethod } from "./methods.ts";
+import { clientMethod, isObject, ours } from "./methods.ts";
 import type { InitializeParams } from "./schema.gen.ts";
 import { fromWire } from "./session-errors.ts";
 import { V2Codec } from "./v2/codec.ts";

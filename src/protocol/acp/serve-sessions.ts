@@ -3,14 +3,14 @@ import type { Principal } from "../../base/principal.ts";
 import { STANDARD } from "../../rpc/codes.ts";
 import type { Route } from "../../rpc/route.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
+import { chooseMode, chooseModel, chooseOption } from "../../session/choose.ts";
 import type { Session } from "../../session/session.ts";
 import type { Place } from "../../session/sessions.ts";
 import type { SessionRecord } from "../../session/store.ts";
 import type { AcpConnection } from "./connection.ts";
-import { ours } from "./json-object.ts";
+import { type JsonObject, METHODS, ours } from "./methods.ts";
 import type { AcpDoor, Handle } from "./door.ts";
 import { normaliseServers } from "./mcp-servers.ts";
-import { type JsonObject, METHODS } from "./methods.ts";
 import { refuseFolders, refusePrograms } from "./refuse-place.ts";
 import type { NewSessionParams } from "./schema.gen.ts";
 
@@ -63,6 +63,26 @@ export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
     door.serve(METHODS.deleteSession, async ({ sessionId }, { state }) => {
       await (await door.about(sessionId, state)).delete(sessionId);
       return {};
+    }),
+  ];
+}
+
+/** Choosing how a session works, in the message specification's form and in today's. */
+export function serveSettings(door: AcpDoor): Route<AcpConnection>[] {
+  const need = async (id: string, client: AcpConnection) => door.session(id, client);
+  return [
+    door.serve(METHODS.setMode, async ({ sessionId, modeId }, { state }) => {
+      await chooseMode(await need(sessionId, state), modeId, state);
+      return {};
+    }),
+    door.serve(METHODS.setModel, async ({ sessionId, modelId }, { state }) => {
+      await chooseModel(await need(sessionId, state), modelId, state);
+      return {};
+    }),
+    door.serve(METHODS.setConfigOption, async ({ sessionId, configId, value }, { state }) => {
+      const session = await need(sessionId, state);
+      await chooseOption(session, configId, value, state);
+      return { configOptions: session.settings.configOptions ?? [] };
     }),
   ];
 }
@@ -132,7 +152,7 @@ function agentOf({ _meta }: NewSessionParams): string | undefined {
   return typeof agent === "string" ? agent : undefined;
 }
 
-export function settingsOf(session: Session): JsonObject {
+function settingsOf(session: Session): JsonObject {
   const { modes, models, configOptions, _meta } = session.settings;
   return {
     ...(models === undefined ? {} : { models }),

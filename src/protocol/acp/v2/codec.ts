@@ -2,12 +2,10 @@ import { ACP } from "../../../rpc/codes.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import type { ClientMethod, Shown } from "../../../session/client/client.ts";
 import type { Codec, Hello, Implementation } from "../codec.ts";
-import { isObject, objectOf, ours } from "../json-object.ts";
-import type { JsonObject } from "../methods.ts";
+import { isObject, type JsonObject, objectOf, ours } from "../methods.ts";
 import type { InitializeParams } from "../schema.gen.ts";
 import { MessageIds } from "./message-ids.ts";
-import { optionsInV2 } from "./options.ts";
-import { toolCallInV2, updateInV2 } from "./update.ts";
+import { optionsInV2, toolCallInV2, updateInV2 } from "./update.ts";
 
 type State = "idle" | "running" | "requires_action";
 
