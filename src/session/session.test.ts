@@ -232,42 +232,6 @@ describe("a session", { timeout: 30_000 }, () => {
     assert.deepEqual(said, ["first", "first, done. ", "steered", "steered, done. "]);
   });
 
-  it("steers as clients of other agents ask for it", async () => {
-    const go = Promise.withResolvers<void>();
-    await using house = await AcpHouse.open({
-      // The method is in no schema.
-      isOdd: true,
-      script: async (turn) => {
-        if (promptText(turn) === "first") await go.promise;
-        const joined = turn.steering?.().map(([block]) => block?.text) ?? [];
-        await turn.update(chunk(`(${[promptText(turn), ...joined].join("+")})`));
-      },
-    });
-    const client = house.connect();
-    const { _meta } = await client.initialize();
-    assert.deepEqual(_meta, { steering: { supported: true } });
-    const { sessionId } = await client.ask("session/new", { cwd: "/tmp", mcpServers: [] });
-    const steer = (text: string, steering: object = {}) => {
-      const prompt = [{ type: "text", text }];
-      return client.ask("_session/steering", { sessionId, prompt, _meta: { steering } });
-    };
-    assert.deepEqual(await steer("none", { idleBehavior: "promptRequired" }), {
-      outcome: "promptRequired",
-      reason: "noRunningTurn",
-    });
-    const first = client.prompt(String(sessionId), "first");
-    assert.deepEqual(await steer("more"), { outcome: "injected" });
-    go.resolve();
-    await first;
-    assert.equal(client.text, "(first+more)");
-    assert.deepEqual(await steer("new"), { outcome: "startedNewTurn" });
-    await client.find(() => client.text === "(first+more)(new)");
-    const prompt = [{ type: "text", text: "x" }];
-    await assert.rejects(client.ask("_session/steering", { sessionId: "nobody's", prompt }), {
-      code: -31900,
-    });
-  });
-
   it("ends a turn that shows no progress, but not one that waits for a person or a tool", async () => {
     covers("acp.timeout.prompt");
     const tool = { sessionUpdate: "tool_call", toolCallId: "t", title: "Long", status: "pending" };

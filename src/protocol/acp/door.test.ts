@@ -2,24 +2,13 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { AcpHouse } from "../../../test/support/acp-house.ts";
-import { chunk } from "../../../test/support/scripted-agent.ts";
-import { covers } from "../../../test/support/requirement.ts";
+import { covers } from "../../../test/requirements/acp.ts";
 
 describe("the ACP door, against what it does not take", { timeout: 30_000 }, () => {
   it("refuses what is missing, of another type, out of range or no absolute path", async () => {
-    covers(
-      "acp.validate.required",
-      "acp.validate.types",
-      "acp.validate.ranges",
-      "acp.path.absolute",
-    );
-    covers(
-      "acp.content.null-bytes",
-      "acp.error.invalid-params",
-      "acp.id.length",
-      "acp.validate.formats",
-    );
-    covers("acp.path.separators", "acp.parse.validated");
+    covers("validate.required", "validate.types", "validate.ranges", "path.absolute");
+    covers("content.null-bytes", "error.invalid-params", "id.length", "validate.formats");
+    covers("path.separators", "parse.validated");
     await using house = await AcpHouse.open();
     const { client, sessionId } = await house.client();
     const text = { type: "text", text: "a" };
@@ -59,7 +48,7 @@ describe("the ACP door, against what it does not take", { timeout: 30_000 }, () 
   });
 
   it("finds no session under a name that none can have", async () => {
-    covers("acp.id.characters");
+    covers("id.characters");
     await using house = await AcpHouse.open();
     const { client } = await house.client();
     for (const id of ["../../etc", "a\nb", "' OR 1=1 --", "%", "\u0000", "😀"]) {
@@ -70,7 +59,7 @@ describe("the ACP door, against what it does not take", { timeout: 30_000 }, () 
   });
 
   it("reads on slowly where all is wrong, and answers every request even so", async () => {
-    covers("acp.answer.rate");
+    covers("answer.rate");
     await using house = await AcpHouse.open();
     const { client } = await house.client();
     assert.deepEqual(house.door.peerOptions.errorRate, { limit: 100, windowMs: 1_000 });
@@ -81,13 +70,7 @@ describe("the ACP door, against what it does not take", { timeout: 30_000 }, () 
   });
 
   it("keeps to the sizes of the specification", async () => {
-    covers(
-      "acp.size.initialize",
-      "acp.size.new",
-      "acp.size.prompt",
-      "acp.error.invalid-request",
-      "acp.content.size",
-    );
+    covers("size.initialize", "size.new", "size.prompt", "error.invalid-request", "content.size");
     await using house = await AcpHouse.open();
     const { client, sessionId } = await house.client();
     const pad = (length: number) => ({ _meta: { pad: "x".repeat(length) } });
@@ -110,7 +93,7 @@ describe("the ACP door, against what it does not take", { timeout: 30_000 }, () 
   });
 
   it("takes ten prompts a minute of each session", async () => {
-    covers("acp.rate.prompt");
+    covers("rate.prompt");
     await using house = await AcpHouse.open();
     const { client, sessionId } = await house.client();
     for (let at = 0; at < 10; at++) await client.prompt(sessionId, "x");
@@ -120,30 +103,5 @@ describe("the ACP door, against what it does not take", { timeout: 30_000 }, () 
     });
     const { sessionId: other } = await client.ask("session/new", { cwd: "/tmp", mcpServers: [] });
     await client.prompt(String(other), "x");
-  });
-
-  it("sends an update over 100 KB in several, and shortens what cannot be parted", async () => {
-    covers("acp.size.update");
-    const long = "ä\0😀\n".repeat(60_000);
-    await using house = await AcpHouse.open({
-      script: async (turn) => {
-        await turn.update(chunk(long));
-        await turn.update({
-          sessionUpdate: "tool_call",
-          toolCallId: "t",
-          title: "Edit",
-          content: [{ type: "diff", path: "/a", oldText: "x".repeat(300_000), newText: "y" }],
-        });
-      },
-    });
-    const { client, sessionId } = await house.client();
-    await client.prompt(sessionId, "x");
-    assert.equal(client.text, long);
-    for (const message of client.messages) {
-      assert.ok(Buffer.byteLength(JSON.stringify(message)) <= 100 * 1024);
-    }
-    const tool = client.updates.at(-1);
-    assert.equal(tool?.title, "Edit");
-    assert.match(tool?.content[0].oldText, /… \(\d+ characters more\)$/);
   });
 });
