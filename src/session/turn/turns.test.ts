@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { AcpHouse } from "../../../test/support/acp-house.ts";
+import { chunk, promptText } from "../../../test/support/scripted-agent.ts";
 import type { PermissionOutcome, PermissionRequest } from "../permission/permission.ts";
 
 const REQUEST: PermissionRequest = {
@@ -39,5 +40,94 @@ describe("a turn that is called off", { timeout: 30_000 }, () => {
     assert.deepEqual(await prompt, { stopReason: "cancelled" });
     house.agent.script = async () => {};
     assert.deepEqual(await client.prompt(sessionId, "next"), { stopReason: "end_turn" });
+  });
+});
+
+describe("a prompt that comes while another is worked on", { timeout: 30_000 }, () => {
+  it("refuses a second prompt while one is worked on; other sessions run on", async () => {
+    const go = Promise.withResolvers<void>();
+    await using house = await AcpHouse.open({
+      script: async (turn) => {
+        if (promptText(turn) === "wait") await go.promise;
+      },
+    });
+    const { client, sessionId } = await house.client();
+    const { sessionId: other } = await client.ask("session/new", { cwd: "/tmp", mcpServers: [] });
+    const first = client.prompt(sessionId, "wait");
+    await assert.rejects(client.prompt(sessionId, "next"), {
+      code: -31902,
+      message: "Session locked",
+    });
+    assert.deepEqual(await client.prompt(String(other), "next"), { stopReason: "end_turn" });
+    go.resolve();
+    assert.deepEqual(await first, { stopReason: "end_turn" });
+  });
+
+  it("calls off what waits for a turn together with the turn", async () => {
+    const seen: string[] = [];
+    await using house = await AcpHouse.open({
+      sessionLimits: { cancelGrace: 1 },
+      script: async (turn) => {
+        seen.push(promptText(turn));
+        await turn.update(chunk("working"));
+        if (promptText(turn) === "hang") await new Promise(() => {});
+      },
+    });
+    const { client, sessionId } = await house.client();
+    const hang = client.prompt(sessionId, "hang");
+    await client.find(() => client.text === "working");
+    const wish = { _meta: { trunkline: { whileRunning: "queue" } } };
+    const queued = client.prompt(sessionId, "queued", wish);
+    await client.ask("session/list", {});
+    client.send({ jsonrpc: "2.0", method: "session/cancel", params: { sessionId } });
+    const cancelled = { stopReason: "cancelled" };
+    assert.deepEqual(await Promise.all([hang, queued]), [cancelled, cancelled]);
+    assert.deepEqual(await client.prompt(sessionId, "next"), { stopReason: "end_turn" });
+    assert.deepEqual(seen, ["hang", "next"]);
+  });
+
+  it("queues or steers where the client asks for it", async () => {
+    const seen: unknown[] = [];
+    const go = Promise.withResolvers<void>();
+    await using house = await AcpHouse.open({
+      script: async (turn) => {
+        const text = promptText(turn);
+        if (text === "first") await go.promise;
+        seen.push(text, ...(turn.steering?.().map(([block]) => block?.text) ?? []));
+      },
+    });
+    const { client, sessionId } = await house.client();
+    const first = client.prompt(sessionId, "first");
+    const wish = (whileRunning: string) => ({ _meta: { trunkline: { whileRunning } } });
+    const queued = client.prompt(sessionId, "queued", wish("queue"));
+    const steered = client.prompt(sessionId, "steered", wish("steer"));
+    // It is stored before it counts.
+    for await (const _ of house.log.read(sessionId));
+    go.resolve();
+    await Promise.all([first, queued, steered]);
+    assert.deepEqual(seen, ["first", "steered", "queued"]);
+  });
+
+  it("has a prompt that no agent takes into its turn be the next", async () => {
+    const go = Promise.withResolvers<void>();
+    await using house = await AcpHouse.open({
+      script: async (turn) => {
+        if (promptText(turn) === "first") await go.promise;
+        await turn.update(chunk(`${promptText(turn)}, done. `));
+      },
+    });
+    const { client, sessionId } = await house.client();
+    const first = client.prompt(sessionId, "first");
+    const wish = { _meta: { trunkline: { whileRunning: "steer" } } };
+    const steered = client.prompt(sessionId, "steered", wish);
+    await client.ask("session/list", {});
+    go.resolve();
+    const ended = { stopReason: "end_turn" };
+    assert.deepEqual(await Promise.all([first, steered]), [ended, ended]);
+    const watcher = house.connect();
+    await watcher.initialize();
+    await watcher.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
+    const said = watcher.updates.flatMap(({ content }) => content?.text ?? []);
+    assert.deepEqual(said, ["first", "first, done. ", "steered", "steered, done. "]);
   });
 });

@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { AcpHouse, type TestClient } from "../../test/support/acp-house.ts";
-import { DiskFaults } from "../../test/support/disk-faults.ts";
-import { chunk, promptText } from "../../test/support/scripted-agent.ts";
-import { TrunklineError } from "../base/errors.ts";
-import type { SessionEvent } from "./event.ts";
+import { AcpHouse, type TestClient } from "../../../test/support/acp-house.ts";
+import { DiskFaults } from "../../../test/support/disk-faults.ts";
+import { chunk, promptText } from "../../../test/support/scripted-agent.ts";
+import type { SessionEvent } from "../event.ts";
 
 const LARGE = "word ".repeat(40_000);
 
@@ -93,36 +92,5 @@ describe("a session whose store fails", { timeout: 60_000 }, () => {
         : event.kind;
     });
     assert.deepEqual(kinds.slice(-4), ["failed", "end interrupted", "prompt", "end end_turn"]);
-  });
-
-  it("leaves no session behind that could not be begun or forked, also when it cannot be removed", async () => {
-    await using house = await AcpHouse.open();
-    using disk = new DiskFaults(house.folder.path);
-    const { client, sessionId } = await house.client();
-    const open = house.agent.open.bind(house.agent);
-    house.agent.open = async () => {
-      // What was begun cannot be removed at first.
-      let failures = 0;
-      disk.decide = ({ operation }) => {
-        return operation === "BEGIN IMMEDIATE" && failures++ < 1 ? "ENOSPC" : undefined;
-      };
-      throw new TrunklineError("unavailable", "The agent does not start");
-    };
-    const place = { cwd: "/tmp", mcpServers: [] };
-    await assert.rejects(client.ask("session/new", place), /does not start/);
-    await assert.rejects(client.ask("session/fork", { sessionId, ...place }), /does not start/);
-    house.agent.open = open;
-    disk.decide = ({ operation }) => (operation === "BEGIN IMMEDIATE" ? "ENOSPC" : undefined);
-    const seen = await client.ask("session/list", {});
-    assert.equal((seen["sessions"] as unknown[]).length, 1);
-    disk.decide = () => undefined;
-    const { sessions } = await client.ask("session/list", {});
-    assert.deepEqual(
-      (sessions as { sessionId: string }[]).map((session) => session.sessionId),
-      [sessionId],
-    );
-    await house.stop();
-    await house.start();
-    assert.equal((await house.log.list()).length, 1);
   });
 });
