@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
+import { describe, it, mock } from "node:test";
 
 import { covers } from "../../../test/requirements/acp.ts";
 import { AcpHouse } from "../../../test/support/acp-house.ts";
 import { promptText } from "../../../test/support/scripted-agent.ts";
 import type { PermissionRequest } from "../permission/permission.ts";
+import { RunningTurn, type TurnHost } from "./running-turn.ts";
 
 const REQUEST: PermissionRequest = {
   toolCall: {
@@ -50,5 +51,84 @@ describe("a turn that shows no progress", { timeout: 30_000 }, () => {
     await new Promise((resolve) => setTimeout(resolve, 1_100));
     client.send({ jsonrpc: "2.0", id, ...choose("once") });
     assert.deepEqual(await asked, { stopReason: "end_turn" });
+  });
+});
+
+describe("RunningTurn", () => {
+  const failure = new Error("the disk is full");
+
+  function turnWith(host: Partial<TurnHost>): RunningTurn {
+    const unused = () => assert.fail("not asked for");
+    return new RunningTurn(
+      { say: unused, askPermission: unused, services: unused, ...host },
+      {
+        prompt: [],
+        prompter: undefined,
+        meta: undefined,
+        timeout: undefined,
+        cancelGrace: 60_000,
+      },
+    );
+  }
+
+  const tool = (toolCallId: string, status?: string) => ({
+    sessionUpdate: status === undefined ? "tool_call" : "tool_call_update",
+    toolCallId,
+    status,
+  });
+
+  it("knows which tool calls have no end", async () => {
+    const turn = turnWith({ say: async () => {} });
+    for (const update of [tool("a"), tool("b"), tool("c"), tool("x", "in_progress")]) {
+      await turn.update(update);
+    }
+    await turn.update(tool("a", "completed"));
+    await turn.update(tool("b", "failed"));
+    assert.deepEqual(turn.openTools, ["c"]);
+  });
+
+  it("stops the agent once, with the first failure, when what it says cannot be stored", async () => {
+    const turn = turnWith({ say: () => Promise.reject(failure) });
+    const reasons: Error[] = [];
+    turn.stop.add({ stopped: (reason) => reasons.push(reason) });
+    await turn.run(async (running) => {
+      await assert.rejects(running.update(tool("a")), failure);
+      await assert.rejects(running.update(tool("b")), failure);
+      return { stopReason: "end_turn" };
+    });
+    assert.equal(turn.failure, failure);
+    assert.deepEqual(reasons, [failure]);
+    assert.equal(turn.isCancelled, false);
+  });
+
+  it("stores nothing of an agent that goes on after its turn, and asks nobody for it", async () => {
+    let said = 0;
+    const turn = turnWith({ say: async () => void said++ });
+    await turn.run(async () => ({ stopReason: "end_turn" }));
+    await turn.update(tool("late"));
+    const asked = await turn.requestPermission({ toolCall: { toolCallId: "t" }, options: [] });
+    assert.deepEqual([said, asked], [0, { outcome: "cancelled" }]);
+  });
+
+  it("gives up an agent that goes on after the grace of a cancel", async () => {
+    mock.timers.enable({ apis: ["setTimeout"] });
+    try {
+      const turn = turnWith({});
+      const run = turn.run(() => new Promise(() => {}));
+      turn.cancel(failure);
+      mock.timers.tick(60_000);
+      await assert.rejects(run, failure);
+      assert.equal(turn.isCancelled, true);
+    } finally {
+      mock.timers.reset();
+    }
+  });
+
+  it("hands steering prompts over once, and tells whoever gave them", () => {
+    const turn = turnWith({});
+    let taken = 0;
+    const prompt = [{ type: "text", text: "in red" }];
+    turn.steer({ prompt, taken: () => taken++ });
+    assert.deepEqual([turn.steering(), turn.steering(), taken], [[prompt], [], 1]);
   });
 });

@@ -10,8 +10,7 @@ import type { SessionLimits } from "../limits.ts";
 import { updatesOf } from "./replay.ts";
 import { RunningTurn, type TurnHost } from "./running-turn.ts";
 import { SessionError } from "../session-error.ts";
-import type { SessionNotes } from "../session-notes.ts";
-import { titleOf } from "../title.ts";
+import { type SessionNotes, titleOf } from "../session-notes.ts";
 import type { Transcript } from "./transcript.ts";
 
 export interface TurnsOptions {

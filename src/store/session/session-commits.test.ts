@@ -38,7 +38,9 @@ class Rig implements AsyncDisposable {
 
   stored(session: number): Promise<unknown[]> {
     return this.database.read((database) =>
-      readPages(database, session, 0, Infinity).map(({ seq, message }) => `${seq} ${message}`),
+      readPages(database, session, 0, Infinity).map(
+        ({ seq, message }) => `${seq} ${String(message)}`,
+      ),
     );
   }
 
