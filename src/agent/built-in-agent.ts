@@ -1,12 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import type { Agent, AgentOpenOptions, AgentSession } from "../session/agent.ts";
-import type { ActsAs } from "./agent-identity.ts";
+import type { ActsAs } from "./command-environment.ts";
 import { BuiltInSession } from "./built-in-session.ts";
-import type { ReviewComments } from "./commands/review-comments.ts";
+import type { ReviewComments } from "./commands/slash-command.ts";
 import type { ModelSource } from "./models/models.ts";
-import type { OpenServers } from "./session-servers.ts";
-import type { OpenOffer } from "./session-tools.ts";
+import type { OpenOffer, OpenServers } from "./session-tools.ts";
 import { PATIENCE, type Patience } from "./turn/ask-with-patience.ts";
 
 export interface BuiltInAgentOptions {

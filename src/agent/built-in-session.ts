@@ -9,7 +9,7 @@ import type {
   TurnEnd,
 } from "../session/agent.ts";
 import type { AgentLimits, BuiltInAgentOptions } from "./built-in-agent.ts";
-import { availableCommands } from "./commands/commands.ts";
+import { availableCommands, runSlashCommand } from "./commands/commands.ts";
 import { parseCommand } from "./commands/slash-command.ts";
 import { Journal } from "./files/journal.ts";
 import { Places } from "./files/places.ts";
@@ -125,7 +125,7 @@ export class BuiltInSession implements AgentSession {
         return await this.#converse(turn, { speaker, files, runner });
       }
       await this.#tools.reportServers(speaker);
-      await this.#obey(turn, command, { speaker, files, runner });
+      await this.#runCommand(turn, command, { speaker, files, runner });
       return { stopReason: "end_turn" };
     } catch (error) {
       if (turn.stop.signal.aborted) return { stopReason: "cancelled" };
@@ -213,16 +213,20 @@ export class BuiltInSession implements AgentSession {
     return run.run();
   }
 
-  async #obey(
+  async #runCommand(
     turn: Turn,
     command: ReturnType<typeof parseCommand>,
     { speaker, files, runner }: TurnTools,
   ): Promise<void> {
-    const { obey } = await import("./commands/obey.ts");
     const { data, reviews, models } = this.#parts;
     const context = { turn, speaker, files, runner, journal: this.#journal, data, reviews };
     const found = models.list().flatMap(({ id, isFound }) => (isFound === true ? [id] : []));
-    await obey(command, { ...context, model: this.#model, failures: models.failures, found });
+    await runSlashCommand(command, {
+      ...context,
+      model: this.#model,
+      failures: models.failures,
+      found,
+    });
     // Whoever answers next knows what was done.
     const conversation = await this.#conversation.get();
     conversation.add({ role: "user", content: promptText(turn.prompt) || "(Nothing.)" });

@@ -7,8 +7,8 @@ import { usualVariables } from "../base/process/usual-variables.ts";
 import { AgentConnection, type AgentListener } from "../protocol/acp/connect.ts";
 import type { Agent, AgentOpenOptions } from "../session/agent.ts";
 import { childChannel } from "../wire/channel/child.ts";
-import type { ActsAs, AgentIdentity } from "./agent-identity.ts";
-import { ExternalOffer } from "./external-offer.ts";
+import type { ActsAs, AgentIdentity } from "./command-environment.ts";
+import { ExternalOffer } from "./external-capabilities.ts";
 import { ExternalSession } from "./external-session.ts";
 import { ExternalSessions } from "./external-sessions.ts";
 

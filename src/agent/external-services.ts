@@ -10,7 +10,7 @@ import type {
   WriteFileParams,
 } from "../protocol/acp/schema.gen.ts";
 import type { SessionUpdate, Turn } from "../session/agent.ts";
-import { type AgentIdentity, identityVariables } from "./agent-identity.ts";
+import { type AgentIdentity, identityVariables } from "./command-environment.ts";
 import { ExternalFiles } from "./external-files.ts";
 import { ExternalTerminals } from "./external-terminals.ts";
 

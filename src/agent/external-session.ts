@@ -13,11 +13,10 @@ import type {
   TurnEnd,
 } from "../session/agent.ts";
 import { chosenIn, inBothForms, optionOf, withChoice, withOptions } from "../session/settings.ts";
-import type { AgentIdentity } from "./agent-identity.ts";
+import type { AgentIdentity } from "./command-environment.ts";
 import type { AgentProcess, ExternalAgent } from "./external-agent.ts";
 import { chooseAgain } from "./external-choices.ts";
-import { explainLogin } from "./external-login.ts";
-import type { ExternalOffer } from "./external-offer.ts";
+import { explainLogin, type ExternalOffer } from "./external-capabilities.ts";
 import { ExternalServices } from "./external-services.ts";
 import { Speaker } from "./turn/speaker.ts";
 

@@ -2,13 +2,55 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import type { Log } from "../base/log.ts";
 import type { Principal } from "../base/principal.ts";
-import type { AgentOpenOptions } from "../session/agent.ts";
+import type { AgentOpenOptions, McpServer } from "../session/agent.ts";
 import type { Offer } from "../tool/offer/offer.ts";
-import type { OpenServers, SessionServers } from "./session-servers.ts";
+import type { Toolbox } from "../tool/toolbox.ts";
 import type { AgentTool } from "./tools/agent-tool.ts";
-import { BUILT_IN_TOOLS } from "./tools/built-in-tools.ts";
+import { editFile, multiEdit, writeFile } from "./tools/edit-tools.ts";
+import { gitCommit, gitDiff, gitLog, gitStatus } from "./tools/git-tools.ts";
+import { listFiles } from "./tools/list-files.ts";
+import { readFile } from "./tools/read-file.ts";
+import { runCommand } from "./tools/run-command.ts";
+import { searchFiles } from "./tools/search-files.ts";
+import { updatePlan } from "./tools/update-plan.ts";
 import { addToolbox } from "./tools/toolbox-tools.ts";
 import type { Speaker } from "./turn/speaker.ts";
+
+/** The MCP servers that a session brings along, and their tools. */
+export interface SessionServers extends AsyncDisposable {
+  readonly tools: Toolbox;
+  /** Waits a bounded time for those of which nothing is known yet. */
+  known(): Promise<void> | undefined;
+  status(): readonly ServerStatus[];
+}
+
+export interface ServerStatus {
+  readonly name: string;
+  /** Whether it is known what it offers. */
+  readonly isKnown: boolean;
+  readonly lastError?: string;
+}
+
+export type OpenServers = (
+  servers: readonly McpServer[],
+  options: Pick<AgentOpenOptions, "sessionId" | "cwd" | "log" | "revoked">,
+) => Promise<SessionServers>;
+
+/** What every model is offered, in this order. */
+const BUILT_IN_TOOLS: readonly AgentTool[] = [
+  readFile,
+  listFiles,
+  searchFiles,
+  editFile,
+  multiEdit,
+  writeFile,
+  runCommand,
+  gitStatus,
+  gitDiff,
+  gitLog,
+  gitCommit,
+  updatePlan,
+];
 
 export type OpenOffer = () => Promise<Pick<Offer, "tools" | "known" | "missing">>;
 

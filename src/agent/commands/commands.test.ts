@@ -7,7 +7,7 @@ import { Packages } from "../../../test/support/packages.ts";
 import { AgentRig } from "../../../test/agent/agent-rig.ts";
 import { REJECT } from "../../../test/agent/sample-turn.ts";
 import { typedText } from "../turn/prompt-message.ts";
-import type { ReviewComments } from "./review-comments.ts";
+import type { ReviewComments } from "./slash-command.ts";
 
 describe("without a language model", () => {
   it("free text gets what can be done, and how to have a model", async () => {

@@ -1,6 +1,10 @@
 import { changeFile } from "../tools/change-file.ts";
-import type { ReviewComment, ReviewComments } from "./review-comments.ts";
-import type { CommandContext, SlashCommand } from "./slash-command.ts";
+import type {
+  CommandContext,
+  ReviewComment,
+  ReviewComments,
+  SlashCommand,
+} from "./slash-command.ts";
 
 export const fixComments: SlashCommand = {
   name: "fix-comments",

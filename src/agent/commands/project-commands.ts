@@ -1,7 +1,8 @@
 import { consentToRun, runShown } from "../tools/run-command.ts";
 import type { ToolAnswer } from "../tools/agent-tool.ts";
 import { type Project, readProject } from "./project.ts";
-import { type CommandContext, fenced, type SlashCommand } from "./slash-command.ts";
+import { fencedBlock } from "../tools/shown-content.ts";
+import type { CommandContext, SlashCommand } from "./slash-command.ts";
 
 const TIMEOUT = 1_800_000;
 const MOST_SAID = 4_000;
@@ -22,7 +23,7 @@ function projectCommand(name: "test" | "format", description: string): SlashComm
         return;
       }
       const answer = await runStep(context, input === "" ? line : `${line} ${input}`);
-      await context.speaker.text(fenced(tail(answer.text)));
+      await context.speaker.text(fencedBlock(tail(answer.text)));
     },
   };
 }

@@ -3,8 +3,9 @@ import { git } from "../tools/git-tools.ts";
 import type { Location, ToolWork } from "../tools/agent-tool.ts";
 import { readProject } from "./project.ts";
 import { runStep } from "./project-commands.ts";
-import { type CommandContext, fenced, type SlashCommand } from "./slash-command.ts";
-import { workingChanges } from "./working-changes.ts";
+import { fencedBlock } from "../tools/shown-content.ts";
+import type { CommandContext, SlashCommand } from "./slash-command.ts";
+import { workingChanges } from "../files/workspace-git.ts";
 
 /** Something in a changed line that people usually do not mean to commit. */
 interface Finding extends Location {
@@ -42,12 +43,12 @@ export const review: SlashCommand = {
         return { text, locations: findings.slice(0, 50).map(({ path, line }) => ({ path, line })) };
       },
     });
-    await context.speaker.text(`${fenced(answer.text)}${await openComments(context)}`);
+    await context.speaker.text(`${fencedBlock(answer.text)}${await openComments(context)}`);
     const { lint } = await readProject(context.files);
     if (lint === undefined) return;
     const linted = await runStep(context, lint);
     await context.speaker.text(
-      `\nThe linter (\`${lint}\`):\n\n${fenced(linted.text.slice(-4_000))}`,
+      `\nThe linter (\`${lint}\`):\n\n${fencedBlock(linted.text.slice(-4_000))}`,
     );
   },
 };

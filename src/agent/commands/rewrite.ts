@@ -9,7 +9,8 @@ import {
   loadAstGrep,
   rewriteText,
 } from "./ast-grep.ts";
-import { type CommandContext, fenced, type SlashCommand } from "./slash-command.ts";
+import { fencedBlock } from "../tools/shown-content.ts";
+import type { CommandContext, SlashCommand } from "./slash-command.ts";
 
 const USAGE =
   "Say what to rewrite: `/rewrite PATTERN => REPLACEMENT [--in GLOB]`, such as " +
@@ -37,7 +38,7 @@ export const rewrite: SlashCommand = {
     const astGrep = await loadAstGrep(data);
     if (astGrep === undefined) {
       await speaker.text(
-        `This needs ast-grep, which is not installed. To get it:\n\n${fenced(howToGet(data))}`,
+        `This needs ast-grep, which is not installed. To get it:\n\n${fencedBlock(howToGet(data))}`,
       );
       return;
     }

@@ -1,6 +1,7 @@
 import { type Hit, searchText } from "../files/search-text.ts";
 import { hitsText } from "../tools/search-files.ts";
-import { type CommandContext, fenced, type SlashCommand } from "./slash-command.ts";
+import { fencedBlock } from "../tools/shown-content.ts";
+import type { CommandContext, SlashCommand } from "./slash-command.ts";
 
 const MOST = 100;
 
@@ -26,7 +27,7 @@ export const search: SlashCommand = {
         return { text: hitsText(hits.slice(0, MOST), hits.length), locations };
       },
     });
-    await context.speaker.text(answer.isError === true ? answer.text : fenced(answer.text));
+    await context.speaker.text(answer.isError === true ? answer.text : fencedBlock(answer.text));
   },
 };
 

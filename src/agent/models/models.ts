@@ -6,13 +6,13 @@ import { maskText } from "../../base/text/mask.ts";
 import { suggest } from "../../base/text/suggest.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { Announcement } from "../../tool/offer/announcement.ts";
-import { USUAL_MODELS, windowOf } from "./known-models.ts";
-import { type ListedModel, listModels } from "./list-models.ts";
+import { type ListedModel, listModels, USUAL_MODELS, windowOf } from "./list-models.ts";
 import {
   type FindKey,
   keyVariables,
   type LocalPort,
   type ModelSettings,
+  openModel,
   type Provider,
   providersOf,
 } from "./provider.ts";
@@ -199,7 +199,7 @@ function entry(provider: Provider, model: string, name: string, window: number):
     description: `${visibleLine(model)}, about ${Math.round(window / 1000)} thousand tokens of context`,
     contextWindow: window,
     ...(provider.isLocal === true ? { isFound: true } : {}),
-    open: async () => (await import("./open-model.ts")).openModel(provider, model),
+    open: () => openModel(provider, model),
   };
 }
 

@@ -1,5 +1,5 @@
 import { recordingChanges } from "../files/command-changes.ts";
-import { fenced, wholeFenced } from "../fenced.ts";
+import { fencedEnd, fenced } from "./shown-content.ts";
 import { type LineEnd, runInTerminal, runLine } from "../files/run-line.ts";
 import { type AgentTool, type Consent, inputOf, textContent, type ToolWork } from "./agent-tool.ts";
 
@@ -48,7 +48,7 @@ export function consentToRun(line: string, folder = "."): Consent {
     subject: `run ${line}${where}`,
     covers: `exactly this command${where}`,
     title: line,
-    content: [textContent(`${where === "" ? "" : `In ${folder}:\n\n`}${wholeFenced(line)}`)],
+    content: [textContent(`${where === "" ? "" : `In ${folder}:\n\n`}${fenced(line)}`)],
   };
 }
 
@@ -84,9 +84,9 @@ async function runVisibly(
       const now = performance.now();
       if (now - shownAt < SHOW_EVERY) return;
       shownAt = now;
-      work.show({ content: [textContent(fenced(output.text))] }).catch(() => {});
+      work.show({ content: [textContent(fencedEnd(output.text))] }).catch(() => {});
     });
-    await work.show({ content: [textContent(fenced(`${ran.output.trimEnd()}\n(${ran.end})`))] });
+    await work.show({ content: [textContent(fencedEnd(`${ran.output.trimEnd()}\n(${ran.end})`))] });
     return ran;
   } finally {
     clearInterval(alive);

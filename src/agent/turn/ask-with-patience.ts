@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
+import { hasBrand } from "../../base/brand.ts";
 import { Backoff } from "../../base/limit/backoff.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
@@ -7,7 +8,6 @@ import { TRUNKLINE } from "../../rpc/codes.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import { askModel, type ModelAnswer, type ModelQuestion } from "./ask-model.ts";
 import { type ModelFailure, modelFailure } from "./model-failure.ts";
-import { Refusal } from "./refusal.ts";
 
 /** How hard a model that fails is tried again. */
 export interface Patience {
@@ -29,6 +29,20 @@ export const PATIENCE: Patience = {
 /** More was said than the model can take in. */
 export class Overflow extends Error {
   override readonly name = "Overflow";
+}
+
+/** A model will not answer to what was said, however often it is asked. */
+export class Refusal extends TrunklineError {
+  static readonly #brand = Symbol.for("trunkline.Refusal");
+
+  constructor(code: "unavailable" | "limit", message: string) {
+    super(code, message);
+    Object.defineProperty(this, Refusal.#brand, {});
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return hasBrand(value, Refusal.#brand);
+  }
 }
 
 export interface PatientQuestion extends ModelQuestion {

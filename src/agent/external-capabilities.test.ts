@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { ExternalOffer } from "./external-offer.ts";
+import { SessionError } from "../session/session-error.ts";
+import { explainLogin, ExternalOffer } from "./external-capabilities.ts";
 
 const TEXT = { type: "text", text: "Look" };
 const RESOURCE = { type: "resource", resource: { uri: "file:///a", text: "content" } };
@@ -48,5 +49,26 @@ describe("what another agent takes", () => {
       [all.loads, all.resumes, all.closes, all.takesDirectories],
       [true, true, true, true],
     );
+  });
+});
+
+const AGENT = { name: "codex", commandLine: "codex-acp" };
+
+describe("explainLogin()", () => {
+  it("says which ways there are to log in to an agent, and what to run for them", () => {
+    const error = new SessionError("auth-required", "Authentication required", {});
+    const explained = explainLogin(error, AGENT, [
+      { id: "chat-gpt", name: "ChatGPT" },
+      { id: "here", name: "Terminal", type: "terminal", args: ["--login"] },
+    ]);
+    assert.ok(explained instanceof SessionError);
+    assert.equal(explained.problem, "auth-required");
+    assert.match(explained.message, /^Agent 'codex' wants you to log in\. It offers: ChatGPT,/);
+    assert.match(explained.message, /Terminal \(run: codex-acp --login\)\./);
+  });
+
+  it("leaves other failures as they are", () => {
+    const error = new Error("no");
+    assert.equal(explainLogin(error, AGENT, []), error);
   });
 });

@@ -1,6 +1,5 @@
 import { mask } from "../../base/text/mask.ts";
 import { maskWords } from "../../base/text/mask-words.ts";
-import { wholeFenced } from "../fenced.ts";
 import { type ShownContent, textContent } from "./agent-tool.ts";
 
 const LONGEST = 2_000;
@@ -15,7 +14,7 @@ export function shownInput(args: unknown): unknown {
 
 /** Arguments as a person is asked about them: all of them, one beside the other. */
 export function wholeInput(args: unknown): ShownContent {
-  return textContent(wholeFenced(JSON.stringify(maskWords(args), null, 2)));
+  return textContent(fenced(JSON.stringify(maskWords(args), null, 2)));
 }
 
 function cut(value: unknown): unknown {
@@ -27,4 +26,23 @@ function cut(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(cut);
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, cut(item)]));
+}
+
+const MOST_SHOWN = 8_000;
+
+/** What a program said, as text that people read: its end, as it is. */
+export function fencedEnd(text: string): string {
+  return fenced(text.length > MOST_SHOWN ? `…${text.slice(-MOST_SHOWN)}` : text);
+}
+
+/** Text as it is, all of it. */
+export function fenced(text: string): string {
+  const runs = text.match(/`+/g) ?? [];
+  const fence = "`".repeat(runs.reduce((most, { length }) => Math.max(most, length + 1), 3));
+  return `${fence}\n${text}\n${fence}`;
+}
+
+/** Text in Markdown as a paragraph of its own. */
+export function fencedBlock(text: string): string {
+  return `${fenced(text.replace(/\n$/, ""))}\n`;
 }

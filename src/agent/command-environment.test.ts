@@ -4,8 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { loginPath } from "./login-path.ts";
+import { harmlessVariables, loginPath } from "./command-environment.ts";
 
+const TOKEN = `ghp_${"a1".repeat(18)}`;
 const BARE = "/usr/bin:/bin:/usr/sbin:/sbin";
 
 class Shell implements Disposable {
@@ -48,5 +49,20 @@ describe("loginPath()", () => {
     using shell = new Shell("exit 3");
     assert.equal(await loginPath({ PATH: BARE, SHELL: shell.path }), BARE);
     assert.equal(await loginPath({ PATH: BARE, SHELL: "/no/such/shell" }), BARE);
+  });
+});
+
+describe("harmlessVariables()", () => {
+  it("keeps what programs need and leaves out what is a secret by name or by looks", () => {
+    const env = {
+      PATH: "/bin",
+      GOPATH: "/go",
+      ANTHROPIC_API_KEY: "x",
+      NPM_TOKEN: "y",
+      DB: `postgres://me:hunter2hunter2@host/db`,
+      MY_THING: TOKEN,
+      TRUNKLINE_DATA: "/data",
+    };
+    assert.deepEqual(harmlessVariables(env), { PATH: "/bin", GOPATH: "/go" });
   });
 });

@@ -1,8 +1,41 @@
 import { userInfo } from "node:os";
 
-import { OwnedChild } from "../../base/process/child-process.ts";
-import { Stopper } from "../../base/stop.ts";
-import { readBounded } from "./read-bounded.ts";
+import { OwnedChild } from "../base/process/child-process.ts";
+import { Stopper } from "../base/stop.ts";
+import { mask } from "../base/text/mask.ts";
+import { readBounded } from "./files/read-bounded.ts";
+
+/** Whom an agent acts as to git and to forges. */
+export interface AgentIdentity {
+  readonly name: string;
+  /** An environment in which it does, made of one in which it might not. */
+  environment(base: NodeJS.ProcessEnv): NodeJS.ProcessEnv;
+}
+
+/** Whom it acts as in a folder; nobody where nobody can tell. */
+export type ActsAs = (cwd: string) => Promise<AgentIdentity | undefined>;
+
+interface Variable {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** The same as a list of what is set, for an environment that somebody else has. */
+export function identityVariables(identity: AgentIdentity | undefined): Variable[] {
+  return Object.entries(identity?.environment({}) ?? {}).map(([name, value]) => {
+    return { name, value: value ?? "" };
+  });
+}
+
+/** The variables of an environment that are no secrets, by their names and their looks. */
+export function harmlessVariables(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const shown = mask({ ...env }) as Record<string, unknown>;
+  return Object.fromEntries(
+    Object.entries(env).filter(([name, value]) => {
+      return shown[name] === value && !name.startsWith("TRUNKLINE_");
+    }),
+  );
+}
 
 /** Folders that a system gives to programs which no shell has started. */
 const BARE = /^(?:\/usr(?:\/local)?)?\/s?bin$/;
