@@ -9,7 +9,7 @@ import type { PeerOptions } from "../../rpc/peer-options.ts";
 import { type Route, route, type RouteLimits, type Routes, routes } from "../../rpc/route.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import type { Session } from "../../session/session.ts";
-import { type Place, type Sessions, unknownSession } from "../../session/sessions.ts";
+import { type SessionSetup, type Sessions, unknownSession } from "../../session/sessions.ts";
 import type { AcpConnection } from "./connection.ts";
 import { acpDialect } from "./dialect.ts";
 import { METHODS } from "./methods.ts";
@@ -26,10 +26,10 @@ export interface AcpDoorOptions {
   readonly agent?: string | undefined;
   readonly info?: { readonly name: string; readonly version: string };
   /** Where a session works, when that is not simply where the client says. */
-  readonly placeSession?: (
+  readonly setUpSession?: (
     params: NewSessionParams,
     principal: Principal,
-  ) => Promise<Place | undefined>;
+  ) => Promise<SessionSetup | undefined>;
   /** The addresses of the repository that a folder is in, for clients that are limited to some. */
   readonly addressesOf?: (folder: string) => Promise<readonly string[]>;
 }

@@ -2,7 +2,7 @@ import { limitRefusal, type Principal, scopeRefusal } from "../../base/principal
 import { mayUseFolder, mayUseRepository } from "../../base/limit/principal-limits.ts";
 import type { McpServer } from "../../session/agent.ts";
 import { SessionError } from "../../session/session-error.ts";
-import type { Place } from "../../session/sessions.ts";
+import type { SessionSetup } from "../../session/sessions.ts";
 import type { AcpDoor } from "./door.ts";
 
 /** A server that is a program is started at once, as whoever runs the gateway. */
@@ -17,7 +17,7 @@ export function refusePrograms(servers: readonly McpServer[], principal: Princip
 /** Throws where a client that is limited to folders or repositories wants to work elsewhere. */
 export async function refuseFolders(
   door: AcpDoor,
-  { cwd, additionalDirectories }: Place,
+  { cwd, additionalDirectories }: SessionSetup,
   principal: Principal,
 ): Promise<void> {
   for (const folder of [cwd, ...additionalDirectories]) {
