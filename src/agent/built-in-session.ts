@@ -12,7 +12,7 @@ import type { AgentLimits, BuiltInAgentOptions } from "./built-in-agent.ts";
 import { availableCommands, runSlashCommand } from "./commands/commands.ts";
 import { parseCommand } from "./commands/slash-command.ts";
 import { Journal } from "./files/journal.ts";
-import { Places } from "./files/places.ts";
+import { Workspace } from "./files/workspace.ts";
 import { TurnFiles } from "./files/turn-files.ts";
 import { findModel, type ModelEntry } from "./models/models.ts";
 import { FIRST_MODE, type Mode, MODES, modeOf } from "./modes.ts";
@@ -43,7 +43,7 @@ interface TurnTools {
 export class BuiltInSession implements AgentSession {
   readonly #options: AgentOpenOptions;
   readonly #parts: SessionParts;
-  readonly #places: Places;
+  readonly #workspace: Workspace;
   readonly #journal: Journal;
   readonly #log: Log;
   readonly #tools: SessionTools;
@@ -61,7 +61,7 @@ export class BuiltInSession implements AgentSession {
     const { models, data } = parts;
     this.#options = options;
     this.#parts = parts;
-    this.#places = new Places(cwd, additionalDirectories);
+    this.#workspace = new Workspace(cwd, additionalDirectories);
     this.#journal = new Journal(data, sessionId);
     this.#log = log;
     this.#mode = modeOf(chosen.modeId ?? textOf(chosen.configOptions?.mode)) ?? FIRST_MODE;
@@ -114,7 +114,7 @@ export class BuiltInSession implements AgentSession {
   async #work(turn: Turn): Promise<TurnEnd> {
     const speaker = new Speaker(turn);
     const journal = this.#journal.begin();
-    const files = new TurnFiles({ places: this.#places, client: () => turn.client, journal });
+    const files = new TurnFiles({ workspace: this.#workspace, client: () => turn.client, journal });
     const command = parseCommand(typedText(turn.prompt));
     try {
       if (command === undefined) await this.#decide(speaker);
@@ -203,7 +203,7 @@ export class BuiltInSession implements AgentSession {
       turn,
       model,
       conversation: await this.#conversation.get(),
-      instructions: () => `${instructionsFor(this.#places, this.#mode)}${own}`,
+      instructions: () => `${instructionsFor(this.#workspace, this.#mode)}${own}`,
       speaker,
       runner,
       patience: limits.patience,

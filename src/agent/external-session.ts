@@ -171,13 +171,13 @@ export class ExternalSession implements AgentSession {
   }
 
   /** Where it works and with what, as far as it can. */
-  #place(offer: ExternalOffer): NewSessionParams {
+  #setup(offer: ExternalOffer): NewSessionParams {
     const { cwd, mcpServers, additionalDirectories: folders, log } = this.#options;
     const unfit = mcpServers.filter((server) => !offer.takesServer(server));
     for (const { name, type } of unfit) log.warn("agent.server-not-taken", { server: name, type });
-    const place = { cwd, mcpServers: mcpServers.filter((server) => offer.takesServer(server)) };
+    const setup = { cwd, mcpServers: mcpServers.filter((server) => offer.takesServer(server)) };
     const isMore = offer.takesDirectories && folders.length > 0;
-    return isMore ? { ...place, additionalDirectories: [...folders] } : place;
+    return isMore ? { ...setup, additionalDirectories: [...folders] } : setup;
   }
 
   #say(update: SessionUpdate): Promise<void> | undefined {
@@ -195,7 +195,7 @@ export class ExternalSession implements AgentSession {
     sessions.add(sessionId, this);
     this.#isLoading = true;
     try {
-      this.#take(await connection.request(method, { sessionId, ...this.#place(offer) }));
+      this.#take(await connection.request(method, { sessionId, ...this.#setup(offer) }));
       return true;
     } catch (error) {
       sessions.delete(sessionId);
@@ -209,7 +209,7 @@ export class ExternalSession implements AgentSession {
   async #create({ connection, sessions, offer }: AgentProcess): Promise<void> {
     const { history, remember } = this.#options;
     this.#hasForgotten ||= this.#hasSpoken || (await isBegun(history));
-    const ask = () => connection.request(METHODS.newSession, this.#place(offer));
+    const ask = () => connection.request(METHODS.newSession, this.#setup(offer));
     const begun = sessions.begin(this, ask).catch((error: unknown) => {
       throw explainLogin(fromWire(error), this.#agent, connection.agent.authMethods ?? []);
     });

@@ -137,7 +137,12 @@ export class Sessions implements AsyncDisposable {
   }
 
   /** Begins a session with all that was said in another, up to an event. */
-  async fork(from: string, setup: SessionSetup, upTo?: number, principal = OWNER): Promise<Session> {
+  async fork(
+    from: string,
+    setup: SessionSetup,
+    upTo?: number,
+    principal = OWNER,
+  ): Promise<Session> {
     const record = await this.#options.store.find(from);
     if (record === undefined || record.isDeleted) throw unknownSession(from);
     if (record.notes.run !== undefined) {
@@ -281,7 +286,12 @@ export class Sessions implements AsyncDisposable {
   }
 
   /** Nothing was said in a session that cannot be begun: it is as if it had never been. */
-  async #beginNew(held: HeldSession, agent: Agent, setup: SessionSetup, isOld: boolean): Promise<Session> {
+  async #beginNew(
+    held: HeldSession,
+    agent: Agent,
+    setup: SessionSetup,
+    isOld: boolean,
+  ): Promise<Session> {
     try {
       return await this.#begin(held, agent, setup, isOld);
     } catch (error) {
@@ -308,7 +318,12 @@ export class Sessions implements AsyncDisposable {
     }
   }
 
-  async #begin(held: HeldSession, agent: Agent, setup: SessionSetup, isOld: boolean): Promise<Session> {
+  async #begin(
+    held: HeldSession,
+    agent: Agent,
+    setup: SessionSetup,
+    isOld: boolean,
+  ): Promise<Session> {
     if (this.#isClosed) throw new TrunklineError("closed", "Trunkline is stopping");
     const { store, rules, limits, log, audit = () => {} } = this.#options;
     const { cwd, additionalDirectories, mcpServers, meta } = setup;

@@ -49,7 +49,7 @@ describe("without a language model", () => {
 });
 
 describe("/search", () => {
-  it("finds text, with places, in what git does not ignore", async () => {
+  it("finds text, with locations, in what git does not ignore", async () => {
     const files = {
       "src/a.ts": "const Foo = 1;\nfoo();\n",
       "b.log": "foo\n",

@@ -42,7 +42,7 @@ async function shownChanges(
   for (const { path } of changes) {
     try {
       const old = await committedText(files, path);
-      const text = (await files.readIfThere(await files.places.find(path))) ?? "";
+      const text = (await files.readIfThere(await files.workspace.find(path))) ?? "";
       const shown = shownDiff(path, old, text);
       if ((size += JSON.stringify(shown).length) > MOST_SHOWN) break;
       content.push(shown);

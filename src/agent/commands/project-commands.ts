@@ -37,7 +37,7 @@ export function runStep(context: CommandContext, line: string): Promise<ToolAnsw
     timeout: TIMEOUT + 10_000,
     call: async (work) => {
       await work.allow(consentToRun(line));
-      const { output, end, isOk } = await runShown(work, line, work.files.places.cwd, TIMEOUT);
+      const { output, end, isOk } = await runShown(work, line, work.files.workspace.cwd, TIMEOUT);
       return { text: `${output.trimEnd()}\n(${end})`.trimStart(), isError: !isOk, content: [] };
     },
   });

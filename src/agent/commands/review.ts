@@ -67,7 +67,7 @@ async function findAll(work: ToolWork): Promise<Finding[]> {
   ]);
   const findings = addedLines(diff).flatMap(({ name, line, text }) => {
     return complaints(text).map((says) => ({
-      path: `${work.files.places.cwd}/${name}`,
+      path: `${work.files.workspace.cwd}/${name}`,
       name,
       line,
       says,
@@ -85,7 +85,7 @@ async function findAll(work: ToolWork): Promise<Finding[]> {
 
 async function textOf(work: ToolWork, path: string): Promise<string | undefined> {
   try {
-    return await work.files.readIfThere(await work.files.places.find(path));
+    return await work.files.readIfThere(await work.files.workspace.find(path));
   } catch {
     return undefined;
   }
@@ -117,11 +117,11 @@ function complaints(line: string): string[] {
 }
 
 async function openComments({ reviews, files }: CommandContext): Promise<string> {
-  const open = (await reviews?.open(files.places.cwd).catch(() => [])) ?? [];
+  const open = (await reviews?.open(files.workspace.cwd).catch(() => [])) ?? [];
   if (open.length === 0) return "";
   const lines = open.map(({ id, path, line, comment }) => {
-    const place = `${files.places.nameOf(path)}${line === undefined ? "" : `:${line}`}`;
-    return `- ${place}: ${comment.split("\n")[0]} (${id})`;
+    const where = `${files.workspace.nameOf(path)}${line === undefined ? "" : `:${line}`}`;
+    return `- ${where}: ${comment.split("\n")[0]} (${id})`;
   });
   return `\nOpen review comments:\n${lines.join("\n")}\n`;
 }

@@ -20,7 +20,7 @@ export const search: SlashCommand = {
       need: "nothing",
       call: async ({ stop }) => {
         const hits = await find(input, context, stop);
-        const { cwd } = context.files.places;
+        const { cwd } = context.files.workspace;
         const locations = hits.slice(0, 20).map(({ path, line }) => {
           return { path: `${cwd}/${path}`, line };
         });
@@ -36,7 +36,7 @@ async function find(
   context: CommandContext,
   stop: CommandContext["turn"]["stop"],
 ): Promise<Hit[]> {
-  const folder = context.files.places.cwd;
+  const folder = context.files.workspace.cwd;
   const [, expression] = /^\/(.+)\/$/s.exec(input) ?? [];
   if (expression !== undefined) return searchText({ folder, pattern: expression, stop });
   // As people expect: capitals matter once somebody types one.

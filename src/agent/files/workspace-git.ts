@@ -1,12 +1,12 @@
 import { TrunklineError } from "../../base/errors.ts";
 import type { Stop } from "../../base/stop.ts";
 import { Git, type GitAnswer, type GitCall } from "../../git/git.ts";
-import type { Places } from "./places.ts";
+import type { Workspace } from "./workspace.ts";
 import type { TurnFiles } from "./turn-files.ts";
 
 /** Runs git in the folder of a workspace. Where that is in no repository, says so as to a guest. */
 export async function workspaceGit(
-  { cwd }: Places,
+  { cwd }: Workspace,
   args: readonly string[],
   call: GitCall,
 ): Promise<GitAnswer> {
@@ -30,7 +30,7 @@ export interface WorkingChange {
 
 /** What has changed since the last commit, new files included, below the workspace's folder. */
 export async function workingChanges(files: TurnFiles, stop: Stop): Promise<WorkingChange[]> {
-  const { places } = files;
+  const { workspace } = files;
   const args = [
     "status",
     "--porcelain=v1",
@@ -41,8 +41,8 @@ export async function workingChanges(files: TurnFiles, stop: Stop): Promise<Work
     ".",
   ];
   const [{ stdout }, top] = await Promise.all([
-    workspaceGit(places, args, { stop }),
-    workspaceGit(places, ["rev-parse", "--show-toplevel"], { stop }),
+    workspaceGit(workspace, args, { stop }),
+    workspaceGit(workspace, ["rev-parse", "--show-toplevel"], { stop }),
   ]);
   const root = top.stdout.toString("utf8").replace(/\n$/, "");
   const records = stdout
@@ -52,14 +52,14 @@ export async function workingChanges(files: TurnFiles, stop: Stop): Promise<Work
   return records.map((record) => {
     const path = `${root}/${record.slice(3)}`;
     const status = record.slice(0, 2);
-    return { path, name: files.places.nameOf(path), status, isNew: status === "??" };
+    return { path, name: files.workspace.nameOf(path), status, isNew: status === "??" };
   });
 }
 
 /** What a file held in the last commit; nothing where it was not there. */
 export async function committedText(files: TurnFiles, path: string): Promise<string | undefined> {
-  const name = files.places.nameOf(path);
+  const name = files.workspace.nameOf(path);
   const args = ["show", `HEAD:./${name}`];
-  const { code, stdout } = await workspaceGit(files.places, args, { accepts: [0, 128] });
+  const { code, stdout } = await workspaceGit(files.workspace, args, { accepts: [0, 128] });
   return code === 0 ? stdout.toString("utf8") : undefined;
 }

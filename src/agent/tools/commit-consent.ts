@@ -21,7 +21,7 @@ export async function allowCommit(
   work: Pick<ToolWork, "allow" | "files">,
   { title, message, names }: Commit,
 ): Promise<void> {
-  const git = new Git(work.files.places.cwd);
+  const git = new Git(work.files.workspace.cwd);
   const found = await commitPrograms(git);
   const runs = programsText(found);
   const files =

@@ -68,10 +68,10 @@ export const writeFile: AgentTool = {
   title: ({ path }) => `Write ${String(path)}`,
   async call(args, work) {
     const { path, content } = args as { path: string; content: string };
-    const place = await work.files.places.findToWrite(path);
-    await work.show({ locations: [{ path: place.path }] });
-    const old = await work.files.readIfThere(place);
-    return changeFile(work, place, { old, text: content });
+    const target = await work.files.workspace.findToWrite(path);
+    await work.show({ locations: [{ path: target.path }] });
+    const old = await work.files.readIfThere(target);
+    return changeFile(work, target, { old, text: content });
   },
 };
 
@@ -80,8 +80,8 @@ const change = async (
   edits: readonly Edit[],
   work: Parameters<AgentTool["call"]>[1],
 ): ReturnType<AgentTool["call"]> => {
-  const place = await work.files.places.findToWrite(path);
-  await work.show({ locations: [{ path: place.path }] });
-  const old = await work.files.read(place);
-  return changeFile(work, place, { old, text: applyEdits(old, edits, place.name) });
+  const target = await work.files.workspace.findToWrite(path);
+  await work.show({ locations: [{ path: target.path }] });
+  const old = await work.files.read(target);
+  return changeFile(work, target, { old, text: applyEdits(old, edits, target.name) });
 };

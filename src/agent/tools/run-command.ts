@@ -34,9 +34,9 @@ export const runCommand: AgentTool = {
   title: ({ command }) => String(command),
   async call(args, work) {
     const { command, cwd = ".", timeout_ms: timeout = TIMEOUT } = args as unknown as Input;
-    const place = await work.files.places.find(cwd);
-    await work.allow(consentToRun(command, place.name));
-    const { output, end, isOk } = await runShown(work, command, place.path, timeout);
+    const target = await work.files.workspace.find(cwd);
+    await work.allow(consentToRun(command, target.name));
+    const { output, end, isOk } = await runShown(work, command, target.path, timeout);
     return { text: `${output.trimEnd()}\n(${end})`.trimStart(), isError: !isOk, content: [] };
   },
 };

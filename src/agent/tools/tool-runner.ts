@@ -178,7 +178,7 @@ export class ToolRunner {
       content,
       locations: locations ?? [],
     };
-    const options = optionsFor(consent, files.places.cwd);
+    const options = optionsFor(consent, files.workspace.cwd);
     const always = subject === undefined ? {} : { subject };
     const asked = turn.requestPermission({ toolCall, options, ...always });
     const outcome = await untilStopped(stop, asked);

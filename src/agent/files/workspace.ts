@@ -8,7 +8,7 @@ import { RpcError } from "../../rpc/rpc-error.ts";
 export const FOR_GIT = "what is in a repository's own folder is for git alone";
 
 /** A path of the workspace. */
-export interface Place {
+export interface WorkspacePath {
   /** Absolute, by the names that the person uses; editors know files by it. */
   readonly path: string;
   /** Where it is once every link is followed. */
@@ -18,7 +18,7 @@ export interface Place {
 }
 
 /** The folders that an agent may work in. Whatever leads out of them is refused. */
-export class Places {
+export class Workspace {
   readonly cwd: string;
   readonly roots: readonly string[];
 
@@ -28,7 +28,7 @@ export class Places {
   }
 
   /** Throws "Permission denied" (-31701) for a path that is or leads outside, also through links. */
-  async find(path: string): Promise<Place> {
+  async find(path: string): Promise<WorkspacePath> {
     if (path.includes("\0")) throw denied(path, "it holds a null byte");
     if (/^~(?:\/|$)/.test(path)) throw denied(path, "write it from the workspace's folder");
     const lexical = resolve(this.cwd, path);
@@ -40,10 +40,10 @@ export class Places {
   }
 
   /** The same, for a path that is to be written. What git keeps for itself is not. */
-  async findToWrite(path: string): Promise<Place> {
-    const place = await this.find(path);
-    if (isGitOwned(place.path) || isGitOwned(place.real)) throw denied(path, FOR_GIT);
-    return place;
+  async findToWrite(path: string): Promise<WorkspacePath> {
+    const target = await this.find(path);
+    if (isGitOwned(target.path) || isGitOwned(target.real)) throw denied(path, FOR_GIT);
+    return target;
   }
 
   nameOf(path: string): string {

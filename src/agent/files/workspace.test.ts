@@ -10,29 +10,35 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { Places } from "./places.ts";
+import { Workspace } from "./workspace.ts";
 
 const DENIED = { code: -31701 };
 
-function rig(): Disposable & { root: string; work: string; other: string; places: Places } {
-  const folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-places-"));
+function rig(): Disposable & { root: string; work: string; other: string; workspace: Workspace } {
+  const folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-workspace-"));
   const root = realpathSync(folder.path);
   const work = join(root, "work");
   const other = join(root, "other");
   for (const each of [work, other, join(root, "workshop")]) mkdirSync(each);
   writeFileSync(join(work, "a.txt"), "a");
   writeFileSync(join(other, "secret.txt"), "s");
-  return { root, work, other, places: new Places(work), [Symbol.dispose]: () => folder.remove() };
+  return {
+    root,
+    work,
+    other,
+    workspace: new Workspace(work),
+    [Symbol.dispose]: () => folder.remove(),
+  };
 }
 
-describe("Places.find()", () => {
-  it("finds files that are there, and places for those that are not yet", async () => {
+describe("Workspace.find()", () => {
+  it("finds files that are there, and paths for those that are not there yet", async () => {
     using at = rig();
-    const found = await at.places.find("a.txt");
+    const found = await at.workspace.find("a.txt");
     assert.deepEqual(found, { path: `${at.work}/a.txt`, real: `${at.work}/a.txt`, name: "a.txt" });
-    const unborn = await at.places.find("new/folder/b.txt");
+    const unborn = await at.workspace.find("new/folder/b.txt");
     assert.equal(unborn.real, `${at.work}/new/folder/b.txt`);
-    assert.equal((await at.places.find(`${at.work}/x/../a.txt`)).name, "a.txt");
+    assert.equal((await at.workspace.find(`${at.work}/x/../a.txt`)).name, "a.txt");
   });
 
   it("refuses what lies outside", async () => {
@@ -40,7 +46,7 @@ describe("Places.find()", () => {
     const paths = ["../other/secret.txt", `${at.other}/secret.txt`, "/etc/passwd", "x/../../other"];
     const near = [`${at.work}shop/x`, "../workshop/x", "~/x", "~", "a\0b", "/"];
     for (const path of [...paths, ...near]) {
-      await assert.rejects(at.places.find(path), DENIED, JSON.stringify(path));
+      await assert.rejects(at.workspace.find(path), DENIED, JSON.stringify(path));
     }
   });
 
@@ -59,35 +65,35 @@ describe("Places.find()", () => {
       "relative/new/x",
       "chained/x",
     ];
-    for (const path of paths) await assert.rejects(at.places.find(path), DENIED, path);
+    for (const path of paths) await assert.rejects(at.workspace.find(path), DENIED, path);
   });
 
   it("refuses links that never end", async () => {
     using at = rig();
     symlinkSync("two", join(at.work, "one"));
     symlinkSync("one", join(at.work, "two"));
-    await assert.rejects(at.places.find("one/x"), DENIED);
+    await assert.rejects(at.workspace.find("one/x"), DENIED);
   });
 
   it("follows links that stay inside, and a workspace that is itself one", async () => {
     using at = rig();
     symlinkSync("a.txt", join(at.work, "link"));
-    assert.equal((await at.places.find("link")).real, `${at.work}/a.txt`);
+    assert.equal((await at.workspace.find("link")).real, `${at.work}/a.txt`);
     const alias = join(at.root, "alias");
     symlinkSync(at.work, alias);
-    const found = await new Places(alias).find("a.txt");
+    const found = await new Workspace(alias).find("a.txt");
     assert.deepEqual(found, { path: `${alias}/a.txt`, real: `${at.work}/a.txt`, name: "a.txt" });
   });
 
   it("takes in the further folders of a workspace", async () => {
     using at = rig();
-    const places = new Places(at.work, [at.other]);
-    const found = await places.find(`${at.other}/secret.txt`);
+    const workspace = new Workspace(at.work, [at.other]);
+    const found = await workspace.find(`${at.other}/secret.txt`);
     assert.equal(found.name, `${at.other}/secret.txt`);
   });
 });
 
-describe("Places.findToWrite()", () => {
+describe("Workspace.findToWrite()", () => {
   it("refuses what git keeps for itself", async () => {
     using at = rig();
     mkdirSync(join(at.work, ".git/hooks"), { recursive: true });
@@ -98,8 +104,8 @@ describe("Places.findToWrite()", () => {
       "sub/.git/config",
       ".GIT/config",
     ]) {
-      await assert.rejects(at.places.findToWrite(path), DENIED, path);
+      await assert.rejects(at.workspace.findToWrite(path), DENIED, path);
     }
-    assert.equal((await at.places.findToWrite(".gitignore")).name, ".gitignore");
+    assert.equal((await at.workspace.findToWrite(".gitignore")).name, ".gitignore");
   });
 });
