@@ -72,7 +72,7 @@ export class BuiltInSession implements AgentSession {
     this.#isUndecided = wanted === undefined;
     this.#tools = new SessionTools(options, {
       ...parts,
-      patience: parts.limits.firstList * 4,
+      timeout: parts.limits.firstList * 4,
     });
     this.#use(this.#model);
     this.#stopListening = models.onChange(() => {
@@ -206,7 +206,7 @@ export class BuiltInSession implements AgentSession {
       instructions: () => `${instructionsFor(this.#workspace, this.#mode)}${own}`,
       speaker,
       runner,
-      patience: limits.patience,
+      retry: limits.retry,
       maxSteps: limits.maxSteps,
       log: this.#log,
     });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { SessionError } from "../session/session-error.ts";
-import { explainLogin, ExternalOffer } from "./external-capabilities.ts";
+import { explainLogin, ExternalCapabilities } from "./external-capabilities.ts";
 
 const TEXT = { type: "text", text: "Look" };
 const RESOURCE = { type: "resource", resource: { uri: "file:///a", text: "content" } };
@@ -13,40 +13,40 @@ const AUDIO = { type: "audio", data: "AA==", mimeType: "audio/wav" };
 describe("what another agent takes", () => {
   it("is sent as it is where it is offered", () => {
     const promptCapabilities = { image: true, audio: true, embeddedContext: true };
-    const offer = new ExternalOffer("able", { promptCapabilities });
+    const offer = new ExternalCapabilities("able", { promptCapabilities });
     const prompt = [TEXT, RESOURCE, BLOB, IMAGE, AUDIO];
-    assert.deepEqual(offer.fit(prompt), prompt);
+    assert.deepEqual(offer.adaptPrompt(prompt), prompt);
   });
 
   it("is text and links where nothing is offered", () => {
-    const offer = new ExternalOffer("plain", {});
-    assert.deepEqual(offer.fit([TEXT, RESOURCE, BLOB]), [
+    const offer = new ExternalCapabilities("plain", {});
+    assert.deepEqual(offer.adaptPrompt([TEXT, RESOURCE, BLOB]), [
       TEXT,
       { type: "text", text: '<context uri="file:///a">\ncontent\n</context>' },
       { type: "resource_link", uri: "file:///b", name: "file:///b" },
     ]);
-    assert.throws(() => offer.fit([IMAGE]), /Agent 'plain' takes no images/);
-    assert.throws(() => offer.fit([AUDIO]), /Agent 'plain' takes no sound/);
+    assert.throws(() => offer.adaptPrompt([IMAGE]), /Agent 'plain' takes no images/);
+    assert.throws(() => offer.adaptPrompt([AUDIO]), /Agent 'plain' takes no sound/);
   });
 
   it("has servers of the kinds that it knows", () => {
-    const offer = new ExternalOffer("some", { mcpCapabilities: { http: true } });
+    const offer = new ExternalCapabilities("some", { mcpCapabilities: { http: true } });
     const taken = [undefined, "http", "sse"].map((type) => {
-      return offer.takesServer({ name: "x", ...(type === undefined ? {} : { type }) });
+      return offer.supportsServer({ name: "x", ...(type === undefined ? {} : { type }) });
     });
     assert.deepEqual(taken, [true, true, false]);
   });
 
   it("has sessions taken up, closed and widened only where it says so", () => {
-    const none = new ExternalOffer("none", { sessionCapabilities: { resume: null } });
+    const none = new ExternalCapabilities("none", { sessionCapabilities: { resume: null } });
     assert.deepEqual(
-      [none.loads, none.resumes, none.closes, none.takesDirectories],
+      [none.canLoad, none.canResume, none.canClose, none.supportsDirectories],
       [false, false, false, false],
     );
     const sessionCapabilities = { resume: {}, close: {}, additionalDirectories: {} };
-    const all = new ExternalOffer("all", { loadSession: true, sessionCapabilities });
+    const all = new ExternalCapabilities("all", { loadSession: true, sessionCapabilities });
     assert.deepEqual(
-      [all.loads, all.resumes, all.closes, all.takesDirectories],
+      [all.canLoad, all.canResume, all.canClose, all.supportsDirectories],
       [true, true, true, true],
     );
   });

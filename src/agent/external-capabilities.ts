@@ -5,7 +5,7 @@ import { SessionError } from "../session/session-error.ts";
 type JsonObject = Readonly<Record<string, unknown>>;
 
 /** What another agent said it takes. What it did not offer it is not sent. */
-export class ExternalOffer {
+export class ExternalCapabilities {
   readonly #name: string;
   readonly #capabilities: JsonObject;
 
@@ -14,29 +14,29 @@ export class ExternalOffer {
     this.#capabilities = capabilities;
   }
 
-  get loads(): boolean {
+  get canLoad(): boolean {
     return this.#capabilities.loadSession === true;
   }
 
-  get resumes(): boolean {
+  get canResume(): boolean {
     return this.#session("resume");
   }
 
-  get closes(): boolean {
+  get canClose(): boolean {
     return this.#session("close");
   }
 
-  get takesDirectories(): boolean {
+  get supportsDirectories(): boolean {
     return this.#session("additionalDirectories");
   }
 
-  takesServer({ type }: McpServer): boolean {
+  supportsServer({ type }: McpServer): boolean {
     const offered = objectOf(this.#capabilities.mcpCapabilities);
     return type === undefined || (typeof type === "string" && offered[type] === true);
   }
 
   /** The prompt in the kinds of content that it takes: every agent takes text and links. */
-  fit(prompt: readonly ContentBlock[]): ContentBlock[] {
+  adaptPrompt(prompt: readonly ContentBlock[]): ContentBlock[] {
     const { image, audio, embeddedContext } = objectOf(this.#capabilities.promptCapabilities);
     return prompt.map((block) => {
       if (block.type === "resource" && embeddedContext !== true) return this.#unfold(block);

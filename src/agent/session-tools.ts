@@ -58,7 +58,7 @@ export interface SessionToolsOptions {
   readonly offer?: OpenOffer;
   readonly openServers?: OpenServers;
   /** Milliseconds from the opening of the session that turns wait for tools. */
-  readonly patience: number;
+  readonly timeout: number;
 }
 
 /** The tools that a session's model is offered: ours, the session's servers', and the toolbox's. */
@@ -161,12 +161,12 @@ export class SessionTools implements AsyncDisposable {
   /** Counted from when the session was opened: what takes long delays nobody twice. */
   async #briefly(waits: readonly (Promise<void> | undefined)[]): Promise<void> {
     const open = waits.filter((wait) => wait !== undefined);
-    const left = this.#options.patience - (performance.now() - this.#openedAt);
+    const left = this.#options.timeout - (performance.now() - this.#openedAt);
     if (open.length === 0 || left <= 0) return;
-    const patience = new AbortController();
-    const late = sleep(left, undefined, { signal: patience.signal });
+    const giveUp = new AbortController();
+    const late = sleep(left, undefined, { signal: giveUp.signal });
     await Promise.race([Promise.allSettled(open), late.catch(() => {})]);
-    patience.abort();
+    giveUp.abort();
   }
 
   async #report(speaker: Speaker, key: string, says: string, why: string): Promise<void> {

@@ -47,13 +47,13 @@ function models(
   env: Readonly<Record<string, string>>,
   settings: ModelSettings = {},
   log: string[] = [],
-  patience = 10_000,
+  timeout = 10_000,
 ): Models {
   return new Models({
     find: (name) => env[name],
     settings: { local: false, ...settings },
     log: new Log("debug", (line) => log.push(line)),
-    patience,
+    timeout,
   });
 }
 

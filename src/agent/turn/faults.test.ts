@@ -64,7 +64,7 @@ for (const anthropic of [false, true]) {
 describe("a turn", () => {
   it("says how long a limit lasts that is longer than it waits", async () => {
     await using llm = await FakeLlm.start([{ error: { message: "Usage limit" }, status: 429 }]);
-    await using rig = new AgentRig({ llm, limits: { patience: { ...QUICK, longestWait: 50 } } });
+    await using rig = new AgentRig({ llm, limits: { retry: { ...QUICK, longestWait: 50 } } });
     const failure = await rig.turn("go").then(
       () => undefined,
       (error: unknown) => error,
@@ -88,8 +88,8 @@ describe("a turn", () => {
       secrets: [],
       failures: new Map<string, string>(),
     };
-    const patience = { ...QUICK, attempts: 2, silence: 30 };
-    await using rig = new AgentRig({ models, limits: { patience } });
+    const retry = { ...QUICK, attempts: 2, silence: 30 };
+    await using rig = new AgentRig({ models, limits: { retry } });
     await assert.rejects(rig.turn("go"), /mock\/silent said nothing for .* 2 times/);
     assert.equal(silent.doStreamCalls.length, 2);
   });

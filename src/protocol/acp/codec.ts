@@ -1,4 +1,4 @@
-import type { ClientCapabilities, ClientMethod, Shown } from "../../session/client/client.ts";
+import type { ClientCapabilities, ClientMethod, ShownUpdate } from "../../session/client/client.ts";
 import { isObject, type JsonObject, objectOf } from "./methods.ts";
 import type { InitializeParams } from "./schema.gen.ts";
 
@@ -29,7 +29,7 @@ export interface Codec {
   /** The answer to `initialize`. */
   hello(info: Implementation): Hello;
   /** The JSON text of an update; undefined where this version has no words for it. */
-  update(sessionId: string, shown: Shown): string | undefined;
+  update(sessionId: string, shown: ShownUpdate): string | undefined;
   /** What the client is asked. */
   question(method: ClientMethod, params: object): object;
   /** What a request is answered with. */

@@ -103,7 +103,7 @@ export class Turns {
   cancel(reason: Error): void {
     this.#cancels++;
     this.#running?.cancel(reason);
-    this.#options.audience.attendance.cancelAsking();
+    this.#options.audience.attachments.cancelAsking();
   }
 
   /** What runs ends as interrupted, unless somebody has cancelled it. */
@@ -193,7 +193,7 @@ export class Turns {
       failure = error;
     }
     // What an agent asked that failed or was given up is no longer wanted.
-    audience.attendance.cancelAsking();
+    audience.attachments.cancelAsking();
     if (turn.failure !== undefined) {
       end = undefined;
       failure = turn.failure;

@@ -1,6 +1,6 @@
 import { ACP } from "../../../rpc/codes.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
-import type { ClientMethod, Shown } from "../../../session/client/client.ts";
+import type { ClientMethod, ShownUpdate } from "../../../session/client/client.ts";
 import type { Codec, Hello, Implementation } from "../codec.ts";
 import { isObject, type JsonObject, objectOf, ours } from "../methods.ts";
 import type { InitializeParams } from "../schema.gen.ts";
@@ -70,7 +70,7 @@ export class V2Codec implements Codec {
     return { protocolVersion: 2, info, capabilities: CAPABILITIES, authMethods: [] };
   }
 
-  update(sessionId: string, { seq, text }: Shown): string | undefined {
+  update(sessionId: string, { seq, text }: ShownUpdate): string | undefined {
     const told = this.#of(sessionId);
     const update = JSON.parse(text) as JsonObject & { readonly sessionUpdate: string };
     const { turn } = ours(update._meta);

@@ -1,10 +1,10 @@
 import { background } from "../../base/background.ts";
 import type { Answered, PendingPermission } from "../permission/ask-permission.ts";
 import { Attachment, type Backlog } from "./attachment.ts";
-import type { SessionClient, Shown } from "./client.ts";
+import type { SessionClient, ShownUpdate } from "./client.ts";
 
 /** Who is attached to a session, and what they are waited for. */
-export class Attendance {
+export class Attachments {
   readonly #sessionId: string;
   readonly #backlog: Backlog;
   readonly #attachments = new Map<SessionClient, Attachment>();
@@ -50,11 +50,11 @@ export class Attendance {
     for (const pending of this.#pending) pending.forget(client);
   }
 
-  showTo(client: SessionClient, shown: Shown): void {
+  showTo(client: SessionClient, shown: ShownUpdate): void {
     this.#attachments.get(client)?.show(shown);
   }
 
-  show(shown: Shown, except: SessionClient | undefined): void {
+  show(shown: ShownUpdate, except: SessionClient | undefined): void {
     for (const attachment of this.#attachments.values()) {
       if (attachment.client !== except) attachment.show(shown);
     }

@@ -9,7 +9,7 @@ interface Waiting {
  * comes beyond waits for the next turn, in order, so that a flood of requests to one connection does
  * not keep all others waiting until the last of it is done.
  */
-export class TurnBudget {
+export class LoopBudget {
   readonly #most: number;
   readonly #waiting: Waiting[] = [];
   #spent = 0;
@@ -47,10 +47,10 @@ export class TurnBudget {
   #schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
-    setImmediate(this.#turn);
+    setImmediate(this.#next);
   }
 
-  readonly #turn = (): void => {
+  readonly #next = (): void => {
     this.#isScheduled = false;
     this.#spent = 0;
     while (this.#spent < this.#most) {

@@ -6,7 +6,7 @@ import type { ExternalSession } from "./external-session.ts";
  * Has an agent that was started again work with what was chosen before: it may never have written
  * that down. What it will not have any more, clients are shown as it is now.
  */
-export async function chooseAgain(
+export async function restoreSettings(
   session: ExternalSession,
   { modeId, modelId, configOptions = {} }: ChosenSettings,
   options: Pick<AgentOpenOptions, "update" | "log">,

@@ -10,7 +10,7 @@ import { askModel, type ModelAnswer, type ModelQuestion } from "./ask-model.ts";
 import { type ModelFailure, modelFailure } from "./model-failure.ts";
 
 /** How hard a model that fails is tried again. */
-export interface Patience {
+export interface RetryLimits {
   readonly attempts: number;
   /** Milliseconds before the second attempt; each further one doubles it. */
   readonly firstWait: number;
@@ -19,7 +19,7 @@ export interface Patience {
   readonly silence: number;
 }
 
-export const PATIENCE: Patience = {
+export const RETRY: RetryLimits = {
   attempts: 5,
   firstWait: 1_000,
   longestWait: 60_000,
@@ -45,9 +45,9 @@ export class Refusal extends TrunklineError {
   }
 }
 
-export interface PatientQuestion extends ModelQuestion {
+export interface RetriedQuestion extends ModelQuestion {
   readonly name: string;
-  readonly patience: Patience;
+  readonly retry: RetryLimits;
   readonly log: Log;
 }
 
@@ -55,9 +55,9 @@ export interface PatientQuestion extends ModelQuestion {
  * Asks a model, again where a failure may pass, and says so each time. Throws `Overflow`, `Refusal`,
  * or an error that says what became of it all.
  */
-export async function askWithPatience(question: PatientQuestion): Promise<ModelAnswer> {
-  const { stop, speaker, patience, name, log } = question;
-  const { attempts, firstWait, longestWait } = patience;
+export async function askWithRetry(question: RetriedQuestion): Promise<ModelAnswer> {
+  const { stop, speaker, retry, name, log } = question;
+  const { attempts, firstWait, longestWait } = retry;
   const backoff = new Backoff({ firstWait, longestWait, mostFailures: Infinity, rest: 0 });
   for (;;) {
     let said = "";

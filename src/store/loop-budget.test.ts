@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { TurnBudget } from "./turn-budget.ts";
+import { LoopBudget } from "./loop-budget.ts";
 
 /** Holds the thread for so many milliseconds. */
 function hold(ms: number): void {
@@ -9,9 +9,9 @@ function hold(ms: number): void {
   while (performance.now() < end);
 }
 
-describe("TurnBudget", () => {
+describe("LoopBudget", () => {
   it("does at once what there is time for in this turn", async () => {
-    const budget = new TurnBudget(1_000);
+    const budget = new LoopBudget(1_000);
     const done: number[] = [];
     const all = [1, 2, 3].map((each) => budget.run(() => done.push(each)));
     assert.deepEqual(done, [1, 2, 3]);
@@ -19,7 +19,7 @@ describe("TurnBudget", () => {
   });
 
   it("lets others have their turn, and goes on in order", async () => {
-    const budget = new TurnBudget(5);
+    const budget = new LoopBudget(5);
     const done: string[] = [];
     const all: Promise<unknown>[] = [];
     for (let index = 0; index < 10; index++) {
@@ -40,7 +40,7 @@ describe("TurnBudget", () => {
   });
 
   it("passes on what the work throws, at once or later", async () => {
-    const budget = new TurnBudget(0.001);
+    const budget = new LoopBudget(0.001);
     const fail = (message: string) => () => {
       hold(1);
       throw new Error(message);
