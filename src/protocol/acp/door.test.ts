@@ -2,13 +2,23 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { AcpHouse } from "../../../test/support/acp-house.ts";
-import { covers } from "../../../test/requirements/acp.ts";
+import { covers } from "../../../test/support/requirement.ts";
 
 describe("the ACP door, against what it does not take", { timeout: 30_000 }, () => {
   it("refuses what is missing, of another type, out of range or no absolute path", async () => {
-    covers("validate.required", "validate.types", "validate.ranges", "path.absolute");
-    covers("content.null-bytes", "error.invalid-params", "id.length", "validate.formats");
-    covers("path.separators", "parse.validated");
+    covers(
+      "acp.validate.required",
+      "acp.validate.types",
+      "acp.validate.ranges",
+      "acp.path.absolute",
+    );
+    covers(
+      "acp.content.null-bytes",
+      "acp.error.invalid-params",
+      "acp.id.length",
+      "acp.validate.formats",
+    );
+    covers("acp.path.separators", "acp.parse.validated");
     await using house = await AcpHouse.open();
     const { client, sessionId } = await house.client();
     const text = { type: "text", text: "a" };
@@ -48,7 +58,7 @@ describe("the ACP door, against what it does not take", { timeout: 30_000 }, () 
   });
 
   it("finds no session under a name that none can have", async () => {
-    covers("id.characters");
+    covers("acp.id.characters");
     await using house = await AcpHouse.open();
     const { client } = await house.client();
     for (const id of ["../../etc", "a\nb", "' OR 1=1 --", "%", "\u0000", "😀"]) {
@@ -59,7 +69,7 @@ describe("the ACP door, against what it does not take", { timeout: 30_000 }, () 
   });
 
   it("reads on slowly where all is wrong, and answers every request even so", async () => {
-    covers("answer.rate");
+    covers("acp.answer.rate");
     await using house = await AcpHouse.open();
     const { client } = await house.client();
     assert.deepEqual(house.door.peerOptions.errorRate, { limit: 100, windowMs: 1_000 });
@@ -70,7 +80,13 @@ describe("the ACP door, against what it does not take", { timeout: 30_000 }, () 
   });
 
   it("keeps to the sizes of the specification", async () => {
-    covers("size.initialize", "size.new", "size.prompt", "error.invalid-request", "content.size");
+    covers(
+      "acp.size.initialize",
+      "acp.size.new",
+      "acp.size.prompt",
+      "acp.error.invalid-request",
+      "acp.content.size",
+    );
     await using house = await AcpHouse.open();
     const { client, sessionId } = await house.client();
     const pad = (length: number) => ({ _meta: { pad: "x".repeat(length) } });
@@ -93,7 +109,7 @@ describe("the ACP door, against what it does not take", { timeout: 30_000 }, () 
   });
 
   it("takes ten prompts a minute of each session", async () => {
-    covers("rate.prompt");
+    covers("acp.rate.prompt");
     await using house = await AcpHouse.open();
     const { client, sessionId } = await house.client();
     for (let at = 0; at < 10; at++) await client.prompt(sessionId, "x");

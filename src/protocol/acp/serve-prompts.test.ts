@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 
 import { AcpHouse } from "../../../test/support/acp-house.ts";
 import { chunk, promptText } from "../../../test/support/scripted-agent.ts";
-import { covers } from "../../../test/requirements/acp.ts";
+import { covers } from "../../../test/support/requirement.ts";
 import { SessionError } from "../../session/session-error.ts";
 
 describe("the ACP routes of prompts", { timeout: 30_000 }, () => {
@@ -107,8 +107,19 @@ describe("the ACP routes of prompts", { timeout: 30_000 }, () => {
   });
 
   it("answers an agent's failure with the document's number, or with none of its inside", async () => {
-    covers("error.tool", "error.file", "error.mcp", "error.internal", "answer.private");
-    covers("answer.always", "stream.error", "flow.file-not-found", "error.connection-lost");
+    covers(
+      "acp.error.tool",
+      "acp.error.file",
+      "acp.error.mcp",
+      "acp.error.internal",
+      "acp.answer.private",
+    );
+    covers(
+      "acp.answer.always",
+      "acp.stream.error",
+      "acp.flow.file-not-found",
+      "acp.error.connection-lost",
+    );
     await using house = await AcpHouse.open({
       script: async (turn) => {
         const text = promptText(turn);

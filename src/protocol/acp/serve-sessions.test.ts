@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { AcpHouse, type Message } from "../../../test/support/acp-house.ts";
-import { covers } from "../../../test/requirements/acp.ts";
+import { covers } from "../../../test/support/requirement.ts";
 import { SessionError } from "../../session/session-error.ts";
 
 describe("the ACP routes of sessions", { timeout: 30_000 }, () => {
   it("answers session/new before any update of the session, with models, modes and options", async () => {
-    covers("new.answer", "new.local-server");
+    covers("acp.new.answer", "acp.new.local-server");
     await using house = await AcpHouse.open();
     const client = house.connect();
     await client.initialize();
@@ -43,7 +43,7 @@ describe("the ACP routes of sessions", { timeout: 30_000 }, () => {
   });
 
   it("changes mode and model in both forms, and tells the other clients", async () => {
-    covers("set-mode.answer", "set-model.answer", "order.session");
+    covers("acp.set-mode.answer", "acp.set-model.answer", "acp.order.session");
     await using house = await AcpHouse.open();
     const { client, sessionId } = await house.client();
     const other = house.connect();
@@ -81,8 +81,8 @@ describe("the ACP routes of sessions", { timeout: 30_000 }, () => {
   });
 
   it("answers a session that there is not, was closed or was deleted", async () => {
-    covers("flow.invalid-session", "error.session-not-found", "error.session-expired");
-    covers("error.session-locked", "order.concurrent", "answer.helpful");
+    covers("acp.flow.invalid-session", "acp.error.session-not-found", "acp.error.session-expired");
+    covers("acp.error.session-locked", "acp.order.concurrent", "acp.answer.helpful");
     await using house = await AcpHouse.open();
     const { client, sessionId } = await house.client();
     await assert.rejects(client.prompt("invalid", "x"), {
@@ -134,7 +134,7 @@ describe("the ACP routes of sessions", { timeout: 30_000 }, () => {
   });
 
   it("changes a setting as a whole or not at all", async () => {
-    covers("order.atomic");
+    covers("acp.order.atomic");
     await using house = await AcpHouse.open();
     const { client, sessionId } = await house.client();
     const other = house.connect();
@@ -153,7 +153,7 @@ describe("the ACP routes of sessions", { timeout: 30_000 }, () => {
   });
 
   it("leaves nothing behind of a session whose agent does not start", async () => {
-    covers("order.rollback");
+    covers("acp.order.rollback");
     await using house = await AcpHouse.open();
     const client = house.connect();
     house.agent.open = () => Promise.reject(new SessionError("mcp-unavailable", "It is down"));
@@ -163,7 +163,7 @@ describe("the ACP routes of sessions", { timeout: 30_000 }, () => {
   });
 
   it("gives up a session/new that takes too long", async () => {
-    covers("timeout.new", "error.timeout");
+    covers("acp.timeout.new", "acp.error.timeout");
     await using house = await AcpHouse.open({ limits: { "session/new": { timeout: 20 } } });
     const open = house.agent.open.bind(house.agent);
     const late = Promise.withResolvers<void>();

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 
 import { AcpHouse } from "../../../test/support/acp-house.ts";
 import { chunk } from "../../../test/support/scripted-agent.ts";
-import { covers } from "../../../test/requirements/acp.ts";
+import { covers } from "../../../test/support/requirement.ts";
 import type { SessionUpdate } from "../../session/agent.ts";
 
 /** ACP message specification, "Update Types": each as it stands there. */
@@ -40,8 +40,18 @@ const UPDATES: readonly SessionUpdate[] = [
 
 describe("the ACP door", { timeout: 30_000 }, () => {
   it("holds the message specification's conversation", async () => {
-    covers("flow.conversation", "message.jsonrpc", "new.without-servers", "id.uuid");
-    covers("prompt.answer", "stream.completion", "initialize.answer", "order.unique-ids");
+    covers(
+      "acp.flow.conversation",
+      "acp.message.jsonrpc",
+      "acp.new.without-servers",
+      "acp.id.uuid",
+    );
+    covers(
+      "acp.prompt.answer",
+      "acp.stream.completion",
+      "acp.initialize.answer",
+      "acp.order.unique-ids",
+    );
     await using house = await AcpHouse.open({
       script: async (turn) => turn.update(chunk("Hi there!")),
     });
@@ -70,8 +80,13 @@ describe("the ACP door", { timeout: 30_000 }, () => {
   });
 
   it("passes every update of the specification on as it is, in order", async () => {
-    covers("update.agent-message", "update.tool-call", "update.tool-call-update", "update.plan");
-    covers("update.commands", "stream.chunks", "stream.interleave");
+    covers(
+      "acp.update.agent-message",
+      "acp.update.tool-call",
+      "acp.update.tool-call-update",
+      "acp.update.plan",
+    );
+    covers("acp.update.commands", "acp.stream.chunks", "acp.stream.interleave");
     await using house = await AcpHouse.open({
       script: async (turn) => {
         for (const update of UPDATES) void turn.update(update);
@@ -98,8 +113,8 @@ describe("the ACP door", { timeout: 30_000 }, () => {
   });
 
   it("does as the standard says with what is no message, and takes a null id for a notification", async () => {
-    covers("message.null-id", "error.method-not-found", "validate.response-id");
-    covers("cancel.session");
+    covers("acp.message.null-id", "acp.error.method-not-found", "acp.validate.response-id");
+    covers("acp.cancel.session");
     const script = () => new Promise<never>(() => {});
     await using house = await AcpHouse.open({ script, sessionLimits: { cancelGrace: 1 } });
     const { client, sessionId } = await house.client();

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { covers } from "../../../test/requirements/acp.ts";
+import { covers } from "../../../test/support/requirement.ts";
 import { AcpHouse } from "../../../test/support/acp-house.ts";
 import { resolveSessionLimits } from "../limits.ts";
 
 describe("what clients do for an agent", { timeout: 30_000 }, () => {
   it("asks only clients that offer it for files, terminals and answers", async () => {
-    covers("write-file.request", "read-file.request");
+    covers("acp.write-file.request", "acp.read-file.request");
     const seen: unknown[] = [];
     await using house = await AcpHouse.open({
       script: async ({ client }) => {
@@ -62,7 +62,7 @@ describe("what clients do for an agent", { timeout: 30_000 }, () => {
   });
 
   it("tries a file once more when the client is late, and then gives it up", async () => {
-    covers("timeout.read", "timeout.write");
+    covers("acp.timeout.read", "acp.timeout.write");
     const done: unknown[] = [];
     await using house = await AcpHouse.open({
       limits: { "fs/read_text_file": { timeout: 250 }, "fs/write_text_file": { timeout: 250 } },
@@ -92,7 +92,7 @@ describe("what clients do for an agent", { timeout: 30_000 }, () => {
   });
 
   it("reads a hundred files a minute and writes fifty, and waits for its turn beyond that", async () => {
-    covers("rate.read", "rate.write");
+    covers("acp.rate.read", "acp.rate.write");
     const rate = { limit: 2, windowMs: 300 };
     const times: number[] = [];
     await using house = await AcpHouse.open({
@@ -124,7 +124,7 @@ describe("what clients do for an agent", { timeout: 30_000 }, () => {
   });
 
   it("tells the agent what the client could not do, in the document's words", async () => {
-    covers("read-file.error", "validate.response-body");
+    covers("acp.read-file.error", "acp.validate.response-body");
     const failures: unknown[] = [];
     await using house = await AcpHouse.open({
       script: async ({ client: { fs } }) => {
@@ -149,7 +149,7 @@ describe("what clients do for an agent", { timeout: 30_000 }, () => {
   });
 
   it("keeps to ten megabytes for a file", async () => {
-    covers("size.fs");
+    covers("acp.size.fs");
     const failures: { problem?: string; code?: string }[] = [];
     const MB = 1024 * 1024;
     await using house = await AcpHouse.open({

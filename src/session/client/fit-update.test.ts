@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { AcpHouse } from "../../../test/support/acp-house.ts";
 import { chunk } from "../../../test/support/scripted-agent.ts";
 import { fitUpdate } from "./fit-update.ts";
-import { covers } from "../../../test/requirements/acp.ts";
+import { covers } from "../../../test/support/requirement.ts";
 
 const bytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
 
@@ -45,7 +45,7 @@ describe("fitUpdate()", () => {
 
 describe("an update that is too large for one message", { timeout: 30_000 }, () => {
   it("sends an update over 100 KB in several, and shortens what cannot be parted", async () => {
-    covers("size.update");
+    covers("acp.size.update");
     const long = "ä\0😀\n".repeat(60_000);
     await using house = await AcpHouse.open({
       script: async (turn) => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it, mock } from "node:test";
 
-import { covers } from "../../../test/requirements/acp.ts";
+import { covers } from "../../../test/support/requirement.ts";
 import { AcpHouse } from "../../../test/support/acp-house.ts";
 import { promptText } from "../../../test/support/scripted-agent.ts";
 import type { PermissionRequest } from "../permission/permission.ts";
@@ -27,7 +27,7 @@ const choose = (optionId: string) => ({ result: { outcome: { outcome: "selected"
 
 describe("a turn that shows no progress", { timeout: 30_000 }, () => {
   it("ends a turn that shows no progress, but not one that waits for a person or a tool", async () => {
-    covers("timeout.prompt");
+    covers("acp.timeout.prompt");
     const tool = { sessionUpdate: "tool_call", toolCallId: "t", title: "Long", status: "pending" };
     const done = { sessionUpdate: "tool_call_update", toolCallId: "t", status: "completed" };
     await using house = await AcpHouse.open({
