@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
-import { REVIEWS_FILE } from "../src/store/review/reviews-path.ts";
+import { REVIEWS_FILE } from "../src/store/store-files.ts";
 import { Reviews } from "../src/store/review/reviews.ts";
 import type { Bench, Sample } from "./harness/bench.ts";
 import { ROOT } from "./harness/program.ts";

@@ -1,13 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import type { Agent, AgentOpenOptions, AgentSession } from "../session/agent.ts";
-import type { ActsAs } from "./agent-identity.ts";
+import type { ActsAs } from "./command-environment.ts";
 import { BuiltInSession } from "./built-in-session.ts";
-import type { ReviewComments } from "./commands/review-comments.ts";
+import type { ReviewComments } from "./commands/slash-command.ts";
 import type { ModelSource } from "./models/models.ts";
-import type { OpenServers } from "./session-servers.ts";
-import type { OpenOffer } from "./session-tools.ts";
-import { PATIENCE, type Patience } from "./turn/ask-with-patience.ts";
+import type { OpenOffer, OpenServers } from "./session-tools.ts";
+import { RETRY, type RetryLimits } from "./turn/ask-with-retry.ts";
 
 export interface BuiltInAgentOptions {
   readonly models: ModelSource;
@@ -30,14 +29,14 @@ export interface AgentLimits {
   readonly toolTimeout: number;
   /** Milliseconds that a session is kept waiting for the list of models, and a turn for tools. */
   readonly firstList: number;
-  readonly patience: Patience;
+  readonly retry: RetryLimits;
 }
 
 const LIMITS: AgentLimits = {
   maxSteps: 100,
   toolTimeout: 120_000,
   firstList: 500,
-  patience: PATIENCE,
+  retry: RETRY,
 };
 
 /** The agent that is part of Trunkline: a language model with tools, or commands without one. */
@@ -53,11 +52,11 @@ export class BuiltInAgent implements Agent {
 
   async open(options: AgentOpenOptions): Promise<AgentSession> {
     const { models } = this.#options;
-    const patience = new AbortController();
+    const giveUp = new AbortController();
     // Those on this machine answer at once; the others may come later.
-    const late = sleep(this.#limits.firstList, undefined, { signal: patience.signal });
+    const late = sleep(this.#limits.firstList, undefined, { signal: giveUp.signal });
     await Promise.race([models.refresh(), late.catch(() => {})]);
-    patience.abort();
+    giveUp.abort();
     return BuiltInSession.open(options, { ...this.#options, limits: this.#limits });
   }
 }

@@ -7,7 +7,7 @@ import { Offer } from "../tool/offer/offer.ts";
 import { errorResult, type Question, textResult } from "../tool/tool.ts";
 import { Announcement } from "../tool/offer/announcement.ts";
 import { type ModelEntry, Models, type ModelSource, OFFLINE } from "./models/models.ts";
-import { openModel } from "./models/open-model.ts";
+import { openModel } from "./models/provider.ts";
 import { AgentRig } from "../../test/agent/agent-rig.ts";
 import { FakeLlm } from "../../test/agent/fake-llm.ts";
 import { REJECT, type SampleTurn } from "../../test/agent/sample-turn.ts";

@@ -9,10 +9,10 @@ import type {
   TurnEnd,
 } from "../session/agent.ts";
 import type { AgentLimits, BuiltInAgentOptions } from "./built-in-agent.ts";
-import { availableCommands } from "./commands/commands.ts";
+import { availableCommands, runSlashCommand } from "./commands/commands.ts";
 import { parseCommand } from "./commands/slash-command.ts";
 import { Journal } from "./files/journal.ts";
-import { Places } from "./files/places.ts";
+import { Workspace } from "./files/workspace.ts";
 import { TurnFiles } from "./files/turn-files.ts";
 import { findModel, type ModelEntry } from "./models/models.ts";
 import { FIRST_MODE, type Mode, MODES, modeOf } from "./modes.ts";
@@ -43,7 +43,7 @@ interface TurnTools {
 export class BuiltInSession implements AgentSession {
   readonly #options: AgentOpenOptions;
   readonly #parts: SessionParts;
-  readonly #places: Places;
+  readonly #workspace: Workspace;
   readonly #journal: Journal;
   readonly #log: Log;
   readonly #tools: SessionTools;
@@ -61,7 +61,7 @@ export class BuiltInSession implements AgentSession {
     const { models, data } = parts;
     this.#options = options;
     this.#parts = parts;
-    this.#places = new Places(cwd, additionalDirectories);
+    this.#workspace = new Workspace(cwd, additionalDirectories);
     this.#journal = new Journal(data, sessionId);
     this.#log = log;
     this.#mode = modeOf(chosen.modeId ?? textOf(chosen.configOptions?.mode)) ?? FIRST_MODE;
@@ -72,7 +72,7 @@ export class BuiltInSession implements AgentSession {
     this.#isUndecided = wanted === undefined;
     this.#tools = new SessionTools(options, {
       ...parts,
-      patience: parts.limits.firstList * 4,
+      timeout: parts.limits.firstList * 4,
     });
     this.#use(this.#model);
     this.#stopListening = models.onChange(() => {
@@ -114,7 +114,7 @@ export class BuiltInSession implements AgentSession {
   async #work(turn: Turn): Promise<TurnEnd> {
     const speaker = new Speaker(turn);
     const journal = this.#journal.begin();
-    const files = new TurnFiles({ places: this.#places, client: () => turn.client, journal });
+    const files = new TurnFiles({ workspace: this.#workspace, client: () => turn.client, journal });
     const command = parseCommand(typedText(turn.prompt));
     try {
       if (command === undefined) await this.#decide(speaker);
@@ -125,7 +125,7 @@ export class BuiltInSession implements AgentSession {
         return await this.#converse(turn, { speaker, files, runner });
       }
       await this.#tools.reportServers(speaker);
-      await this.#obey(turn, command, { speaker, files, runner });
+      await this.#runCommand(turn, command, { speaker, files, runner });
       return { stopReason: "end_turn" };
     } catch (error) {
       if (turn.stop.signal.aborted) return { stopReason: "cancelled" };
@@ -203,26 +203,30 @@ export class BuiltInSession implements AgentSession {
       turn,
       model,
       conversation: await this.#conversation.get(),
-      instructions: () => `${instructionsFor(this.#places, this.#mode)}${own}`,
+      instructions: () => `${instructionsFor(this.#workspace, this.#mode)}${own}`,
       speaker,
       runner,
-      patience: limits.patience,
+      retry: limits.retry,
       maxSteps: limits.maxSteps,
       log: this.#log,
     });
     return run.run();
   }
 
-  async #obey(
+  async #runCommand(
     turn: Turn,
     command: ReturnType<typeof parseCommand>,
     { speaker, files, runner }: TurnTools,
   ): Promise<void> {
-    const { obey } = await import("./commands/obey.ts");
     const { data, reviews, models } = this.#parts;
     const context = { turn, speaker, files, runner, journal: this.#journal, data, reviews };
     const found = models.list().flatMap(({ id, isFound }) => (isFound === true ? [id] : []));
-    await obey(command, { ...context, model: this.#model, failures: models.failures, found });
+    await runSlashCommand(command, {
+      ...context,
+      model: this.#model,
+      failures: models.failures,
+      found,
+    });
     // Whoever answers next knows what was done.
     const conversation = await this.#conversation.get();
     conversation.add({ role: "user", content: promptText(turn.prompt) || "(Nothing.)" });

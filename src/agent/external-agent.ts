@@ -7,8 +7,8 @@ import { usualVariables } from "../base/process/environment.ts";
 import { AgentConnection, type AgentListener } from "../protocol/acp/connect.ts";
 import type { Agent, AgentOpenOptions } from "../session/agent.ts";
 import { childChannel } from "../wire/channel/child.ts";
-import type { ActsAs, AgentIdentity } from "./agent-identity.ts";
-import { ExternalOffer } from "./external-offer.ts";
+import type { ActsAs, AgentIdentity } from "./command-environment.ts";
+import { ExternalCapabilities } from "./external-capabilities.ts";
 import { ExternalSession } from "./external-session.ts";
 import { ExternalSessions } from "./external-sessions.ts";
 
@@ -28,7 +28,7 @@ export interface ExternalAgentOptions {
 /** A process that speaks ACP, for as long as it lives. */
 export interface AgentProcess {
   readonly connection: AgentConnection;
-  readonly offer: ExternalOffer;
+  readonly capabilities: ExternalCapabilities;
   readonly sessions: ExternalSessions;
   /** Resolves when nothing can be asked of it any more. */
   readonly over: Promise<unknown>;
@@ -126,7 +126,7 @@ export class ExternalAgent implements Agent, AsyncDisposable {
         connection.ended.then(() => child.end()),
         "Ending an agent that has closed its output",
       );
-      const offer = new ExternalOffer(name, connection.capabilities);
+      const capabilities = new ExternalCapabilities(name, connection.capabilities);
       const over = Promise.race([child.exit, connection.ended]);
       // What it had us start does not outlive it; what its successor does is not touched.
       background(
@@ -136,7 +136,7 @@ export class ExternalAgent implements Agent, AsyncDisposable {
         }),
         "Ending what an agent had started",
       );
-      return { connection, offer, sessions, over };
+      return { connection, capabilities, sessions, over };
     } catch (error) {
       await started?.end();
       throw error;

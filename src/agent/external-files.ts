@@ -4,7 +4,7 @@ import { dirname, resolve } from "node:path";
 
 import { isGitOwned } from "../git/git-owned.ts";
 import { SessionError } from "../session/session-error.ts";
-import { FOR_GIT, followPath, isInside } from "./files/places.ts";
+import { FOR_GIT, followPath, isInside } from "./files/workspace.ts";
 import { LARGEST_FILE } from "./files/turn-files.ts";
 
 /** The files of a workspace, for an agent whose editor does not offer them. */

@@ -10,7 +10,7 @@ import type {
   WriteFileParams,
 } from "../protocol/acp/schema.gen.ts";
 import type { SessionUpdate, Turn } from "../session/agent.ts";
-import { type AgentIdentity, identityVariables } from "./agent-identity.ts";
+import { type AgentIdentity, identityVariables } from "./command-environment.ts";
 import { ExternalFiles } from "./external-files.ts";
 import { ExternalTerminals } from "./external-terminals.ts";
 
@@ -54,18 +54,18 @@ export class ExternalServices {
       ...(typeof line === "number" ? { line } : {}),
       ...(typeof limit === "number" ? { limit } : {}),
     };
-    const place = await this.#files.within(path);
+    const target = await this.#files.within(path);
     const read = this.#turn?.client.fs?.readTextFile;
     // Editors know their files by the names that people use.
-    const content = read ? await read(resolve(path), range) : await this.#files.read(place, range);
+    const content = read ? await read(resolve(path), range) : await this.#files.read(target, range);
     return { content };
   }
 
   async writeTextFile({ path, content }: WriteFileParams): Promise<unknown> {
-    const place = await this.#files.withinToWrite(path);
+    const target = await this.#files.withinToWrite(path);
     const write = this.#turn?.client.fs?.writeTextFile;
     if (write !== undefined) await write(resolve(path), content);
-    else await this.#files.write(place, content);
+    else await this.#files.write(target, content);
     return {};
   }
 

@@ -13,11 +13,10 @@ import type {
   TurnEnd,
 } from "../session/agent.ts";
 import { chosenIn, inBothForms, optionOf, withChoice, withOptions } from "../session/settings.ts";
-import type { AgentIdentity } from "./agent-identity.ts";
+import type { AgentIdentity } from "./command-environment.ts";
 import type { AgentProcess, ExternalAgent } from "./external-agent.ts";
-import { chooseAgain } from "./external-choices.ts";
-import { explainLogin } from "./external-login.ts";
-import type { ExternalOffer } from "./external-offer.ts";
+import { restoreSettings } from "./external-settings.ts";
+import { explainLogin, type ExternalCapabilities } from "./external-capabilities.ts";
 import { ExternalServices } from "./external-services.ts";
 import { Speaker } from "./turn/speaker.ts";
 
@@ -80,14 +79,14 @@ export class ExternalSession implements AgentSession {
     const wanted = this.#settings === undefined ? chosen : chosenIn(this.#settings);
     this.#beginning = this.#beginAt(process).finally(() => (this.#beginning = undefined));
     await this.#beginning;
-    await chooseAgain(this, wanted, this.#options);
+    await restoreSettings(this, wanted, this.#options);
     return process;
   }
 
   async prompt(turn: Turn): Promise<TurnEnd> {
-    const { connection, offer } = await this.begin();
+    const { connection, capabilities } = await this.begin();
     const sessionId = this.#remoteId;
-    const prompt = offer.fit(turn.prompt);
+    const prompt = capabilities.adaptPrompt(turn.prompt);
     this.#turn = turn;
     try {
       if (this.#hasForgotten) await this.#admit(turn);
@@ -159,7 +158,7 @@ export class ExternalSession implements AgentSession {
     const process = this.#process;
     if (process === undefined) return;
     process.sessions.delete(this.#remoteId);
-    if (!process.offer.closes) return;
+    if (!process.capabilities.canClose) return;
     const sessionId = this.#remoteId;
     await process.connection.request(METHODS.closeSession, { sessionId }).catch(() => {});
   }
@@ -172,13 +171,16 @@ export class ExternalSession implements AgentSession {
   }
 
   /** Where it works and with what, as far as it can. */
-  #place(offer: ExternalOffer): NewSessionParams {
+  #setup(capabilities: ExternalCapabilities): NewSessionParams {
     const { cwd, mcpServers, additionalDirectories: folders, log } = this.#options;
-    const unfit = mcpServers.filter((server) => !offer.takesServer(server));
+    const unfit = mcpServers.filter((server) => !capabilities.supportsServer(server));
     for (const { name, type } of unfit) log.warn("agent.server-not-taken", { server: name, type });
-    const place = { cwd, mcpServers: mcpServers.filter((server) => offer.takesServer(server)) };
-    const isMore = offer.takesDirectories && folders.length > 0;
-    return isMore ? { ...place, additionalDirectories: [...folders] } : place;
+    const setup = {
+      cwd,
+      mcpServers: mcpServers.filter((server) => capabilities.supportsServer(server)),
+    };
+    const isMore = capabilities.supportsDirectories && folders.length > 0;
+    return isMore ? { ...setup, additionalDirectories: [...folders] } : setup;
   }
 
   #say(update: SessionUpdate): Promise<void> | undefined {
@@ -188,15 +190,15 @@ export class ExternalSession implements AgentSession {
   }
 
   /** False where the agent cannot, or does not have it any more. */
-  async #load({ connection, sessions, offer }: AgentProcess): Promise<boolean> {
+  async #load({ connection, sessions, capabilities }: AgentProcess): Promise<boolean> {
     const sessionId = this.#remoteId;
-    if (sessionId === "" || !(offer.resumes || offer.loads)) return false;
-    const method = offer.resumes ? METHODS.resumeSession : METHODS.loadSession;
+    if (sessionId === "" || !(capabilities.canResume || capabilities.canLoad)) return false;
+    const method = capabilities.canResume ? METHODS.resumeSession : METHODS.loadSession;
     const { log } = this.#options;
     sessions.add(sessionId, this);
     this.#isLoading = true;
     try {
-      this.#take(await connection.request(method, { sessionId, ...this.#place(offer) }));
+      this.#take(await connection.request(method, { sessionId, ...this.#setup(capabilities) }));
       return true;
     } catch (error) {
       sessions.delete(sessionId);
@@ -207,10 +209,10 @@ export class ExternalSession implements AgentSession {
     }
   }
 
-  async #create({ connection, sessions, offer }: AgentProcess): Promise<void> {
+  async #create({ connection, sessions, capabilities }: AgentProcess): Promise<void> {
     const { history, remember } = this.#options;
     this.#hasForgotten ||= this.#hasSpoken || (await isBegun(history));
-    const ask = () => connection.request(METHODS.newSession, this.#place(offer));
+    const ask = () => connection.request(METHODS.newSession, this.#setup(capabilities));
     const begun = sessions.begin(this, ask).catch((error: unknown) => {
       throw explainLogin(fromWire(error), this.#agent, connection.agent.authMethods ?? []);
     });

@@ -1,8 +1,8 @@
 import { type ChildExit, type Confine, OwnedChild } from "../base/process/child-process.ts";
 import type { Terminal, TerminalExit, TerminalOptions, TerminalOutput } from "../session/agent.ts";
-import { loginPath } from "./files/login-path.ts";
+import { loginPath } from "./command-environment.ts";
 import { WHEN_WATCHED } from "./files/run-line.ts";
-import { harmlessVariables } from "./hide-secrets.ts";
+import { harmlessVariables } from "./command-environment.ts";
 
 /** What is kept where the agent does not say. */
 const USUAL_OUTPUT = 1024 * 1024;

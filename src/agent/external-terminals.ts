@@ -3,7 +3,7 @@ import type { Confine } from "../base/process/child-process.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { SessionUpdate, Terminal, TerminalHost, TerminalOptions } from "../session/agent.ts";
 import { ExternalTerminal } from "./external-terminal.ts";
-import { fenced } from "./fenced.ts";
+import { fencedEnd } from "./tools/shown-content.ts";
 
 /** Terminals that a conversation may have at once. */
 const MOST = 32;
@@ -112,7 +112,7 @@ export class ExternalTerminals {
     const { output, exitStatus } = terminal.said;
     const { exitCode, signal } = exitStatus ?? {};
     const end = exitStatus === undefined ? "" : `\n(${signal ?? `exit code ${exitCode}`})`;
-    const text = fenced(`${output.trimEnd()}${end}`);
+    const text = fencedEnd(`${output.trimEnd()}${end}`);
     return { type: "content", content: { type: "text", text } };
   }
 }

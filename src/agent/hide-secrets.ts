@@ -1,4 +1,4 @@
-import { MASK, mask, maskText } from "../base/text/mask.ts";
+import { MASK, maskText } from "../base/text/mask.ts";
 
 const PRIVATE_KEY =
   /-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g;
@@ -16,16 +16,6 @@ export function hideSecrets(text: string, known: readonly string[] = []): string
     .split("\n")
     .map((line) => pieces(line).map(maskText).join(""))
     .join("\n");
-}
-
-/** The variables of an environment that are no secrets, by their names and their looks. */
-export function harmlessVariables(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  const shown = mask({ ...env }) as Record<string, unknown>;
-  return Object.fromEntries(
-    Object.entries(env).filter(([name, value]) => {
-      return shown[name] === value && !name.startsWith("TRUNKLINE_");
-    }),
-  );
 }
 
 /** Cut between words, where a secret does not go on. */

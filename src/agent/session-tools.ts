@@ -2,13 +2,55 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import type { Log } from "../base/log.ts";
 import type { Principal } from "../base/principal.ts";
-import type { AgentOpenOptions } from "../session/agent.ts";
+import type { AgentOpenOptions, McpServer } from "../session/agent.ts";
 import type { Offer } from "../tool/offer/offer.ts";
-import type { OpenServers, SessionServers } from "./session-servers.ts";
+import type { Toolbox } from "../tool/toolbox.ts";
 import type { AgentTool } from "./tools/agent-tool.ts";
-import { BUILT_IN_TOOLS } from "./tools/built-in-tools.ts";
+import { editFile, multiEdit, writeFile } from "./tools/edit-tools.ts";
+import { gitCommit, gitDiff, gitLog, gitStatus } from "./tools/git-tools.ts";
+import { listFiles } from "./tools/list-files.ts";
+import { readFile } from "./tools/read-file.ts";
+import { runCommand } from "./tools/run-command.ts";
+import { searchFiles } from "./tools/search-files.ts";
+import { updatePlan } from "./tools/update-plan.ts";
 import { addToolbox } from "./tools/toolbox-tools.ts";
 import type { Speaker } from "./turn/speaker.ts";
+
+/** The MCP servers that a session brings along, and their tools. */
+export interface SessionServers extends AsyncDisposable {
+  readonly tools: Toolbox;
+  /** Waits a bounded time for those of which nothing is known yet. */
+  known(): Promise<void> | undefined;
+  status(): readonly ServerStatus[];
+}
+
+export interface ServerStatus {
+  readonly name: string;
+  /** Whether it is known what it offers. */
+  readonly isKnown: boolean;
+  readonly lastError?: string;
+}
+
+export type OpenServers = (
+  servers: readonly McpServer[],
+  options: Pick<AgentOpenOptions, "sessionId" | "cwd" | "log" | "revoked">,
+) => Promise<SessionServers>;
+
+/** What every model is offered, in this order. */
+const BUILT_IN_TOOLS: readonly AgentTool[] = [
+  readFile,
+  listFiles,
+  searchFiles,
+  editFile,
+  multiEdit,
+  writeFile,
+  runCommand,
+  gitStatus,
+  gitDiff,
+  gitLog,
+  gitCommit,
+  updatePlan,
+];
 
 export type OpenOffer = () => Promise<Pick<Offer, "tools" | "known" | "missing">>;
 
@@ -16,7 +58,7 @@ export interface SessionToolsOptions {
   readonly offer?: OpenOffer;
   readonly openServers?: OpenServers;
   /** Milliseconds from the opening of the session that turns wait for tools. */
-  readonly patience: number;
+  readonly timeout: number;
 }
 
 /** The tools that a session's model is offered: ours, the session's servers', and the toolbox's. */
@@ -119,12 +161,12 @@ export class SessionTools implements AsyncDisposable {
   /** Counted from when the session was opened: what takes long delays nobody twice. */
   async #briefly(waits: readonly (Promise<void> | undefined)[]): Promise<void> {
     const open = waits.filter((wait) => wait !== undefined);
-    const left = this.#options.patience - (performance.now() - this.#openedAt);
+    const left = this.#options.timeout - (performance.now() - this.#openedAt);
     if (open.length === 0 || left <= 0) return;
-    const patience = new AbortController();
-    const late = sleep(left, undefined, { signal: patience.signal });
+    const giveUp = new AbortController();
+    const late = sleep(left, undefined, { signal: giveUp.signal });
     await Promise.race([Promise.allSettled(open), late.catch(() => {})]);
-    patience.abort();
+    giveUp.abort();
   }
 
   async #report(speaker: Speaker, key: string, says: string, why: string): Promise<void> {

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 
-import type { ActsAs, AgentIdentity } from "../agent/agent-identity.ts";
+import type { ActsAs, AgentIdentity } from "../agent/command-environment.ts";
 import type { Config, ConfigInput } from "./config/config.ts";
 import { userFile } from "./config/locations.ts";
 import type { House } from "./house.ts";

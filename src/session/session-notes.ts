@@ -1,4 +1,4 @@
-import type { ChosenSettings } from "./agent.ts";
+import type { ChosenSettings, ContentBlock } from "./agent.ts";
 import type { HeldSession, SessionStore } from "./store.ts";
 
 export interface Notes {
@@ -45,4 +45,19 @@ export class SessionNotes {
     if (this.#isOver) return;
     await this.#store.describe(this.#key, { notes: this.#notes, ...more });
   }
+}
+
+const LONGEST_TITLE = 80;
+
+/** A title for a conversation: the first line of its first prompt. */
+export function titleOf(prompt: readonly ContentBlock[]): string | undefined {
+  for (const { type, text } of prompt) {
+    if (type !== "text" || typeof text !== "string") continue;
+    const line = text.trim().split("\n", 1)[0]?.trim() ?? "";
+    if (line === "") continue;
+    return line.length <= LONGEST_TITLE
+      ? line
+      : `${line.slice(0, LONGEST_TITLE - 1).toWellFormed()}…`;
+  }
+  return undefined;
 }

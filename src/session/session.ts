@@ -57,13 +57,13 @@ export class Session implements TurnHost {
     this.#key = held.key;
     this.#notes = new SessionNotes(store, held);
     this.#audience = new Audience(this.id, held.last, store, limits);
-    const { attendance, delivery } = this.#audience;
+    const { attachments, delivery } = this.#audience;
     this.#transcript = new Transcript(store, held.key, delivery);
     this.#permissions = new PermissionRequests({
       sessionId: this.id,
       workspace: this.cwd,
       rules: options.rules,
-      attendance,
+      attachments,
       transcript: this.#transcript,
       maxSize: limits.ask("session/request_permission").maxSize,
       audit: options.audit,
@@ -119,7 +119,7 @@ export class Session implements TurnHost {
 
   /** Milliseconds that nobody has had a use for it. */
   get idleFor(): number {
-    return this.isRunning ? 0 : this.#audience.attendance.emptyFor;
+    return this.isRunning ? 0 : this.#audience.attachments.emptyFor;
   }
 
   /** Says something outside of a turn. */
@@ -144,11 +144,11 @@ export class Session implements TurnHost {
   }
 
   isAttached(client: SessionClient): boolean {
-    return this.#audience.attendance.has(client);
+    return this.#audience.attachments.has(client);
   }
 
   detach(client: SessionClient): void {
-    this.#audience.attendance.detach(client);
+    this.#audience.attachments.detach(client);
   }
 
   /** Has the agent work on a prompt, until its turn is over. */
@@ -157,7 +157,7 @@ export class Session implements TurnHost {
       return await this.#turns.prompt(options);
     } finally {
       // What the turn said is not overtaken by the answer, however slowly it is read.
-      if (options.client !== undefined) await this.#audience.attendance.caughtUp(options.client);
+      if (options.client !== undefined) await this.#audience.attachments.caughtUp(options.client);
     }
   }
 
@@ -224,7 +224,7 @@ export class Session implements TurnHost {
       sessionId: this.id,
       limits: this.#options.limits,
       stop: turn.stop,
-      clients: () => this.#audience.attendance.clients(turn.prompter),
+      clients: () => this.#audience.attachments.clients(turn.prompter),
       whileAsking: turn.whileAsking,
     });
   }

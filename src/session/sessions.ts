@@ -39,7 +39,7 @@ export interface SessionsOptions {
 }
 
 /** Where a session works, and with what. */
-export interface Place {
+export interface SessionSetup {
   readonly cwd: string;
   readonly additionalDirectories: readonly string[];
   readonly mcpServers: readonly McpServer[];
@@ -74,21 +74,21 @@ export class Sessions implements AsyncDisposable {
     return this.#open.size;
   }
 
-  async create(place: Place, agentName?: string, principal = OWNER): Promise<Session> {
-    const { run } = place;
+  async create(setup: SessionSetup, agentName?: string, principal = OWNER): Promise<Session> {
+    const { run } = setup;
     const agent = await this.#agentFor(agentName, principal, run);
     const id = crypto.randomUUID();
     const held = await this.#options.store.create({
       id,
-      cwd: place.cwd,
+      cwd: setup.cwd,
       agent: agent.name,
       notes: {
-        directories: place.additionalDirectories,
+        directories: setup.additionalDirectories,
         ...ownedBy(principal),
         ...(run === undefined ? {} : { run }),
       },
     });
-    return this.#beginNew(held, agent, place, false);
+    return this.#beginNew(held, agent, setup, false);
   }
 
   /** A session that is open here. */
@@ -115,7 +115,7 @@ export class Sessions implements AsyncDisposable {
   }
 
   /** Where a remote run works, whatever its client says; undefined of any other session. */
-  async placeOfRun(id: string): Promise<Place | undefined> {
+  async setupOfRun(id: string): Promise<SessionSetup | undefined> {
     const record = await this.#options.store.find(id);
     if (record?.notes.run === undefined) return undefined;
     const { cwd, notes } = record;
@@ -123,10 +123,10 @@ export class Sessions implements AsyncDisposable {
   }
 
   /** Opens a session again, or gives the one that is open. */
-  async open(id: string, place: Place, principal = OWNER): Promise<Session> {
+  async open(id: string, setup: SessionSetup, principal = OWNER): Promise<Session> {
     const session = this.#open.get(id);
     if (session !== undefined) return session;
-    const opening = this.#opening.get(id) ?? this.#reopen(id, place, principal);
+    const opening = this.#opening.get(id) ?? this.#reopen(id, setup, principal);
     this.#opening.set(id, opening);
     try {
       return await opening;
@@ -136,7 +136,12 @@ export class Sessions implements AsyncDisposable {
   }
 
   /** Begins a session with all that was said in another, up to an event. */
-  async fork(from: string, place: Place, upTo?: number, principal = OWNER): Promise<Session> {
+  async fork(
+    from: string,
+    setup: SessionSetup,
+    upTo?: number,
+    principal = OWNER,
+  ): Promise<Session> {
     const record = await this.#options.store.find(from);
     if (record === undefined || record.isDeleted) throw unknownSession(from);
     if (record.notes.run !== undefined) {
@@ -146,18 +151,18 @@ export class Sessions implements AsyncDisposable {
     const { chosen } = record.notes;
     const forked = {
       id: crypto.randomUUID(),
-      cwd: place.cwd,
+      cwd: setup.cwd,
       agent: agent.name,
       parent: from,
       ...(record.title === undefined ? {} : { title: record.title }),
       notes: {
-        directories: place.additionalDirectories,
+        directories: setup.additionalDirectories,
         ...(chosen ? { chosen } : {}),
         ...ownedBy(principal),
       },
     };
     const held = await this.#options.store.fork(from, forked, upTo);
-    return this.#beginNew(held, agent, place, true);
+    return this.#beginNew(held, agent, setup, true);
   }
 
   /** A page of what there is, the last used first. */
@@ -253,13 +258,13 @@ export class Sessions implements AsyncDisposable {
     throw new SessionError("permission-denied", why);
   }
 
-  async #reopen(id: string, place: Place, principal: Principal): Promise<Session> {
+  async #reopen(id: string, setup: SessionSetup, principal: Principal): Promise<Session> {
     await this.#closing.get(id)?.catch(() => {});
     const held = await this.#hold(id);
     try {
       const { agent: name, notes } = held.record;
       const agent = await this.#agentFor(name, principal, notes.run);
-      return await this.#begin(held, agent, place, true);
+      return await this.#begin(held, agent, setup, true);
     } catch (error) {
       // Where that fails the store goes on trying; why it could not be opened says more.
       await this.#options.store.release(held.key).catch(() => {});
@@ -280,9 +285,14 @@ export class Sessions implements AsyncDisposable {
   }
 
   /** Nothing was said in a session that cannot be begun: it is as if it had never been. */
-  async #beginNew(held: HeldSession, agent: Agent, place: Place, isOld: boolean): Promise<Session> {
+  async #beginNew(
+    held: HeldSession,
+    agent: Agent,
+    setup: SessionSetup,
+    isOld: boolean,
+  ): Promise<Session> {
     try {
-      return await this.#begin(held, agent, place, isOld);
+      return await this.#begin(held, agent, setup, isOld);
     } catch (error) {
       const { id, notes } = held.record;
       await this.#options.forget?.(id, notes.run).catch((cause: unknown) => {
@@ -307,10 +317,15 @@ export class Sessions implements AsyncDisposable {
     }
   }
 
-  async #begin(held: HeldSession, agent: Agent, place: Place, isOld: boolean): Promise<Session> {
+  async #begin(
+    held: HeldSession,
+    agent: Agent,
+    setup: SessionSetup,
+    isOld: boolean,
+  ): Promise<Session> {
     if (this.#isClosed) throw new TrunklineError("closed", "Trunkline is stopping");
     const { store, rules, limits, log, audit = () => {} } = this.#options;
-    const { cwd, additionalDirectories, mcpServers, meta } = place;
+    const { cwd, additionalDirectories, mcpServers, meta } = setup;
     const session = new Session({ store, rules, limits, log, held, cwd, audit });
     const { notes } = held.record;
     if (typeof notes.turn === "string") await recoverTurn(store, session, notes.turn);
@@ -367,7 +382,7 @@ function pastOf(store: SessionStore, { id, last }: Session): AsyncIterable<Histo
   return { [Symbol.asyncIterator]: () => historyOf(store.read(id), last) };
 }
 
-/** A place in the list, not a count: what is used meanwhile moves to the front. */
+/** Names the last session of a page, not a count: sessions used since then have moved to the front. */
 function readCursor(cursor: string): ListedSession {
   const [, updated, id] = /^(\d{1,15})\.([0-9a-f-]{36})$/.exec(cursor) ?? [];
   if (updated !== undefined && id !== undefined) return { updated: Number(updated), id };

@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
 import { TrunklineError } from "../base/errors.ts";
-import { TurnBudget } from "./turn-budget.ts";
+import { LoopBudget } from "./loop-budget.ts";
 
 /**
  * Milliseconds that SQLite may wait for another process by itself. Everything stands still while it
@@ -13,7 +13,7 @@ const SHORT_WAIT = 20;
 const LONGEST_WAIT = 10_000;
 
 /** Milliseconds that all databases of this process may hold its thread in one turn. */
-const turn = new TurnBudget(4);
+const budget = new LoopBudget(4);
 
 /** SQLite's codes, the low byte of which says what kind. */
 const BUSY = 5;
@@ -94,9 +94,9 @@ export class Database implements Disposable {
     const giveUpAt = Date.now() + LONGEST_WAIT;
     const once: Work<T> = (database) => transact(database, work, isHasty);
     try {
-      if (this.#waiting === undefined && turn.hasRoom) {
+      if (this.#waiting === undefined && budget.hasRoom) {
         try {
-          return turn.spend(() => once(this.#database));
+          return budget.spend(() => once(this.#database));
         } catch (error) {
           if (!isBusy(error)) throw error;
         }
@@ -144,7 +144,7 @@ export class Database implements Disposable {
   async #patiently<T>(work: Work<T>, giveUpAt = Date.now() + LONGEST_WAIT): Promise<T> {
     for (;;) {
       try {
-        return await turn.run(() => work(this.#database));
+        return await budget.run(() => work(this.#database));
       } catch (error) {
         if (!isBusy(error) || Date.now() > giveUpAt) throw error;
       }

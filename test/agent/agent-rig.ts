@@ -60,13 +60,13 @@ export class AgentRig implements AsyncDisposable {
       type === undefined
         ? { local: false }
         : { local: false, default: "fake/fake-1", providers: { fake } };
-    const models = new Models({ find: (name) => env[name], settings, log, patience: 2_000 });
+    const models = new Models({ find: (name) => env[name], settings, log, timeout: 2_000 });
     this.agent = new BuiltInAgent({
       models,
       data: this.data,
       ...(realServers === true ? { openServers: sessionServers({ data: this.data }) } : {}),
       ...parts,
-      limits: { patience: QUICK, firstList: 2_000, ...parts.limits },
+      limits: { retry: QUICK, firstList: 2_000, ...parts.limits },
     });
   }
 

@@ -1,16 +1,18 @@
+import { suggest } from "../../base/text/suggest.ts";
+import type { ToolRunner } from "../tools/tool-runner.ts";
 import { commit } from "./commit.ts";
 import { diff } from "./diff.ts";
 import { fixComments } from "./fix-comments.ts";
-import { help } from "./help.ts";
+import { help, offlineText } from "./help.ts";
 import { init } from "./init.ts";
 import { format, test } from "./project-commands.ts";
 import { review } from "./review.ts";
 import { rewrite } from "./rewrite.ts";
 import { search } from "./search.ts";
-import type { SlashCommand } from "./slash-command.ts";
+import type { CommandContext, parseCommand, SlashCommand } from "./slash-command.ts";
 import { undo } from "./undo.ts";
 
-export const COMMANDS: readonly SlashCommand[] = [
+const COMMANDS: readonly SlashCommand[] = [
   help,
   search,
   diff,
@@ -29,4 +31,50 @@ export function availableCommands(): Readonly<Record<string, unknown>>[] {
   return COMMANDS.map(({ name, description, hint }) => {
     return { name, description, ...(hint === undefined ? {} : { input: { hint } }) };
   });
+}
+
+type Surroundings = Omit<CommandContext, "commands" | "perform"> & { readonly runner: ToolRunner };
+
+/** Does what a command says, or says why not. Without a command there is nobody to understand. */
+export async function runSlashCommand(
+  typed: ReturnType<typeof parseCommand>,
+  { runner, ...context }: Surroundings,
+): Promise<void> {
+  const { speaker, turn } = context;
+  if (typed === undefined) {
+    await speaker.text(offlineText(COMMANDS, context));
+    return;
+  }
+  const command = COMMANDS.find(({ name }) => name === typed.name);
+  if (command === undefined) {
+    await speaker.text(unknownText(typed.name));
+    return;
+  }
+  await command.run(typed.input, {
+    ...context,
+    commands: COMMANDS,
+    perform: ({ title, kind, need, timeout, call }) => {
+      turn.stop.signal.throwIfAborted();
+      const tool = {
+        name: command.name,
+        description: command.description,
+        inputSchema: { type: "object" },
+        kind,
+        need,
+        ...(timeout === undefined ? {} : { timeout }),
+        title: () => title,
+        call: (_: unknown, work: Parameters<typeof call>[0]) => call(work),
+      };
+      const args = typed.input === "" ? {} : { input: typed.input };
+      return runner.perform({ id: "", name: command.name, args }, tool);
+    },
+  });
+}
+
+function unknownText(name: string): string {
+  const names = COMMANDS.map((command) => command.name);
+  const near = suggest(name, names).map((each) => `\`/${each}\``);
+  const meant = near.length === 0 ? "" : ` Did you mean ${near.join(" or ")}?`;
+  const all = names.map((each) => `\`/${each}\``).join(", ");
+  return `There is no command \`/${name}\`.${meant} There are: ${all}.\n`;
 }

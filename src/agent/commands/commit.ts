@@ -1,7 +1,8 @@
 import { allowCommit } from "../tools/commit-consent.ts";
 import { commit as commitStaged, git } from "../tools/git-tools.ts";
-import { fenced, type SlashCommand } from "./slash-command.ts";
-import { workingChanges } from "./working-changes.ts";
+import { fencedBlock } from "../tools/shown-content.ts";
+import type { SlashCommand } from "./slash-command.ts";
+import { workingChanges } from "../files/workspace-git.ts";
 
 export const commit: SlashCommand = {
   name: "commit",
@@ -27,7 +28,7 @@ export const commit: SlashCommand = {
         return { text: await commitStaged(work, message) };
       },
     });
-    await context.speaker.text(fenced(answer.text));
+    await context.speaker.text(fencedBlock(answer.text));
   },
 };
 

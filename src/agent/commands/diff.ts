@@ -1,8 +1,9 @@
 import { git } from "../tools/git-tools.ts";
 import { shownDiff } from "../tools/shown-diff.ts";
 import type { ShownContent } from "../tools/agent-tool.ts";
-import { type CommandContext, fenced, type SlashCommand } from "./slash-command.ts";
-import { committedText, workingChanges } from "./working-changes.ts";
+import { fencedBlock } from "../tools/shown-content.ts";
+import type { CommandContext, SlashCommand } from "./slash-command.ts";
+import { committedText, workingChanges } from "../files/workspace-git.ts";
 
 const MOST_FILES = 20;
 /** Of what an update may hold. */
@@ -28,7 +29,7 @@ export const diff: SlashCommand = {
         return { text: `${status}\n\n${stat}`.trimEnd(), content, locations };
       },
     });
-    await context.speaker.text(fenced(answer.text));
+    await context.speaker.text(fencedBlock(answer.text));
   },
 };
 
@@ -41,7 +42,7 @@ async function shownChanges(
   for (const { path } of changes) {
     try {
       const old = await committedText(files, path);
-      const text = (await files.readIfThere(await files.places.find(path))) ?? "";
+      const text = (await files.readIfThere(await files.workspace.find(path))) ?? "";
       const shown = shownDiff(path, old, text);
       if ((size += JSON.stringify(shown).length) > MOST_SHOWN) break;
       content.push(shown);

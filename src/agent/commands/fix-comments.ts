@@ -1,6 +1,10 @@
 import { changeFile } from "../tools/change-file.ts";
-import type { ReviewComment, ReviewComments } from "./review-comments.ts";
-import type { CommandContext, SlashCommand } from "./slash-command.ts";
+import type {
+  CommandContext,
+  ReviewComment,
+  ReviewComments,
+  SlashCommand,
+} from "./slash-command.ts";
 
 export const fixComments: SlashCommand = {
   name: "fix-comments",
@@ -13,7 +17,7 @@ export const fixComments: SlashCommand = {
       return;
     }
     const wanted = input.split(/\s+/).filter((word) => word !== "");
-    const open = await reviews.open(files.places.cwd);
+    const open = await reviews.open(files.workspace.cwd);
     const chosen = open.filter(
       ({ id }) => wanted.length === 0 || wanted.some((each) => id.startsWith(each)),
     );
@@ -49,16 +53,16 @@ async function fix(
       says: "it has no suggestion that could be applied; it needs somebody who understands it",
     };
   }
-  const { cwd } = context.files.places;
+  const { cwd } = context.files.workspace;
   const answer = await context.perform({
-    title: `Apply the suggestion for ${placeText(comment, context)}`,
+    title: `Apply the suggestion for ${whereText(comment, context)}`,
     kind: "edit",
     need: "write",
     call: async (work) => {
       const { path, text } = await reviews.suggested(cwd, comment.id);
-      const place = await work.files.places.findToWrite(path);
-      const old = await work.files.read(place);
-      const answer = await changeFile(work, place, { old, text });
+      const target = await work.files.workspace.findToWrite(path);
+      const old = await work.files.read(target);
+      const answer = await changeFile(work, target, { old, text });
       await reviews.done(cwd, comment.id, "Applied the suggestion as it stands.");
       return answer;
     },
@@ -72,7 +76,7 @@ async function planOf(
   context: CommandContext,
 ): Promise<void> {
   const entries = comments.map((comment) => ({
-    content: `${placeText(comment, context)}: ${firstLine(comment.comment)}`,
+    content: `${whereText(comment, context)}: ${firstLine(comment.comment)}`,
     priority: "medium",
     status: results.has(comment.id) ? "completed" : "pending",
   }));
@@ -88,8 +92,8 @@ function summary(comments: readonly ReviewComment[], results: ReadonlyMap<string
   return [`Applied ${done.length} of ${comments.length}.`, "", ...lines].join("\n");
 }
 
-function placeText({ path, line }: ReviewComment, { files }: CommandContext): string {
-  return `${files.places.nameOf(path)}${line === undefined ? "" : `:${line}`}`;
+function whereText({ path, line }: ReviewComment, { files }: CommandContext): string {
+  return `${files.workspace.nameOf(path)}${line === undefined ? "" : `:${line}`}`;
 }
 
 function firstLine(text: string): string {

@@ -10,8 +10,8 @@ export const init: SlashCommand = {
   description: `Write an ${FILE} with what agents should know about the project`,
   run: async (_, context) => {
     const { files, speaker } = context;
-    const place = await files.places.findToWrite(FILE);
-    if ((await files.readIfThere(place)) !== undefined) {
+    const target = await files.workspace.findToWrite(FILE);
+    if ((await files.readIfThere(target)) !== undefined) {
       await speaker.text(`There is an ${FILE} already; it stays as it is.\n`);
       return;
     }
@@ -20,7 +20,7 @@ export const init: SlashCommand = {
       title: `Create ${FILE}`,
       kind: "edit",
       need: "write",
-      call: (work) => changeFile(work, place, { old: undefined, text }),
+      call: (work) => changeFile(work, target, { old: undefined, text }),
     });
     await speaker.text(`${answer.text}\n`);
   },
@@ -29,7 +29,7 @@ export const init: SlashCommand = {
 async function describe({ files, turn }: CommandContext): Promise<string> {
   const project = await readProject(files);
   const options = { depth: 1, most: 200, stop: turn.stop };
-  const { names } = await walk(files.places.cwd, options);
+  const { names } = await walk(files.workspace.cwd, options);
   const folders = names.filter((name) => name.endsWith("/") && !/^(?:\.|node_modules)/.test(name));
   const lines = ["# For agents that work here", "", ...commandLines(project)];
   if (folders.length > 0)

@@ -1,7 +1,8 @@
 import { consentToRun, runShown } from "../tools/run-command.ts";
 import type { ToolAnswer } from "../tools/agent-tool.ts";
 import { type Project, readProject } from "./project.ts";
-import { type CommandContext, fenced, type SlashCommand } from "./slash-command.ts";
+import { fencedBlock } from "../tools/shown-content.ts";
+import type { CommandContext, SlashCommand } from "./slash-command.ts";
 
 const TIMEOUT = 1_800_000;
 const MOST_SAID = 4_000;
@@ -22,7 +23,7 @@ function projectCommand(name: "test" | "format", description: string): SlashComm
         return;
       }
       const answer = await runStep(context, input === "" ? line : `${line} ${input}`);
-      await context.speaker.text(fenced(tail(answer.text)));
+      await context.speaker.text(fencedBlock(tail(answer.text)));
     },
   };
 }
@@ -36,7 +37,7 @@ export function runStep(context: CommandContext, line: string): Promise<ToolAnsw
     timeout: TIMEOUT + 10_000,
     call: async (work) => {
       await work.allow(consentToRun(line));
-      const { output, end, isOk } = await runShown(work, line, work.files.places.cwd, TIMEOUT);
+      const { output, end, isOk } = await runShown(work, line, work.files.workspace.cwd, TIMEOUT);
       return { text: `${output.trimEnd()}\n(${end})`.trimStart(), isError: !isOk, content: [] };
     },
   });

@@ -42,7 +42,7 @@ export async function readProject(files: TurnFiles): Promise<Project> {
   const kinds: string[] = [];
   let commands: Commands = {};
   for (const { file, kind, commands: read } of KINDS) {
-    const text = await files.readIfThere(await files.places.find(file)).catch(() => undefined);
+    const text = await files.readIfThere(await files.workspace.find(file)).catch(() => undefined);
     if (text === undefined) continue;
     kinds.push(kind);
     commands = { ...read(text), ...commands };

@@ -3,8 +3,9 @@ import { git } from "../tools/git-tools.ts";
 import type { Location, ToolWork } from "../tools/agent-tool.ts";
 import { readProject } from "./project.ts";
 import { runStep } from "./project-commands.ts";
-import { type CommandContext, fenced, type SlashCommand } from "./slash-command.ts";
-import { workingChanges } from "./working-changes.ts";
+import { fencedBlock } from "../tools/shown-content.ts";
+import type { CommandContext, SlashCommand } from "./slash-command.ts";
+import { workingChanges } from "../files/workspace-git.ts";
 
 /** Something in a changed line that people usually do not mean to commit. */
 interface Finding extends Location {
@@ -42,12 +43,12 @@ export const review: SlashCommand = {
         return { text, locations: findings.slice(0, 50).map(({ path, line }) => ({ path, line })) };
       },
     });
-    await context.speaker.text(`${fenced(answer.text)}${await openComments(context)}`);
+    await context.speaker.text(`${fencedBlock(answer.text)}${await openComments(context)}`);
     const { lint } = await readProject(context.files);
     if (lint === undefined) return;
     const linted = await runStep(context, lint);
     await context.speaker.text(
-      `\nThe linter (\`${lint}\`):\n\n${fenced(linted.text.slice(-4_000))}`,
+      `\nThe linter (\`${lint}\`):\n\n${fencedBlock(linted.text.slice(-4_000))}`,
     );
   },
 };
@@ -66,7 +67,7 @@ async function findAll(work: ToolWork): Promise<Finding[]> {
   ]);
   const findings = addedLines(diff).flatMap(({ name, line, text }) => {
     return complaints(text).map((says) => ({
-      path: `${work.files.places.cwd}/${name}`,
+      path: `${work.files.workspace.cwd}/${name}`,
       name,
       line,
       says,
@@ -84,7 +85,7 @@ async function findAll(work: ToolWork): Promise<Finding[]> {
 
 async function textOf(work: ToolWork, path: string): Promise<string | undefined> {
   try {
-    return await work.files.readIfThere(await work.files.places.find(path));
+    return await work.files.readIfThere(await work.files.workspace.find(path));
   } catch {
     return undefined;
   }
@@ -116,11 +117,11 @@ function complaints(line: string): string[] {
 }
 
 async function openComments({ reviews, files }: CommandContext): Promise<string> {
-  const open = (await reviews?.open(files.places.cwd).catch(() => [])) ?? [];
+  const open = (await reviews?.open(files.workspace.cwd).catch(() => [])) ?? [];
   if (open.length === 0) return "";
   const lines = open.map(({ id, path, line, comment }) => {
-    const place = `${files.places.nameOf(path)}${line === undefined ? "" : `:${line}`}`;
-    return `- ${place}: ${comment.split("\n")[0]} (${id})`;
+    const where = `${files.workspace.nameOf(path)}${line === undefined ? "" : `:${line}`}`;
+    return `- ${where}: ${comment.split("\n")[0]} (${id})`;
   });
   return `\nOpen review comments:\n${lines.join("\n")}\n`;
 }

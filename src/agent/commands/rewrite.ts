@@ -9,7 +9,8 @@ import {
   loadAstGrep,
   rewriteText,
 } from "./ast-grep.ts";
-import { type CommandContext, fenced, type SlashCommand } from "./slash-command.ts";
+import { fencedBlock } from "../tools/shown-content.ts";
+import type { CommandContext, SlashCommand } from "./slash-command.ts";
 
 const USAGE =
   "Say what to rewrite: `/rewrite PATTERN => REPLACEMENT [--in GLOB]`, such as " +
@@ -37,7 +38,7 @@ export const rewrite: SlashCommand = {
     const astGrep = await loadAstGrep(data);
     if (astGrep === undefined) {
       await speaker.text(
-        `This needs ast-grep, which is not installed. To get it:\n\n${fenced(howToGet(data))}`,
+        `This needs ast-grep, which is not installed. To get it:\n\n${fencedBlock(howToGet(data))}`,
       );
       return;
     }
@@ -60,14 +61,14 @@ function unquoted(text: string): string {
 async function rewriteAll(astGrep: AstGrep, rule: Rule, context: CommandContext): Promise<string> {
   const { files, turn } = context;
   const pattern = rule.glob ?? `*.{${FILE_ENDS.join(",")}}`;
-  const { names } = await walk(files.places.cwd, {
+  const { names } = await walk(files.workspace.cwd, {
     depth: 20,
     most: MOST_FILES,
     pattern,
     stop: turn.stop,
   });
   const lines: string[] = [];
-  let places = 0;
+  let count = 0;
   for (const name of names) {
     const language = languageOf(name);
     if (language === undefined) continue;
@@ -79,11 +80,11 @@ async function rewriteAll(astGrep: AstGrep, rule: Rule, context: CommandContext)
       need: "write",
       call: (work) => write(work, name, found),
     });
-    if (answer.isError !== true) places += found.count;
+    if (answer.isError !== true) count += found.count;
     lines.push(`- ${name}: ${answer.isError === true ? answer.text : `${found.count} places`}`);
   }
   if (lines.length === 0) return `Nothing fits \`${rule.pattern}\` in ${names.length} files.`;
-  return [`Rewrote ${places} places.`, "", ...lines].join("\n");
+  return [`Rewrote ${count} places.`, "", ...lines].join("\n");
 }
 
 async function rewritten(
@@ -94,7 +95,7 @@ async function rewritten(
   { files }: CommandContext,
 ): Promise<{ old: string; text: string; count: number } | undefined> {
   try {
-    const old = await files.read(await files.places.find(name));
+    const old = await files.read(await files.workspace.find(name));
     const { text, count } = rewriteText(astGrep, language, old, rule);
     return count === 0 || text === old ? undefined : { old, text, count };
   } catch {
@@ -108,6 +109,6 @@ async function write(
   name: string,
   { old, text }: { readonly old: string; readonly text: string },
 ): ReturnType<typeof changeFile> {
-  const place = await work.files.places.findToWrite(name);
-  return changeFile(work, place, { old, text });
+  const target = await work.files.workspace.findToWrite(name);
+  return changeFile(work, target, { old, text });
 }

@@ -1,6 +1,7 @@
 import { type Hit, searchText } from "../files/search-text.ts";
 import { hitsText } from "../tools/search-files.ts";
-import { type CommandContext, fenced, type SlashCommand } from "./slash-command.ts";
+import { fencedBlock } from "../tools/shown-content.ts";
+import type { CommandContext, SlashCommand } from "./slash-command.ts";
 
 const MOST = 100;
 
@@ -19,14 +20,14 @@ export const search: SlashCommand = {
       need: "nothing",
       call: async ({ stop }) => {
         const hits = await find(input, context, stop);
-        const { cwd } = context.files.places;
+        const { cwd } = context.files.workspace;
         const locations = hits.slice(0, 20).map(({ path, line }) => {
           return { path: `${cwd}/${path}`, line };
         });
         return { text: hitsText(hits.slice(0, MOST), hits.length), locations };
       },
     });
-    await context.speaker.text(answer.isError === true ? answer.text : fenced(answer.text));
+    await context.speaker.text(answer.isError === true ? answer.text : fencedBlock(answer.text));
   },
 };
 
@@ -35,7 +36,7 @@ async function find(
   context: CommandContext,
   stop: CommandContext["turn"]["stop"],
 ): Promise<Hit[]> {
-  const folder = context.files.places.cwd;
+  const folder = context.files.workspace.cwd;
   const [, expression] = /^\/(.+)\/$/s.exec(input) ?? [];
   if (expression !== undefined) return searchText({ folder, pattern: expression, stop });
   // As people expect: capitals matter once somebody types one.

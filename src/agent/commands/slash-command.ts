@@ -4,7 +4,6 @@ import type { Journal } from "../files/journal.ts";
 import type { TurnFiles } from "../files/turn-files.ts";
 import type { AgentTool, ToolAnswer } from "../tools/agent-tool.ts";
 import type { Speaker } from "../turn/speaker.ts";
-import type { ReviewComments } from "./review-comments.ts";
 
 /** Something that is done as it is said, without any model. */
 export interface SlashCommand {
@@ -38,15 +37,28 @@ export interface Step extends Pick<AgentTool, "kind" | "need" | "timeout"> {
   readonly call: (work: Parameters<AgentTool["call"]>[1]) => Promise<ToolAnswer>;
 }
 
+/** A comment of a review that is not dealt with yet. */
+export interface ReviewComment {
+  readonly id: string;
+  /** Absolute. */
+  readonly path: string;
+  readonly line?: number;
+  readonly comment: string;
+  readonly hasSuggestion: boolean;
+}
+
+/** As much of the reviews of a workspace as commands need. */
+export interface ReviewComments {
+  /** The open ones, of the repository that the folder is in. */
+  open(folder: string): Promise<readonly ReviewComment[]>;
+  /** What a file holds once the suggestion is in it. Throws with the reason where it does not fit. */
+  suggested(folder: string, id: string): Promise<{ readonly path: string; readonly text: string }>;
+  /** Says in the thread that it is done, for a person to look at. */
+  done(folder: string, id: string, text: string): Promise<void>;
+}
+
 /** A command as it was typed: `/search foo`. A path such as `/usr/bin` is none. */
 export function parseCommand(text: string): { name: string; input: string } | undefined {
   const [, name, input = ""] = /^\/([A-Za-z][\w-]*)(?:\s+([\s\S]*))?$/.exec(text.trim()) ?? [];
   return name === undefined ? undefined : { name: name.toLowerCase(), input: input.trim() };
-}
-
-/** Text that is shown as it is. */
-export function fenced(text: string, language = ""): string {
-  const runs = text.match(/`+/g) ?? [];
-  const fence = "`".repeat(Math.max(3, ...runs.map((run) => run.length + 1)));
-  return `${fence}${language}\n${text.replace(/\n$/, "")}\n${fence}\n`;
 }

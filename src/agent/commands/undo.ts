@@ -73,17 +73,17 @@ async function agreedTo(changes: readonly Change[], work: ToolWork): Promise<rea
 
 /** How a file would change back. */
 async function lossOf({ path, before }: Change, files: TurnFiles): Promise<ShownContent> {
-  const place = await files.places.findToWrite(path);
+  const target = await files.workspace.findToWrite(path);
   try {
-    const now = await files.readIfThere(place);
+    const now = await files.readIfThere(target);
     return wholeDiff(path, now, before?.toString("utf8") ?? "");
   } catch {
-    return textContent(`${place.name} is not a text; it would become what it was.`);
+    return textContent(`${target.name} is not a text; it would become what it was.`);
   }
 }
 
 function namesOf(changes: readonly Change[], files: TurnFiles): string[] {
-  return changes.map(({ path }) => files.places.nameOf(path));
+  return changes.map(({ path }) => files.workspace.nameOf(path));
 }
 
 function resultText(restored: readonly string[], left: readonly string[]): string {

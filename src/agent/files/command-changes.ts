@@ -49,12 +49,14 @@ async function record(files: TurnFiles, before: Snapshot): Promise<void> {
       ? after.dirty.get(name)
       : await stateOf(join(before.root, name)).catch(() => undefined);
     if (isSame(old, now)) continue;
-    const place = await files.places.findToWrite(join(before.root, name)).catch(() => undefined);
-    if (place === undefined) continue;
-    await files.journal.before(place.path, old?.content, old?.mode);
-    await files.journal.after(place.path, [now?.content]);
+    const target = await files.workspace
+      .findToWrite(join(before.root, name))
+      .catch(() => undefined);
+    if (target === undefined) continue;
+    await files.journal.before(target.path, old?.content, old?.mode);
+    await files.journal.after(target.path, [now?.content]);
     // A person may have saved it while the command ran.
-    await files.journal.shared(place.path);
+    await files.journal.shared(target.path);
   }
 }
 
@@ -71,7 +73,7 @@ async function stateOf(path: string): Promise<FileState> {
 
 /** Nothing where there is no repository, or more has changed than can be kept. */
 async function snapshot(files: TurnFiles): Promise<Snapshot | undefined> {
-  const git = new Git(files.places.cwd);
+  const git = new Git(files.workspace.cwd);
   const [root, head] = (await git.text(["rev-parse", "--show-toplevel", "HEAD"])).split("\n");
   if (root === undefined || head === undefined) return undefined;
   const args = ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames"];

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdir, open, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 
-import { diskProblem } from "../../store/disk-problem.ts";
+import { diskWords, TrunklineError } from "../../base/errors.ts";
 
 /** What one turn has done to one file. */
 export interface Change {
@@ -209,4 +209,11 @@ function parseLines(text: string): Line[] {
       return [];
     }
   });
+}
+
+/** What the system said of a file, and what was to be done with it. */
+function diskProblem(verb: string, path: string, cause: unknown): unknown {
+  const words = diskWords(cause);
+  if (words === undefined) return cause;
+  return new TrunklineError("unavailable", `Cannot ${verb} '${path}': ${words}`, { cause });
 }

@@ -1,10 +1,13 @@
 import { OwnedChild } from "../../base/process/child-process.ts";
 import type { Stop } from "../../base/stop.ts";
 import type { TerminalHost } from "../../session/agent.ts";
-import { type AgentIdentity, identityVariables } from "../agent-identity.ts";
-import { harmlessVariables } from "../hide-secrets.ts";
-import { untilStopped } from "../until-stopped.ts";
-import { loginPath } from "./login-path.ts";
+import {
+  type AgentIdentity,
+  harmlessVariables,
+  identityVariables,
+  loginPath,
+} from "../command-environment.ts";
+import { untilStopped } from "../tools/countdown.ts";
 import { type BoundedText, readBounded } from "./read-bounded.ts";
 
 export interface CommandLine {

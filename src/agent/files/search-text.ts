@@ -3,7 +3,7 @@ import { OwnedChild } from "../../base/process/child-process.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Stop } from "../../base/stop.ts";
 import { Git } from "../../git/git.ts";
-import { harmlessVariables } from "../hide-secrets.ts";
+import { harmlessVariables } from "../command-environment.ts";
 import { readBounded } from "./read-bounded.ts";
 
 export interface TextSearch {

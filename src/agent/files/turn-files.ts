@@ -8,13 +8,13 @@ import { RpcError } from "../../rpc/rpc-error.ts";
 import type { TurnClient } from "../../session/agent.ts";
 import { SessionError } from "../../session/session-error.ts";
 import { type Change, digestOf, type TurnJournal } from "./journal.ts";
-import type { Place, Places } from "./places.ts";
+import type { WorkspacePath, Workspace } from "./workspace.ts";
 
 /** ACP message specification, "Message Size Limits": `fs/*`. */
 export const LARGEST_FILE = 10 * 1024 * 1024;
 
 export interface TurnFilesOptions {
-  readonly places: Places;
+  readonly workspace: Workspace;
   /** Editors come and go while a turn runs. */
   readonly client: () => TurnClient;
   readonly journal: TurnJournal;
@@ -25,57 +25,57 @@ export interface TurnFilesOptions {
  * what is in its buffers counts, else on disk.
  */
 export class TurnFiles {
-  readonly places: Places;
+  readonly workspace: Workspace;
   readonly journal: TurnJournal;
   readonly #client: () => TurnClient;
 
   constructor(options: TurnFilesOptions) {
-    this.places = options.places;
+    this.workspace = options.workspace;
     this.journal = options.journal;
     this.#client = options.client;
   }
 
   /** The text of a file. Throws "File not found" and the like with the document's codes. */
-  async read(place: Place): Promise<string> {
-    const text = await this.readIfThere(place);
+  async read(target: WorkspacePath): Promise<string> {
+    const text = await this.readIfThere(target);
     if (text !== undefined) return text;
-    throw RpcError.of(ACP.fileNotFound, `there is no file '${place.name}'`, { path: place.path });
+    throw RpcError.of(ACP.fileNotFound, `there is no file '${target.name}'`, { path: target.path });
   }
 
-  async readIfThere(place: Place): Promise<string | undefined> {
-    return (await this.#fromEditor(place)) ?? (await this.readFromDisk(place));
+  async readIfThere(target: WorkspacePath): Promise<string | undefined> {
+    return (await this.#fromEditor(target)) ?? (await this.readFromDisk(target));
   }
 
   /** For what need not be of this moment, and is not worth an editor's time. */
-  async readFromDisk(place: Place): Promise<string | undefined> {
-    const bytes = await bytesOf(place);
-    return bytes === undefined ? undefined : textOf(bytes, place);
+  async readFromDisk(target: WorkspacePath): Promise<string | undefined> {
+    const bytes = await bytesOf(target);
+    return bytes === undefined ? undefined : textOf(bytes, target);
   }
 
   /** Writes a text, after what was there has been recorded. */
-  async write(place: Place, text: string, old: string | undefined): Promise<void> {
+  async write(target: WorkspacePath, text: string, old: string | undefined): Promise<void> {
     const content = Buffer.from(text);
-    if (content.length > LARGEST_FILE) throw tooLarge(place, content.length);
-    const now = await this.readIfThere(place);
+    if (content.length > LARGEST_FILE) throw tooLarge(target, content.length);
+    const now = await this.readIfThere(target);
     if (now !== old) {
-      const says = `'${place.name}' has changed since it was read. Read it again, then change it`;
+      const says = `'${target.name}' has changed since it was read. Read it again, then change it`;
       throw new TrunklineError("conflict", says);
     }
-    const status = await lstat(place.real).catch(() => undefined);
+    const status = await lstat(target.real).catch(() => undefined);
     // The editor's text where there is one: undoing must not lose what was never saved.
     const before = old === undefined ? undefined : Buffer.from(old);
-    await this.journal.before(place.path, before, status?.mode);
-    const made = await this.#put(place, content, text);
+    await this.journal.before(target.path, before, status?.mode);
+    const made = await this.#put(target, content, text);
     // An editor may format what it saves.
-    await this.journal.after(place.path, [content, await bytesOf(place)], made);
+    await this.journal.after(target.path, [content, await bytesOf(target)], made);
   }
 
   /** Whether a file is what a turn left: in the editor, and on disk. */
   async isAsLeft({ path, after = [] }: Change): Promise<boolean> {
-    const place = await this.places.findToWrite(path);
-    const buffered = await this.#fromEditor(place);
+    const target = await this.workspace.findToWrite(path);
+    const buffered = await this.#fromEditor(target);
     const forms = [
-      await bytesOf(place),
+      await bytesOf(target),
       ...(buffered === undefined ? [] : [Buffer.from(buffered)]),
     ];
     return forms.every((form) => after.includes(digestOf(form)));
@@ -83,53 +83,53 @@ export class TurnFiles {
 
   /** Makes a file what it was before a turn, whatever it is now. */
   async restore({ path, before, mode, made }: Change): Promise<void> {
-    const place = await this.places.findToWrite(path);
-    if (before === undefined) await this.#remove(place, made);
-    else await this.#giveBack(place, before, mode);
+    const target = await this.workspace.findToWrite(path);
+    if (before === undefined) await this.#remove(target, made);
+    else await this.#giveBack(target, before, mode);
   }
 
-  async #fromEditor(place: Place): Promise<string | undefined> {
+  async #fromEditor(target: WorkspacePath): Promise<string | undefined> {
     const { fs } = this.#client();
     if (fs?.readTextFile === undefined) return undefined;
     try {
-      return await fs.readTextFile(place.path);
+      return await fs.readTextFile(target.path);
     } catch (error) {
       // Nothing unsaved can be missed where the editor has no such file, or where there is none.
-      if (hasNoFile(error) || (await isMissing(place))) return undefined;
+      if (hasNoFile(error) || (await isMissing(target))) return undefined;
       const { message } = error as Error;
       const why = `the editor did not say what it holds (${message}), and it may not be saved`;
-      const says = `Cannot read '${place.name}': ${why}. Try again, or ask the person.`;
+      const says = `Cannot read '${target.name}': ${why}. Try again, or ask the person.`;
       throw new TrunklineError("unavailable", says, { cause: error });
     }
   }
 
-  async #giveBack(place: Place, content: Buffer, mode: number | undefined): Promise<void> {
+  async #giveBack(target: WorkspacePath, content: Buffer, mode: number | undefined): Promise<void> {
     const { fs } = this.#client();
     const text = asText(content);
-    const isThere = (await lstat(place.real).catch(() => undefined)) !== undefined;
+    const isThere = (await lstat(target.real).catch(() => undefined)) !== undefined;
     const write = text === undefined ? undefined : fs?.writeTextFile;
     // Only we know how a file was that is gone: an editor would make one that cannot be run.
     if (!isThere || write === undefined) {
-      await mkdir(dirname(place.real), { recursive: true });
-      await putOnDisk(place, content);
+      await mkdir(dirname(target.real), { recursive: true });
+      await putOnDisk(target, content);
     }
-    if (mode !== undefined) await chmod(place.real, mode & 0o777);
-    if (text !== undefined) await write?.(place.path, text);
+    if (mode !== undefined) await chmod(target.real, mode & 0o777);
+    if (text !== undefined) await write?.(target.path, text);
   }
 
   /** Returns the highest folder that had to be made. */
-  async #put(place: Place, content: Buffer, text: string): Promise<string | undefined> {
-    const made = await mkdir(dirname(place.real), { recursive: true });
+  async #put(target: WorkspacePath, content: Buffer, text: string): Promise<string | undefined> {
+    const made = await mkdir(dirname(target.real), { recursive: true });
     const { fs } = this.#client();
-    if (fs?.writeTextFile === undefined) await putOnDisk(place, content);
-    else await fs.writeTextFile(place.path, text);
+    if (fs?.writeTextFile === undefined) await putOnDisk(target, content);
+    else await fs.writeTextFile(target.path, text);
     return made;
   }
 
-  async #remove(place: Place, made: string | undefined): Promise<void> {
-    await rm(place.real, { force: true });
+  async #remove(target: WorkspacePath, made: string | undefined): Promise<void> {
+    await rm(target.real, { force: true });
     if (made === undefined) return;
-    for (let folder = dirname(place.real); folder.startsWith(made); folder = dirname(folder)) {
+    for (let folder = dirname(target.real); folder.startsWith(made); folder = dirname(folder)) {
       try {
         await rmdir(folder);
       } catch {
@@ -144,7 +144,7 @@ function hasNoFile(error: unknown): boolean {
   return error instanceof RpcError && error.code === ACP.resourceNotFound.code;
 }
 
-async function isMissing({ real }: Place): Promise<boolean> {
+async function isMissing({ real }: WorkspacePath): Promise<boolean> {
   try {
     await lstat(real);
     return false;
@@ -153,40 +153,40 @@ async function isMissing({ real }: Place): Promise<boolean> {
   }
 }
 
-async function putOnDisk(place: Place, content: Buffer): Promise<void> {
+async function putOnDisk(target: WorkspacePath, content: Buffer): Promise<void> {
   const { O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW } = constants;
   // A link that was put there after the path was looked at is not followed.
-  await using file = await open(place.real, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0o666);
+  await using file = await open(target.real, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0o666);
   await file.writeFile(content);
 }
 
-async function bytesOf(place: Place): Promise<Buffer | undefined> {
+async function bytesOf(target: WorkspacePath): Promise<Buffer | undefined> {
   let status;
   try {
-    status = await stat(place.real);
+    status = await stat(target.real);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw unreadable(place, error);
+    throw unreadable(target, error);
   }
   if (status.isDirectory()) {
-    const says = `'${place.name}' is a folder; list_files shows what is in it`;
-    throw RpcError.of(ACP.fileNotFound, says, { path: place.path });
+    const says = `'${target.name}' is a folder; list_files shows what is in it`;
+    throw RpcError.of(ACP.fileNotFound, says, { path: target.path });
   }
   // Reading a pipe or a device may never end.
-  if (!status.isFile()) throw unreadable(place, new Error("it is not a regular file"));
-  if (status.size > LARGEST_FILE) throw tooLarge(place, status.size);
+  if (!status.isFile()) throw unreadable(target, new Error("it is not a regular file"));
+  if (status.size > LARGEST_FILE) throw tooLarge(target, status.size);
   try {
-    return await readFile(place.real);
+    return await readFile(target.real);
   } catch (error) {
-    throw unreadable(place, error);
+    throw unreadable(target, error);
   }
 }
 
 /** Text that would come back otherwise than it was is not text. */
-function textOf(bytes: Buffer, place: Place): string {
+function textOf(bytes: Buffer, target: WorkspacePath): string {
   const text = asText(bytes);
   if (text !== undefined && !text.includes("\0")) return text;
-  throw new TrunklineError("usage", `'${place.name}' is not a text in UTF-8; leave it as it is`);
+  throw new TrunklineError("usage", `'${target.name}' is not a text in UTF-8; leave it as it is`);
 }
 
 function asText(bytes: Buffer): string | undefined {
@@ -197,12 +197,12 @@ function asText(bytes: Buffer): string | undefined {
   }
 }
 
-function tooLarge(place: Place, size: number): RpcError {
-  const says = `'${place.name}' has ${size} bytes; at most ${LARGEST_FILE} are handled`;
-  return RpcError.of(ACP.fileTooLarge, says, { path: place.path, size, limit: LARGEST_FILE });
+function tooLarge(target: WorkspacePath, size: number): RpcError {
+  const says = `'${target.name}' has ${size} bytes; at most ${LARGEST_FILE} are handled`;
+  return RpcError.of(ACP.fileTooLarge, says, { path: target.path, size, limit: LARGEST_FILE });
 }
 
-function unreadable(place: Place, error: unknown): RpcError {
-  const says = `'${place.name}' cannot be read: ${(error as Error).message}`;
-  return RpcError.of(ACP.permissionDenied, says, { path: place.path });
+function unreadable(target: WorkspacePath, error: unknown): RpcError {
+  const says = `'${target.name}' cannot be read: ${(error as Error).message}`;
+  return RpcError.of(ACP.permissionDenied, says, { path: target.path });
 }

@@ -1,10 +1,12 @@
 import { TrunklineError } from "../../base/errors.ts";
+import type { Stop } from "../../base/stop.ts";
 import { Git, type GitAnswer, type GitCall } from "../../git/git.ts";
-import type { Places } from "./places.ts";
+import type { Workspace } from "./workspace.ts";
+import type { TurnFiles } from "./turn-files.ts";
 
 /** Runs git in the folder of a workspace. Where that is in no repository, says so as to a guest. */
 export async function workspaceGit(
-  { cwd }: Places,
+  { cwd }: Workspace,
   args: readonly string[],
   call: GitCall,
 ): Promise<GitAnswer> {
@@ -15,4 +17,49 @@ export async function workspaceGit(
     const says = `'${cwd}' is not in a git repository. \`git init\` makes it one.`;
     throw new TrunklineError("not-found", says, { cause: error });
   }
+}
+
+/** A file that differs from the last commit. */
+export interface WorkingChange {
+  /** Absolute. */
+  readonly path: string;
+  readonly name: string;
+  readonly status: string;
+  readonly isNew: boolean;
+}
+
+/** What has changed since the last commit, new files included, below the workspace's folder. */
+export async function workingChanges(files: TurnFiles, stop: Stop): Promise<WorkingChange[]> {
+  const { workspace } = files;
+  const args = [
+    "status",
+    "--porcelain=v1",
+    "-z",
+    "--untracked-files=all",
+    "--no-renames",
+    "--",
+    ".",
+  ];
+  const [{ stdout }, top] = await Promise.all([
+    workspaceGit(workspace, args, { stop }),
+    workspaceGit(workspace, ["rev-parse", "--show-toplevel"], { stop }),
+  ]);
+  const root = top.stdout.toString("utf8").replace(/\n$/, "");
+  const records = stdout
+    .toString("utf8")
+    .split("\0")
+    .filter((record) => record !== "");
+  return records.map((record) => {
+    const path = `${root}/${record.slice(3)}`;
+    const status = record.slice(0, 2);
+    return { path, name: files.workspace.nameOf(path), status, isNew: status === "??" };
+  });
+}
+
+/** What a file held in the last commit; nothing where it was not there. */
+export async function committedText(files: TurnFiles, path: string): Promise<string | undefined> {
+  const name = files.workspace.nameOf(path);
+  const args = ["show", `HEAD:./${name}`];
+  const { code, stdout } = await workspaceGit(files.workspace, args, { accepts: [0, 128] });
+  return code === 0 ? stdout.toString("utf8") : undefined;
 }

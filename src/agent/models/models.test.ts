@@ -6,7 +6,7 @@ import { describe, it } from "node:test";
 
 import { Log } from "../../base/log.ts";
 import { findModel, Models, OFFLINE } from "./models.ts";
-import { type ModelSettings, providersOf } from "./provider.ts";
+import { type ModelSettings } from "./provider.ts";
 
 class ModelServer implements AsyncDisposable {
   readonly #server: Server;
@@ -47,13 +47,13 @@ function models(
   env: Readonly<Record<string, string>>,
   settings: ModelSettings = {},
   log: string[] = [],
-  patience = 10_000,
+  timeout = 10_000,
 ): Models {
   return new Models({
     find: (name) => env[name],
     settings: { local: false, ...settings },
     log: new Log("debug", (line) => log.push(line)),
-    patience,
+    timeout,
   });
 }
 
@@ -212,28 +212,5 @@ describe("a model that is found on this machine", () => {
     const all = new Models({ find: () => undefined, settings, log: new Log("error", () => {}) });
     await all.refresh();
     assert.equal(all.first().id, "ollama/mine");
-  });
-});
-
-describe("providersOf()", () => {
-  it("finds local servers, unless one of them is configured already", () => {
-    const found = providersOf(() => undefined, {
-      providers: { mine: { baseUrl: "http://localhost:11434/v1/" } },
-    });
-    assert.deepEqual(
-      found.map(({ id }) => id),
-      ["mine", "lmstudio", "llamacpp"],
-    );
-  });
-
-  it("speaks to OpenAI itself in its own way, and to another address in the common one", () => {
-    const types = (env: Record<string, string>): string[] =>
-      providersOf((name) => env[name], { local: false }).map(({ type }) => type);
-    assert.deepEqual(types({ OPENAI_API_KEY: "k" }), ["openai"]);
-    assert.deepEqual(types({ OPENAI_BASE_URL: "http://x/v1" }), ["openai-compatible"]);
-    assert.deepEqual(types({ OPENAI_API_KEY: "k", OPENAI_BASE_URL: "https://api.openai.com/v1" }), [
-      "openai",
-    ]);
-    assert.deepEqual(types({ GOOGLE_GENERATIVE_AI_API_KEY: "k" }), ["google"]);
   });
 });

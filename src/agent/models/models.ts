@@ -6,13 +6,13 @@ import { maskText } from "../../base/text/mask.ts";
 import { suggest } from "../../base/text/suggest.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { Announcement } from "../../tool/offer/announcement.ts";
-import { USUAL_MODELS, windowOf } from "./known-models.ts";
-import { type ListedModel, listModels } from "./list-models.ts";
+import { type ListedModel, listModels, USUAL_MODELS, windowOf } from "./list-models.ts";
 import {
   type FindKey,
   keyVariables,
   type LocalPort,
   type ModelSettings,
+  openModel,
   type Provider,
   providersOf,
 } from "./provider.ts";
@@ -60,14 +60,14 @@ export interface ModelsOptions {
   readonly settings?: ModelSettings | undefined;
   readonly log: Log;
   /** Milliseconds that a provider has to list its models. */
-  readonly patience?: number;
+  readonly timeout?: number;
   /** Ports of this machine to look for models on; the usual ones when left out. */
   readonly ports?: readonly LocalPort[];
 }
 
-const PATIENCE = 10_000;
+const TIMEOUT = 10_000;
 /** One on this machine answers at once, or is not there. */
-const LOCAL_PATIENCE = 1_000;
+const LOCAL_TIMEOUT = 1_000;
 const FRESH = 300_000;
 
 /** The models of all providers that there are, as far as they have answered. */
@@ -137,8 +137,8 @@ export class Models implements ModelSource {
   }
 
   async #ask(provider: Provider): Promise<void> {
-    const { log, patience = PATIENCE } = this.#options;
-    const wait = provider.isLocal === true ? Math.min(LOCAL_PATIENCE, patience) : patience;
+    const { log, timeout = TIMEOUT } = this.#options;
+    const wait = provider.isLocal === true ? Math.min(LOCAL_TIMEOUT, timeout) : timeout;
     const before = JSON.stringify(this.#listed.get(provider.id));
     try {
       const models = await listModels(provider, AbortSignal.timeout(wait));
@@ -199,7 +199,7 @@ function entry(provider: Provider, model: string, name: string, window: number):
     description: `${visibleLine(model)}, about ${Math.round(window / 1000)} thousand tokens of context`,
     contextWindow: window,
     ...(provider.isLocal === true ? { isFound: true } : {}),
-    open: async () => (await import("./open-model.ts")).openModel(provider, model),
+    open: () => openModel(provider, model),
   };
 }
 

@@ -1,3 +1,5 @@
+import type { LanguageModel } from "ai";
+
 /** How a provider is spoken to. */
 export type ProviderType = "anthropic" | "openai" | "google" | "openai-compatible";
 
@@ -149,4 +151,33 @@ function sameAddress(a: string, b: string): boolean {
   const plain = (address: string): string =>
     address.replace("localhost", "127.0.0.1").replace(/\/$/, "");
   return plain(a) === plain(b);
+}
+
+/** Makes a model that can be spoken to. Only what the provider needs is loaded. */
+export async function openModel(provider: Provider, model: string): Promise<LanguageModel> {
+  const { baseUrl: baseURL, key, headers } = provider;
+  const options = { baseURL, ...(headers === undefined ? {} : { headers }) };
+  // Without one, the libraries would look for a key themselves.
+  const apiKey = key ?? "none";
+  switch (provider.type) {
+    case "anthropic": {
+      const { createAnthropic } = await import("@ai-sdk/anthropic");
+      return createAnthropic({ ...options, apiKey })(model);
+    }
+    case "openai": {
+      const { createOpenAI } = await import("@ai-sdk/openai");
+      return createOpenAI({ ...options, apiKey })(model);
+    }
+    case "google": {
+      const { createGoogleGenerativeAI } = await import("@ai-sdk/google");
+      return createGoogleGenerativeAI({ ...options, apiKey })(model);
+    }
+    case "openai-compatible": {
+      const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible");
+      const own = key === undefined ? {} : { apiKey: key };
+      return createOpenAICompatible({ name: provider.id, includeUsage: true, ...options, ...own })(
+        model,
+      );
+    }
+  }
 }

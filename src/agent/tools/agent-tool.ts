@@ -3,7 +3,7 @@ import type { Principal } from "../../base/principal.ts";
 import type { Stop } from "../../base/stop.ts";
 import type { TurnClient } from "../../session/agent.ts";
 import type { Arguments, JsonSchema } from "../../tool/tool.ts";
-import type { ActsAs } from "../agent-identity.ts";
+import type { ActsAs } from "../command-environment.ts";
 import type { TurnFiles } from "../files/turn-files.ts";
 import type { Need } from "../modes.ts";
 

@@ -1,5 +1,5 @@
 import { TrunklineError } from "../../base/errors.ts";
-import type { Place } from "../files/places.ts";
+import type { WorkspacePath } from "../files/workspace.ts";
 import { MASK } from "../../base/text/mask.ts";
 import type { ToolAnswer, ToolWork } from "./agent-tool.ts";
 import { changeLocation, shownDiff, wholeDiff } from "./shown-diff.ts";
@@ -10,29 +10,29 @@ const EDIT_SUBJECT = "edit files";
 /** Shows a person how a file is to change, and changes it when they allow it. */
 export async function changeFile(
   work: Pick<ToolWork, "allow" | "files">,
-  place: Place,
+  target: WorkspacePath,
   change: { readonly old: string | undefined; readonly text: string },
 ): Promise<ToolAnswer> {
   const { old, text } = change;
   if (old === text) {
-    throw new TrunklineError("usage", `'${place.name}' is like that already: nothing to change`);
+    throw new TrunklineError("usage", `'${target.name}' is like that already: nothing to change`);
   }
   if (text.split(MASK).length > (old ?? "").split(MASK).length) {
     const says =
-      `Cannot write '${MASK}' to '${place.name}': it stands for a secret that you cannot see. ` +
+      `Cannot write '${MASK}' to '${target.name}': it stands for a secret that you cannot see. ` +
       "Change only the lines around it, with edit_file";
     throw new TrunklineError("usage", says);
   }
-  const locations = [changeLocation(place.path, old, text)];
+  const locations = [changeLocation(target.path, old, text)];
   await work.allow({
     subject: EDIT_SUBJECT,
     covers: "every change of a file",
-    title: `${old === undefined ? "Create" : "Edit"} ${place.name}`,
-    content: [wholeDiff(place.path, old, text)],
+    title: `${old === undefined ? "Create" : "Edit"} ${target.name}`,
+    content: [wholeDiff(target.path, old, text)],
     locations,
   });
-  await work.files.write(place, text, old);
+  await work.files.write(target, text, old);
   const lines = text === "" ? 0 : text.split("\n").length - (text.endsWith("\n") ? 1 : 0);
-  const says = `${old === undefined ? "Created" : "Changed"} ${place.name} (${lines} lines now).`;
-  return { text: says, content: [shownDiff(place.path, old, text)], locations };
+  const says = `${old === undefined ? "Created" : "Changed"} ${target.name} (${lines} lines now).`;
+  return { text: says, content: [shownDiff(target.path, old, text)], locations };
 }

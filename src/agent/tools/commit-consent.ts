@@ -1,7 +1,7 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { type CommitPrograms, commitPrograms } from "../../git/commit-programs.ts";
 import { Git } from "../../git/git.ts";
-import { wholeFenced } from "../fenced.ts";
+import { fenced } from "./shown-content.ts";
 import { textContent, type ToolWork } from "./agent-tool.ts";
 
 const EVERY_COMMIT = "every git commit, of any files and with any message";
@@ -21,7 +21,7 @@ export async function allowCommit(
   work: Pick<ToolWork, "allow" | "files">,
   { title, message, names }: Commit,
 ): Promise<void> {
-  const git = new Git(work.files.places.cwd);
+  const git = new Git(work.files.workspace.cwd);
   const found = await commitPrograms(git);
   const runs = programsText(found);
   const files =
@@ -32,7 +32,7 @@ export async function allowCommit(
     subject: runs === "" ? "git commit" : `git commit that ${runs} (${found.digest.slice(0, 16)})`,
     covers: runs === "" ? EVERY_COMMIT : `${EVERY_COMMIT}, as long as it ${runs}`,
     title: runs === "" ? title : `${title} (${runs})`,
-    content: [textContent(wholeFenced(text.join("\n")))],
+    content: [textContent(fenced(text.join("\n")))],
   });
   // A person may take their time, and what they allowed is what they saw.
   if ((await commitPrograms(git)).digest === found.digest) return;

@@ -1,3 +1,5 @@
+import type { Stop } from "../../base/stop.ts";
+
 /** A limit of time that can stand still. */
 export class Countdown implements Disposable {
   readonly #expire: () => void;
@@ -36,4 +38,12 @@ export class Countdown implements Disposable {
     clearTimeout(this.#timer);
     this.#left -= performance.now() - this.#startedAt;
   }
+}
+
+/** Waits for work, but no longer than until it is called off: then rejects with the reason. */
+export function untilStopped<T>(stop: Stop, work: Promise<T>): Promise<T> {
+  const over = Promise.withResolvers<never>();
+  const listener = { stopped: (reason: Error) => over.reject(reason) };
+  stop.add(listener);
+  return Promise.race([work, over.promise]).finally(() => stop.remove(listener));
 }

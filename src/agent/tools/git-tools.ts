@@ -81,7 +81,7 @@ export const gitCommit: AgentTool = {
   async call(args, work) {
     const { message = "", paths = [] } = args as Input;
     const names = await namesOf(work, paths);
-    const shown = names.map((name) => work.files.places.nameOf(name));
+    const shown = names.map((name) => work.files.workspace.nameOf(name));
     await allowCommit(work, { title: titleOf(message), message, names: shown });
     if (names.length > 0) await git(work, ["add", "--", ...names], "write");
     const said = await commit(work, message, names);
@@ -110,13 +110,13 @@ export async function commit(
 ): Promise<string> {
   // Not as an argument: others on the machine see those.
   const args = ["commit", "--file=-", ...(names.length > 0 ? ["--", ...names] : [])];
-  const { places } = work.files;
+  const { workspace } = work.files;
   if (await isNothingStaged(work, names)) {
     throw new TrunklineError("usage", "Cannot commit: nothing is staged that differs from HEAD");
   }
-  const identity = await work.actsAs?.(places.cwd);
-  const { stdout } = await workspaceGit(places, args, {
-    env: identity?.environment(new Git(places.cwd).env) ?? {},
+  const identity = await work.actsAs?.(workspace.cwd);
+  const { stdout } = await workspaceGit(workspace, args, {
+    env: identity?.environment(new Git(workspace.cwd).env) ?? {},
     input: message,
     mode: "write",
     timeout: COMMIT_TIMEOUT,
@@ -131,10 +131,10 @@ async function isNothingStaged(
   names: readonly string[],
 ): Promise<boolean> {
   const args = ["diff", "--cached", "--quiet", "--", ...names];
-  const { code } = await workspaceGit(files.places, args, { accepts: [0, 1], stop });
+  const { code } = await workspaceGit(files.workspace, args, { accepts: [0, 1], stop });
   if (code !== 0) return false;
   const merging = ["rev-parse", "--quiet", "--verify", "MERGE_HEAD"];
-  return (await workspaceGit(files.places, merging, { accepts: [0, 1], stop })).code !== 0;
+  return (await workspaceGit(files.workspace, merging, { accepts: [0, 1], stop })).code !== 0;
 }
 
 export async function git(
@@ -143,7 +143,7 @@ export async function git(
   mode: GitMode = "read",
 ): Promise<string> {
   const call = { mode, stop: work.stop };
-  const { stdout } = await workspaceGit(work.files.places, args, call);
+  const { stdout } = await workspaceGit(work.files.workspace, args, call);
   const text = stdout.toString("utf8").replace(/\r?\n$/, "");
   if (text.length <= MOST_CHARACTERS) return text;
   return `${text.slice(0, MOST_CHARACTERS)}\n(${text.length - MOST_CHARACTERS} characters more.)`;
@@ -151,6 +151,6 @@ export async function git(
 
 /** Paths as git takes them, none of which is an option or leads outside. */
 async function namesOf(work: ToolWork, paths: readonly string[]): Promise<string[]> {
-  const places = await Promise.all(paths.map((path) => work.files.places.find(path)));
-  return places.map(({ path }) => path);
+  const workspace = await Promise.all(paths.map((path) => work.files.workspace.find(path)));
+  return workspace.map(({ path }) => path);
 }

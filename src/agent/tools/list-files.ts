@@ -29,12 +29,12 @@ export const listFiles: AgentTool = {
   title: ({ path, pattern }) => `List ${(pattern ?? path ?? ".") as string}`,
   async call(args, { files, stop }) {
     const { path = ".", pattern, depth = pattern === undefined ? 2 : DEEPEST } = args as Input;
-    const place = await files.places.find(path);
-    const { names, isCut } = await walk(place.real, { depth, most: MOST, pattern, stop }).catch(
+    const target = await files.workspace.find(path);
+    const { names, isCut } = await walk(target.real, { depth, most: MOST, pattern, stop }).catch(
       (error: unknown) => {
         stop.signal.throwIfAborted();
         const why = (error as NodeJS.ErrnoException).code ?? (error as Error).message;
-        throw new TrunklineError("not-found", `Cannot list '${place.name}': ${why}`);
+        throw new TrunklineError("not-found", `Cannot list '${target.name}': ${why}`);
       },
     );
     const rest = isCut ? `\n(Cut at ${names.length}; list a smaller part.)` : "";

@@ -28,10 +28,10 @@ export const readFile: AgentTool = {
   title: ({ path }) => `Read ${String(path)}`,
   async call(args, { files, show }) {
     const { path, line = 1, limit = MOST_LINES } = args as unknown as Input;
-    const place = await files.places.find(path);
-    const locations = [{ path: place.path, line }];
+    const target = await files.workspace.find(path);
+    const locations = [{ path: target.path, line }];
     await show({ locations });
-    const text = await files.read(place);
+    const text = await files.read(target);
     const excerpt = numbered(text, line, Math.min(limit, MOST_LINES));
     return { text: excerpt, content: [textContent(excerpt)], locations };
   },

@@ -1,5 +1,5 @@
 import { recordingChanges } from "../files/command-changes.ts";
-import { fenced, wholeFenced } from "../fenced.ts";
+import { fencedEnd, fenced } from "./shown-content.ts";
 import { type LineEnd, runInTerminal, runLine } from "../files/run-line.ts";
 import { type AgentTool, type Consent, inputOf, textContent, type ToolWork } from "./agent-tool.ts";
 
@@ -34,9 +34,9 @@ export const runCommand: AgentTool = {
   title: ({ command }) => String(command),
   async call(args, work) {
     const { command, cwd = ".", timeout_ms: timeout = TIMEOUT } = args as unknown as Input;
-    const place = await work.files.places.find(cwd);
-    await work.allow(consentToRun(command, place.name));
-    const { output, end, isOk } = await runShown(work, command, place.path, timeout);
+    const target = await work.files.workspace.find(cwd);
+    await work.allow(consentToRun(command, target.name));
+    const { output, end, isOk } = await runShown(work, command, target.path, timeout);
     return { text: `${output.trimEnd()}\n(${end})`.trimStart(), isError: !isOk, content: [] };
   },
 };
@@ -48,7 +48,7 @@ export function consentToRun(line: string, folder = "."): Consent {
     subject: `run ${line}${where}`,
     covers: `exactly this command${where}`,
     title: line,
-    content: [textContent(`${where === "" ? "" : `In ${folder}:\n\n`}${wholeFenced(line)}`)],
+    content: [textContent(`${where === "" ? "" : `In ${folder}:\n\n`}${fenced(line)}`)],
   };
 }
 
@@ -84,9 +84,9 @@ async function runVisibly(
       const now = performance.now();
       if (now - shownAt < SHOW_EVERY) return;
       shownAt = now;
-      work.show({ content: [textContent(fenced(output.text))] }).catch(() => {});
+      work.show({ content: [textContent(fencedEnd(output.text))] }).catch(() => {});
     });
-    await work.show({ content: [textContent(fenced(`${ran.output.trimEnd()}\n(${ran.end})`))] });
+    await work.show({ content: [textContent(fencedEnd(`${ran.output.trimEnd()}\n(${ran.end})`))] });
     return ran;
   } finally {
     clearInterval(alive);

@@ -29,19 +29,19 @@ export const searchFiles: AgentTool = {
   title: ({ pattern }) => `Search for ${String(pattern)}`,
   async call(args, { files, stop }) {
     const input = args as unknown as Input;
-    const place = await files.places.find(input.path ?? ".");
+    const target = await files.workspace.find(input.path ?? ".");
     const hits = await searchText({
-      folder: place.real,
+      folder: target.real,
       pattern: input.pattern,
       literal: input.literal === true,
       ignoreCase: input.ignore_case === true,
       glob: input.glob,
       stop,
     });
-    const prefix = place.name === "." ? "" : `${place.name}/`;
+    const prefix = target.name === "." ? "" : `${target.name}/`;
     const named = hits.slice(0, MOST).map((hit) => ({ ...hit, path: prefix + hit.path }));
     const locations = named.slice(0, 20).map(({ path, line }) => {
-      return { path: `${files.places.cwd}/${path}`, line };
+      return { path: `${files.workspace.cwd}/${path}`, line };
     });
     return { text: hitsText(named, hits.length), locations };
   },

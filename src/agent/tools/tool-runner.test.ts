@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { call } from "../../../test/agent/call-tools.ts";
-import { REJECT } from "../../../test/agent/sample-turn.ts";
+import { call, read } from "../../../test/agent/call-tools.ts";
+import { ALLOW, REJECT } from "../../../test/agent/sample-turn.ts";
+import { Offer } from "../../tool/offer/offer.ts";
 
 describe("a person who is to allow a tool call", () => {
   it("sees every line of a change, whatever its size", async () => {
@@ -66,5 +67,39 @@ describe("a person who is to allow a tool call", () => {
     );
     assert.match(JSON.stringify(turn.asked[1]?.toolCall.content), /In sub:/);
     assert.match(JSON.stringify(turn.asked[3]?.toolCall.content), /m\\n\\nWhat is staged/);
+  });
+});
+
+describe("a tool that takes too long", () => {
+  it("is given up with the code of the specification; a person may take their time", async () => {
+    const offer = new Offer();
+    const definition = { name: "slow", inputSchema: { type: "object" } };
+    const waits = Promise.withResolvers<never>();
+    offer.tools.add({ definition, call: () => waits.promise, limits: { timeout: 50 } });
+    const write = { name: "write_file", arguments: { path: "a", content: "x" } };
+    const { answers, turn } = await call([{ name: "slow", arguments: {} }, write], {
+      offer: async () => offer,
+      limits: { toolTimeout: 1_000 },
+      turn: {
+        decide: async ({ toolCall }) => {
+          if (toolCall.title === "Create a")
+            await new Promise((resolve) => setTimeout(resolve, 1_200));
+          return ALLOW;
+        },
+      },
+    });
+    assert.match(answers[0] ?? "", /took over 50 ms without progress/);
+    assert.deepEqual(turn.ends, ["failed", "completed"]);
+  });
+
+  it("of ours is given up as well", async () => {
+    const fs = { readTextFile: () => new Promise<never>(() => {}) };
+    const { codes, answers } = await call([read("a")], {
+      files: { a: "a" },
+      limits: { toolTimeout: 100 },
+      turn: { client: { fs } },
+    });
+    assert.deepEqual(codes, [-31802]);
+    assert.match(answers[0] ?? "", /took longer than 0 s/);
   });
 });

@@ -8,12 +8,12 @@ import { ACP } from "../../rpc/codes.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import type { Turn } from "../../session/agent.ts";
 import type { PermissionOption } from "../../session/permission/permission.ts";
-import type { ActsAs } from "../agent-identity.ts";
+import type { ActsAs } from "../command-environment.ts";
 import type { TurnFiles } from "../files/turn-files.ts";
 import { hideSecrets } from "../hide-secrets.ts";
 import type { Mode } from "../modes.ts";
 import type { Speaker } from "../turn/speaker.ts";
-import { untilStopped } from "../until-stopped.ts";
+import { Countdown, untilStopped } from "./countdown.ts";
 import { argumentProblem } from "../../tool/schema/argument-problem.ts";
 import type { Arguments, Tool } from "../../tool/tool.ts";
 import {
@@ -25,8 +25,7 @@ import {
   type ToolAnswer,
   type ToolWork,
 } from "./agent-tool.ts";
-import { shownInput, wholeInput } from "./shown-input.ts";
-import { Countdown } from "./countdown.ts";
+import { shownInput, wholeInput } from "./shown-content.ts";
 
 export interface ToolRunnerOptions {
   readonly turn: Turn;
@@ -179,7 +178,7 @@ export class ToolRunner {
       content,
       locations: locations ?? [],
     };
-    const options = optionsFor(consent, files.places.cwd);
+    const options = optionsFor(consent, files.workspace.cwd);
     const always = subject === undefined ? {} : { subject };
     const asked = turn.requestPermission({ toolCall, options, ...always });
     const outcome = await untilStopped(stop, asked);

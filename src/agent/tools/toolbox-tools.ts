@@ -101,7 +101,7 @@ function contextOf(work: ToolWork): ToolContext {
   return {
     caller: callerFor(principal, sessionId),
     session: sessionId,
-    folder: work.files.places.cwd,
+    folder: work.files.workspace.cwd,
     stop,
     signal: stop.signal,
     meta: {},

@@ -92,8 +92,8 @@ describe("a turn that is cancelled ends soon", () => {
 
   it("while it waits to try again", async () => {
     await using llm = await FakeLlm.start([{ error: { message: "Oops" }, status: 500 }]);
-    const patience = { ...QUICK, firstWait: 60_000, longestWait: 600_000 };
-    await using rig = new AgentRig({ llm, limits: { patience } });
+    const retry = { ...QUICK, firstWait: 60_000, longestWait: 600_000 };
+    await using rig = new AgentRig({ llm, limits: { retry } });
     await cancelled(rig, { prompt: "go" }, async (running) => {
       await until(() => running.notices !== "");
     });

@@ -1,7 +1,7 @@
 import { platform } from "node:os";
 
 import { hideSecrets } from "../hide-secrets.ts";
-import type { Places } from "../files/places.ts";
+import type { Workspace } from "../files/workspace.ts";
 import type { TurnFiles } from "../files/turn-files.ts";
 import type { Mode } from "../modes.ts";
 
@@ -10,11 +10,11 @@ const PROJECT_FILES = ["AGENTS.md", "CLAUDE.md", ".github/copilot-instructions.m
 const MOST_CHARACTERS = 20_000;
 
 /** What a model is told before all else. */
-export function instructionsFor(places: Places, mode: Mode): string {
-  const more = places.roots.slice(1);
+export function instructionsFor(workspace: Workspace, mode: Mode): string {
+  const more = workspace.roots.slice(1);
   const lines = [
     "You are the coding agent of Trunkline. You work in a person's project, with tools.",
-    `Its folder: ${places.cwd}. Paths count from there. You cannot leave it.`,
+    `Its folder: ${workspace.cwd}. Paths count from there. You cannot leave it.`,
     ...(more.length === 0 ? [] : [`Further folders: ${more.join(", ")}.`]),
     `System: ${platform()}. Date: ${new Date().toISOString().slice(0, 10)}.`,
     mode.instruction,
@@ -34,8 +34,8 @@ export function instructionsFor(places: Places, mode: Mode): string {
 export async function projectInstructions(files: TurnFiles): Promise<string> {
   for (const name of PROJECT_FILES) {
     try {
-      const place = await files.places.find(name);
-      const text = await files.readFromDisk(place);
+      const target = await files.workspace.find(name);
+      const text = await files.readFromDisk(target);
       if (text === undefined) continue;
       return `\n\nThe project's ${name}:\n\n${hideSecrets(text.slice(0, MOST_CHARACTERS))}`;
     } catch {

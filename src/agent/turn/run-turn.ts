@@ -6,11 +6,10 @@ import type { ModelEntry } from "../models/models.ts";
 import type { ToolAnswer } from "../tools/agent-tool.ts";
 import type { ToolRunner } from "../tools/tool-runner.ts";
 import type { ModelAnswer, TokenUsage } from "./ask-model.ts";
-import { askWithPatience, Overflow, type Patience } from "./ask-with-patience.ts";
+import { askWithRetry, Overflow, type RetryLimits, Refusal } from "./ask-with-retry.ts";
 import { compact } from "./compact.ts";
 import type { Conversation } from "./conversation.ts";
 import { promptMessage } from "./prompt-message.ts";
-import { Refusal } from "./refusal.ts";
 import { Repetition } from "./repetition.ts";
 import { type Speaker, SUMMARY } from "./speaker.ts";
 import { withoutImages } from "./without-images.ts";
@@ -22,7 +21,7 @@ export interface TurnOptions {
   readonly instructions: () => string;
   readonly speaker: Speaker;
   readonly runner: ToolRunner;
-  readonly patience: Patience;
+  readonly retry: RetryLimits;
   /** Answers of the model in one turn. */
   readonly maxSteps: number;
   readonly log: Log;
@@ -130,10 +129,10 @@ export class TurnRun {
   }
 
   async #askOnce(): Promise<ModelAnswer> {
-    const { model, conversation, runner, speaker, turn, patience, log } = this.#options;
+    const { model, conversation, runner, speaker, turn, retry, log } = this.#options;
     let said = "";
     try {
-      return await askWithPatience({
+      return await askWithRetry({
         name: model.id,
         model: await model.open(),
         instructions: this.#options.instructions(),
@@ -141,8 +140,8 @@ export class TurnRun {
         tools: runner.offered(),
         speaker,
         stop: turn.stop,
-        silence: patience.silence,
-        patience,
+        silence: retry.silence,
+        retry,
         log,
         said: (text) => (said += text),
       });

@@ -18,7 +18,7 @@ export function ownAcpChannel(house: House, opened: AsyncDisposableStack): Chann
   const door = new AcpDoor({
     sessions: sessions.open,
     limits: house.config.limits.messages,
-    placeSession: (params, principal) => runs.place(params, principal),
+    setUpSession: (params, principal) => runs.place(params, principal),
   });
   const [ours, theirs] = memoryPair();
   const conversation = new AcpConversation(door, theirs, {

@@ -100,7 +100,7 @@ export class HttpServer {
       sessions: this.#sessions.open,
       limits: limits.messages,
       addressesOf: repositoryAddresses,
-      placeSession: (params, principal) => this.#runs.place(params, principal),
+      setUpSession: (params, principal) => this.#runs.place(params, principal),
     });
     this.#acpOptions = house.withLimits(this.#acp.peerOptions);
     this.#acpHttp = new AcpHttp({

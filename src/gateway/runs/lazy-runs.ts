@@ -1,6 +1,6 @@
 import type { Principal } from "../../base/principal.ts";
 import type { Agent } from "../../session/agent.ts";
-import type { Place } from "../../session/sessions.ts";
+import type { SessionSetup } from "../../session/sessions.ts";
 import type { House } from "../house.ts";
 import type { OpenedRuns } from "./open-runs.ts";
 
@@ -17,7 +17,7 @@ export class LazyRuns implements AsyncDisposable {
   async place(
     { _meta }: { readonly _meta?: unknown },
     principal: Principal,
-  ): Promise<Place | undefined> {
+  ): Promise<SessionSetup | undefined> {
     const { remote } = (_meta ?? {}) as { remote?: unknown };
     if (remote === undefined || remote === null) return undefined;
     return (await this.#opened()).place(_meta, principal);

@@ -12,7 +12,7 @@ import { canOverlay, OverlayDriver } from "../../run/workspace/overlay.ts";
 import { probeSandbox, type SandboxParts } from "../../sandbox/probe.ts";
 import type { Agent } from "../../session/agent.ts";
 import { SessionError } from "../../session/session-error.ts";
-import type { Place } from "../../session/sessions.ts";
+import type { SessionSetup } from "../../session/sessions.ts";
 import type { House } from "../house.ts";
 import { identifyFor } from "./identify.ts";
 import { innerAgent } from "./inner-agent.ts";
@@ -21,7 +21,7 @@ import { innerAgent } from "./inner-agent.ts";
 const ANSWER_WITHIN = 20_000;
 
 export interface OpenedRuns extends AsyncDisposable {
-  place(meta: unknown, principal: Principal): Place | undefined;
+  place(meta: unknown, principal: Principal): SessionSetup | undefined;
   agent(name: string, run: unknown): Agent;
   remove(run: unknown): Promise<void>;
 }
@@ -64,7 +64,7 @@ export async function openRuns(house: House): Promise<OpenedRuns> {
   };
 }
 
-function place(runs: Runs, meta: unknown, principal: Principal): Place | undefined {
+function place(runs: Runs, meta: unknown, principal: Principal): SessionSetup | undefined {
   const plan = runs.plan(meta);
   if (plan === undefined) return undefined;
   if (!mayUseRepository(principal, [plan.url])) {

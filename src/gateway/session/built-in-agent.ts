@@ -1,9 +1,9 @@
 import { join } from "node:path";
 
 import { BuiltInAgent } from "../../agent/built-in-agent.ts";
-import type { ReviewComments } from "../../agent/commands/review-comments.ts";
+import type { ReviewComments } from "../../agent/commands/slash-command.ts";
 import { configuredModels } from "../../agent/models/model-commands.ts";
-import type { OpenServers } from "../../agent/session-servers.ts";
+import type { OpenServers } from "../../agent/session-tools.ts";
 import type { House } from "../house.ts";
 import { agentIdentity } from "../open-identities.ts";
 import { ReviewCommands } from "../../review/review-commands.ts";

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 
 import { background } from "../../base/background.ts";
-import type { OpenServers } from "../../agent/session-servers.ts";
+import type { OpenServers } from "../../agent/session-tools.ts";
 import type { Stop } from "../../base/stop.ts";
 import type { McpServer } from "../../session/agent.ts";
 import { Offer } from "../../tool/offer/offer.ts";

@@ -10,7 +10,7 @@ import {
 import { dirname, join, sep } from "node:path";
 
 import { VERSION } from "../../base/version.ts";
-import { approvalsPath } from "../../store/approval/approvals-path.ts";
+import { approvalsPath } from "../../store/store-files.ts";
 import type { PromptDefinition } from "../../tool/prompt.ts";
 import type { Tool, ToolSource } from "../../tool/tool.ts";
 import { hashOf, sourceOf } from "../../upstream/catalogue-key.ts";

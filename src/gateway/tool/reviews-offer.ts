@@ -9,7 +9,7 @@ import type { ReviewCommands } from "../../review/review-commands.ts";
 import type { ReviewTools } from "../../review/review-tools.ts";
 import { MESSAGES, PROJECT_USES, REVIEW_TOOLS } from "../../review/tool-definitions.ts";
 import { watchReviews } from "../../review/inbox/watch-reviews.ts";
-import { REVIEWS_FILE } from "../../store/review/reviews-path.ts";
+import { REVIEWS_FILE } from "../../store/store-files.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
 import type { ResourceProvider } from "../../tool/resource.ts";
 import type { Arguments } from "../../tool/tool.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 
-import { approvalsPath } from "../../store/approval/approvals-path.ts";
+import { approvalsPath } from "../../store/store-files.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import type { ToolboxOptions } from "../../tool/toolbox.ts";
 import type { UpstreamStatus } from "../../upstream/upstream.ts";

@@ -2,8 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 
-import { replaceFile } from "../../store/replace-file.ts";
-import { withLock } from "../../store/with-lock.ts";
+import { replaceFile, withLock } from "../../store/replace-file.ts";
 
 /** That one commit or push of a work tree may be made whatever is wrong with it. */
 export interface GuardPass {

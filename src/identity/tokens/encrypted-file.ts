@@ -4,8 +4,7 @@ import { dirname } from "node:path";
 import { promisify } from "node:util";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { replaceFile } from "../../store/replace-file.ts";
-import { withLock } from "../../store/with-lock.ts";
+import { replaceFile, withLock } from "../../store/replace-file.ts";
 import { fileKey, type FileKeyOptions, type KeyKind, readPrivate } from "./file-key.ts";
 import type { SecretName, SecretStore } from "../../store/secret/secret-store.ts";
 

@@ -1,8 +1,7 @@
 import { mkdir, readFile } from "node:fs/promises";
 import { dirname } from "node:path";
 
-import { replaceFile } from "../../store/replace-file.ts";
-import { withLock } from "../../store/with-lock.ts";
+import { replaceFile, withLock } from "../../store/replace-file.ts";
 import type { SecretName, SecretStore } from "../../store/secret/secret-store.ts";
 
 /** What is known of a token, and gives nothing away. Times are as ISO 8601 has them. */

@@ -1,6 +1,5 @@
-import type { ClientCapabilities, ClientMethod, Shown } from "../../session/client/client.ts";
-import { isObject, objectOf } from "./json-object.ts";
-import type { JsonObject } from "./methods.ts";
+import type { ClientCapabilities, ClientMethod, ShownUpdate } from "../../session/client/client.ts";
+import { isObject, type JsonObject, objectOf } from "./methods.ts";
 import type { InitializeParams } from "./schema.gen.ts";
 
 export type Version = 1 | 2;
@@ -30,7 +29,7 @@ export interface Codec {
   /** The answer to `initialize`. */
   hello(info: Implementation): Hello;
   /** The JSON text of an update; undefined where this version has no words for it. */
-  update(sessionId: string, shown: Shown): string | undefined;
+  update(sessionId: string, shown: ShownUpdate): string | undefined;
   /** What the client is asked. */
   question(method: ClientMethod, params: object): object;
   /** What a request is answered with. */

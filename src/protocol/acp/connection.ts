@@ -8,12 +8,11 @@ import type {
   ClientCapabilities,
   ClientMethod,
   SessionClient,
-  Shown,
+  ShownUpdate,
 } from "../../session/client/client.ts";
 import { ROOM, type Room, type Topic } from "../../wire/channel.ts";
 import { type Codec, V1 } from "./codec.ts";
-import { isObject, ours } from "./json-object.ts";
-import { clientMethod } from "./methods.ts";
+import { clientMethod, isObject, ours } from "./methods.ts";
 import type { InitializeParams } from "./schema.gen.ts";
 import { fromWire } from "./session-errors.ts";
 import { V2Codec } from "./v2/codec.ts";
@@ -105,7 +104,7 @@ export class AcpConnection implements SessionClient {
     if (ours(meta).sequence === true) this.#countsEvents = true;
   }
 
-  show(sessionId: string, shown: Shown): Room | undefined {
+  show(sessionId: string, shown: ShownUpdate): Room | undefined {
     const text = this.#codec.update(sessionId, shown);
     return text === undefined ? undefined : this.#tell(sessionId, text, shown.seq);
   }

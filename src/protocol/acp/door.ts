@@ -9,14 +9,13 @@ import type { PeerOptions } from "../../rpc/peer-options.ts";
 import { type Route, route, type RouteLimits, type Routes, routes } from "../../rpc/route.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import type { Session } from "../../session/session.ts";
-import { type Place, type Sessions, unknownSession } from "../../session/sessions.ts";
+import { type SessionSetup, type Sessions, unknownSession } from "../../session/sessions.ts";
 import type { AcpConnection } from "./connection.ts";
 import { acpDialect } from "./dialect.ts";
+import { METHODS } from "./methods.ts";
 import type { NewSessionParams } from "./schema.gen.ts";
-import { serveConnection } from "./serve-connection.ts";
 import { servePrompts } from "./serve-prompts.ts";
-import { serveSessions } from "./serve-sessions.ts";
-import { serveSettings } from "./serve-settings.ts";
+import { serveSessions, serveSettings } from "./serve-sessions.ts";
 import { toWire } from "./session-errors.ts";
 
 export interface AcpDoorOptions {
@@ -27,10 +26,10 @@ export interface AcpDoorOptions {
   readonly agent?: string | undefined;
   readonly info?: { readonly name: string; readonly version: string };
   /** Where a session works, when that is not simply where the client says. */
-  readonly placeSession?: (
+  readonly setUpSession?: (
     params: NewSessionParams,
     principal: Principal,
-  ) => Promise<Place | undefined>;
+  ) => Promise<SessionSetup | undefined>;
   /** The addresses of the repository that a folder is in, for clients that are limited to some. */
   readonly addressesOf?: (folder: string) => Promise<readonly string[]>;
 }
@@ -145,4 +144,21 @@ function routeLimits(name: string, table: LimitTable | undefined): RouteLimits {
 function sessionOf(params: unknown): string | undefined {
   const { sessionId } = (params ?? {}) as { sessionId?: unknown };
   return typeof sessionId === "string" ? sessionId : undefined;
+}
+
+/** Getting to know each other. */
+function serveConnection(door: AcpDoor): Route<AcpConnection>[] {
+  const { maxSize, timeout } = door.serve(METHODS.initialize, () => {});
+  return [
+    // Not asynchronous: what is answered first is what an editor waits for when it starts.
+    route(METHODS.initialize, (params, call) => call.state.introduce(params).hello(door.info), {
+      ...(maxSize === undefined ? {} : { maxSize }),
+      ...(timeout === undefined ? {} : { timeout }),
+    }),
+    door.serve(METHODS.authenticate, ({ methodId }) => {
+      const why = `'params.methodId' is '${methodId}', but no authentication is asked for`;
+      throw RpcError.of(STANDARD.invalidParams, why);
+    }),
+    door.serve(METHODS.logout, () => ({})),
+  ];
 }

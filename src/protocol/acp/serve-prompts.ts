@@ -4,9 +4,8 @@ import type { Route } from "../../rpc/route.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import type { ContentBlock } from "../../session/agent.ts";
 import type { AcpConnection } from "./connection.ts";
-import { objectOf, ours } from "./json-object.ts";
+import { METHODS, objectOf, ours } from "./methods.ts";
 import type { AcpDoor, Handle } from "./door.ts";
-import { METHODS } from "./methods.ts";
 import { checkPrompt } from "./prompt-content.ts";
 import type { PromptParams } from "./schema.gen.ts";
 

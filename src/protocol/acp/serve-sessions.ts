@@ -3,15 +3,15 @@ import type { Principal } from "../../base/principal.ts";
 import { STANDARD } from "../../rpc/codes.ts";
 import type { Route } from "../../rpc/route.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
+import { chooseMode, chooseModel, chooseOption } from "../../session/choose.ts";
 import type { Session } from "../../session/session.ts";
-import type { Place } from "../../session/sessions.ts";
+import type { SessionSetup } from "../../session/sessions.ts";
 import type { SessionRecord } from "../../session/store.ts";
 import type { AcpConnection } from "./connection.ts";
-import { ours } from "./json-object.ts";
+import { type JsonObject, METHODS, ours } from "./methods.ts";
 import type { AcpDoor, Handle } from "./door.ts";
 import { normaliseServers } from "./mcp-servers.ts";
-import { type JsonObject, METHODS } from "./methods.ts";
-import { refuseFolders, refusePrograms } from "./refuse-place.ts";
+import { refuseFolders, refusePrograms } from "./refuse-setup.ts";
 import type { NewSessionParams } from "./schema.gen.ts";
 
 /** Beginning, taking up and putting away conversations. */
@@ -38,11 +38,11 @@ export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
       return { ...settingsOf(session), ...stateOf(session) };
     }),
     door.serve(METHODS.forkSession, async (params, { state }) => {
-      const place = await placeOf(door, params, state.principal);
+      const setup = await setupOf(door, params, state.principal);
       const { upTo } = ours(params._meta);
       const sessions = await door.about(params.sessionId, state);
       const last = typeof upTo === "number" ? upTo : undefined;
-      const session = await sessions.fork(params.sessionId, place, last, state.principal);
+      const session = await sessions.fork(params.sessionId, setup, last, state.principal);
       attachLater(session, state);
       return { sessionId: session.id, ...settingsOf(session) };
     }),
@@ -67,12 +67,32 @@ export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
   ];
 }
 
+/** Choosing how a session works, in the message specification's form and in today's. */
+export function serveSettings(door: AcpDoor): Route<AcpConnection>[] {
+  const need = async (id: string, client: AcpConnection) => door.session(id, client);
+  return [
+    door.serve(METHODS.setMode, async ({ sessionId, modeId }, { state }) => {
+      await chooseMode(await need(sessionId, state), modeId, state);
+      return {};
+    }),
+    door.serve(METHODS.setModel, async ({ sessionId, modelId }, { state }) => {
+      await chooseModel(await need(sessionId, state), modelId, state);
+      return {};
+    }),
+    door.serve(METHODS.setConfigOption, async ({ sessionId, configId, value }, { state }) => {
+      const session = await need(sessionId, state);
+      await chooseOption(session, configId, value, state);
+      return { configOptions: session.settings.configOptions ?? [] };
+    }),
+  ];
+}
+
 function newSession(door: AcpDoor): Handle<NewSessionParams> {
   return async (params, { state }) => {
-    const place = await placeOf(door, params, state.principal);
+    const setup = await setupOf(door, params, state.principal);
     const sessions = await door.sessions();
     const agent = agentOf(params) ?? state.agent ?? door.options.agent;
-    const session = await sessions.create(place, agent, state.principal);
+    const session = await sessions.create(setup, agent, state.principal);
     state.countEvents(params._meta);
     attachLater(session, state);
     return { sessionId: session.id, ...settingsOf(session) };
@@ -93,33 +113,33 @@ async function reopen(
   const open = sessions.get(params.sessionId);
   if (open !== undefined) return open;
   const { principal } = client;
-  const place =
-    (await sessions.placeOfRun(params.sessionId)) ?? (await placeOf(door, params, principal));
-  return sessions.open(params.sessionId, place, principal);
+  const setup =
+    (await sessions.setupOfRun(params.sessionId)) ?? (await setupOf(door, params, principal));
+  return sessions.open(params.sessionId, setup, principal);
 }
 
-async function placeOf(
+async function setupOf(
   door: AcpDoor,
   params: NewSessionParams,
   principal: Principal,
-): Promise<Place> {
+): Promise<SessionSetup> {
   const { cwd, additionalDirectories, mcpServers, _meta } = params;
   const servers = normaliseServers(mcpServers);
   refusePrograms(servers, principal);
-  const placed = await door.options.placeSession?.(params, principal);
-  if (placed !== undefined) return placed;
+  const prepared = await door.options.setUpSession?.(params, principal);
+  if (prepared !== undefined) return prepared;
   // ACP message specification, "File Paths": absolute paths only.
   if (!isAbsolutePath(cwd)) {
     throw RpcError.of(STANDARD.invalidParams, "'params.cwd' must be an absolute path");
   }
-  const place = {
+  const setup = {
     cwd: clean(cwd),
     additionalDirectories: additionalDirectories ?? [],
     mcpServers: servers,
     meta: _meta ?? undefined,
   };
-  await refuseFolders(door, place, principal);
-  return place;
+  await refuseFolders(door, setup, principal);
+  return setup;
 }
 
 /** Two spellings of a folder are one workspace. */
@@ -132,7 +152,7 @@ function agentOf({ _meta }: NewSessionParams): string | undefined {
   return typeof agent === "string" ? agent : undefined;
 }
 
-export function settingsOf(session: Session): JsonObject {
+function settingsOf(session: Session): JsonObject {
   const { modes, models, configOptions, _meta } = session.settings;
   return {
     ...(models === undefined ? {} : { models }),

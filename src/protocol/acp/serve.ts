@@ -1,10 +1,11 @@
 import type { Principal } from "../../base/principal.ts";
+import { isId } from "../../rpc/message/id.ts";
 import { Peer } from "../../rpc/peer.ts";
-import type { PeerOptions } from "../../rpc/peer-options.ts";
+import type { PeerOptions, Trace } from "../../rpc/peer-options.ts";
 import type { Channel } from "../../wire/channel.ts";
 import { AcpConnection, type SendText } from "./connection.ts";
 import type { AcpDoor } from "./door.ts";
-import { SessionTrace } from "./session-trace.ts";
+import { objectOf } from "./methods.ts";
 
 export interface ConversationOptions {
   /** The door's, with its trace. */
@@ -47,5 +48,30 @@ export class AcpConversation {
     await this.#peer.close(grace);
     this.#connection.close();
     this.#door.leave(this.#connection);
+  }
+}
+
+/** Has the log say of answers, too, which session they are of: only their requests know. */
+class SessionTrace implements Trace {
+  readonly #trace: Trace;
+  readonly #asked = new Map<unknown, unknown>();
+
+  constructor(trace: Trace) {
+    this.#trace = trace;
+  }
+
+  received(message: unknown): void {
+    const { id, method, params } = objectOf(message);
+    const { sessionId } = objectOf(params);
+    // What is no id is answered without one, and would be kept for good.
+    if (method !== undefined && isId(id) && sessionId !== undefined) this.#asked.set(id, sessionId);
+    this.#trace.received(message);
+  }
+
+  sent(text: string): void {
+    const { id, method } = JSON.parse(text) as { id?: unknown; method?: unknown };
+    const session = method === undefined ? this.#asked.get(id) : undefined;
+    if (session !== undefined) this.#asked.delete(id);
+    this.#trace.sent(text, session);
   }
 }

@@ -1,4 +1,4 @@
-import { REVIEWS_FILE } from "../../store/review/reviews-path.ts";
+import { REVIEWS_FILE } from "../../store/store-files.ts";
 import { watchFolder } from "./watch-folder.ts";
 
 /**

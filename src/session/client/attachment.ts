@@ -1,6 +1,6 @@
 import { background } from "../../base/background.ts";
 import { Holding } from "../../base/limit/byte-budget.ts";
-import type { SessionClient, Shown } from "./client.ts";
+import type { SessionClient, ShownUpdate } from "./client.ts";
 
 export interface Backlog {
   readonly updates: number;
@@ -15,7 +15,7 @@ export class Attachment {
   readonly client: SessionClient;
   readonly #sessionId: string;
   readonly #limit: Backlog;
-  #waiting: Shown[] = [];
+  #waiting: ShownUpdate[] = [];
   #characters = 0;
   readonly #holding = new Holding();
   #isFull = false;
@@ -35,7 +35,7 @@ export class Attachment {
     return this.#isLagging;
   }
 
-  show(shown: Shown): void {
+  show(shown: ShownUpdate): void {
     if (this.#isLagging || !isFor(this.client, shown.kind)) return;
     if (!this.#isFull) {
       this.#send(shown);
@@ -64,7 +64,7 @@ export class Attachment {
     this.#settle();
   }
 
-  #send(shown: Shown): void {
+  #send(shown: ShownUpdate): void {
     this.#last = shown.seq;
     const room = this.client.show(this.#sessionId, shown);
     if (room === undefined) return;

@@ -1,8 +1,8 @@
 import { background } from "../../base/background.ts";
 import type { SessionUpdate } from "../agent.ts";
 import { isFor } from "./attachment.ts";
-import { Attendance } from "./attendance.ts";
-import type { SessionClient, Shown } from "./client.ts";
+import { Attachments } from "./attachments.ts";
+import type { SessionClient, ShownUpdate } from "./client.ts";
 import { Delivery, toShown } from "./delivery.ts";
 import type { SessionLimits } from "../limits.ts";
 import { replay } from "../turn/replay.ts";
@@ -10,14 +10,14 @@ import type { SessionStore } from "../store.ts";
 
 /** Who sees a session, and what they see of it. */
 export class Audience {
-  readonly attendance: Attendance;
+  readonly attachments: Attachments;
   readonly delivery: Delivery;
   readonly #sessionId: string;
   readonly #store: SessionStore;
   readonly #limits: SessionLimits;
   #commands: SessionUpdate | undefined;
   /** What was said before anybody could come; undefined once somebody has, or it is too much. */
-  #early: Shown[] | undefined = [];
+  #early: ShownUpdate[] | undefined = [];
   #earlyCharacters = 0;
 
   /** `last` is the number of the last event that there is. */
@@ -25,13 +25,13 @@ export class Audience {
     this.#sessionId = sessionId;
     this.#store = store;
     this.#limits = limits;
-    this.attendance = new Attendance(sessionId, limits.backlog);
+    this.attachments = new Attachments(sessionId, limits.backlog);
     this.delivery = new Delivery(last, {
       rate: limits.updateRate,
       maxSize: limits.updateSize,
       show: (shown, except) => {
         if (this.#early !== undefined) this.#keep(this.#early, shown);
-        this.attendance.show(shown, except);
+        this.attachments.show(shown, except);
       },
     });
   }
@@ -46,15 +46,15 @@ export class Audience {
     // It may have left while the session was opened for it.
     if (client.isGone) return;
     const { last } = this.delivery;
-    this.attendance.attach(client, last);
-    for (const shown of this.#early ?? []) this.attendance.showTo(client, shown);
+    this.attachments.attach(client, last);
+    for (const shown of this.#early ?? []) this.attachments.showTo(client, shown);
     this.#early = undefined;
     if (this.#commands !== undefined)
       background(this.#showTo(client, last, this.#commands), "Showing the commands");
   }
 
   async replayTo(client: SessionClient, after: number): Promise<void> {
-    this.attendance.detach(client);
+    this.attachments.detach(client);
     this.#early = undefined;
     const { notices } = client.capabilities;
     for (let from = after; ;) {
@@ -74,16 +74,16 @@ export class Audience {
   /** Tells what is of this moment only, and not kept. */
   announce(update: SessionUpdate, except: SessionClient | undefined): void {
     for (const shown of this.#shownAs(this.delivery.last, update)) {
-      this.attendance.show(shown, except);
+      this.attachments.show(shown, except);
     }
   }
 
   close(): void {
     this.delivery.close();
-    for (const client of this.attendance.clients()) this.attendance.detach(client);
+    for (const client of this.attachments.clients()) this.attachments.detach(client);
   }
 
-  #keep(early: Shown[], shown: Shown): void {
+  #keep(early: ShownUpdate[], shown: ShownUpdate): void {
     // Of these the last ones are shown to whoever comes.
     if (shown.kind === "available_commands_update") return;
     early.push(shown);
@@ -102,8 +102,8 @@ export class Audience {
     return room;
   }
 
-  #shownAs(seq: number, update: SessionUpdate): readonly Shown[] {
-    const stored = { seq, kind: update.sessionUpdate, text: "", update };
-    return toShown(stored, this.#limits.updateSize);
+  #shownAs(seq: number, update: SessionUpdate): readonly ShownUpdate[] {
+    const pending = { seq, kind: update.sessionUpdate, text: "", update };
+    return toShown(pending, this.#limits.updateSize);
   }
 }

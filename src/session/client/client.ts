@@ -16,7 +16,7 @@ export interface SessionClient {
    * Shows an update. Undefined when there is room for more, else a promise of it; what is shown
    * before it resolves is still taken.
    */
-  show(sessionId: string, shown: Shown): Promise<void> | undefined;
+  show(sessionId: string, shown: ShownUpdate): Promise<void> | undefined;
   /** It fell too far behind: from now on it is shown nothing of this session, until it resumes. */
   lagged(sessionId: string, after: number): void;
   /** Asks it something. Rejects with what it answered. */
@@ -52,7 +52,7 @@ export interface ClientCapabilities {
 }
 
 /** An update as clients get it. */
-export interface Shown {
+export interface ShownUpdate {
   /** The number of the last event that it comes of. */
   readonly seq: number;
   readonly kind: string;

@@ -1,11 +1,11 @@
 import type { Rate } from "../../base/limit/rate-limiter.ts";
 import type { SessionUpdate } from "../agent.ts";
-import type { SessionClient, Shown } from "./client.ts";
+import type { SessionClient, ShownUpdate } from "./client.ts";
 import { fits, fitUpdate } from "./fit-update.ts";
 import { mergeUpdates } from "./merge-updates.ts";
 
 /** An update that is stored, on its way to whoever is attached. */
-export interface StoredUpdate extends Shown {
+export interface PendingUpdate extends ShownUpdate {
   readonly update: SessionUpdate;
   /** Empty where it has not been made yet. */
   readonly text: string;
@@ -17,7 +17,7 @@ export interface DeliveryOptions {
   readonly rate: Rate | undefined;
   readonly maxSize: number;
   /** Undefined where all attached see it. */
-  readonly show: (shown: Shown, except: SessionClient | undefined) => void;
+  readonly show: (shown: ShownUpdate, except: SessionClient | undefined) => void;
   readonly now?: () => number;
 }
 
@@ -39,7 +39,7 @@ export class Delivery {
   readonly #flow: number;
   #allowance: number;
   #countedAt: number;
-  #waiting: StoredUpdate[] = [];
+  #waiting: PendingUpdate[] = [];
   #timer: NodeJS.Timeout | undefined;
   #room: PromiseWithResolvers<void> | undefined;
   #drained: PromiseWithResolvers<void> | undefined;
@@ -66,18 +66,18 @@ export class Delivery {
     if (this.#waiting.length === 0) this.#last = seq;
   }
 
-  push(stored: StoredUpdate): void {
+  push(pending: PendingUpdate): void {
     if (this.#waiting.length === 0 && this.#take()) {
-      this.#show(stored);
+      this.#show(pending);
       return;
     }
     const before = this.#waiting.at(-1);
     const merged =
-      before === undefined || before.except !== stored.except
+      before === undefined || before.except !== pending.except
         ? undefined
-        : mergeUpdates(before.update, stored.update, this.#options.maxSize / 8);
-    if (merged === undefined) this.#waiting.push(stored);
-    else this.#waiting[this.#waiting.length - 1] = { ...stored, update: merged, text: "" };
+        : mergeUpdates(before.update, pending.update, this.#options.maxSize / 8);
+    if (merged === undefined) this.#waiting.push(pending);
+    else this.#waiting[this.#waiting.length - 1] = { ...pending, update: merged, text: "" };
     this.#wait();
   }
 
@@ -127,7 +127,7 @@ export class Delivery {
   readonly #next = (): void => {
     this.#timer = undefined;
     while (this.#waiting.length > 0 && this.#take())
-      this.#show(this.#waiting.shift() as StoredUpdate);
+      this.#show(this.#waiting.shift() as PendingUpdate);
     if (this.#waiting.length > 0) this.#wait();
     this.#settle();
   };
@@ -143,19 +143,19 @@ export class Delivery {
     }
   }
 
-  #show(stored: StoredUpdate): void {
+  #show(pending: PendingUpdate): void {
     const { maxSize, show } = this.#options;
-    const { seq, text, except } = stored;
+    const { seq, text, except } = pending;
     this.#last = seq;
-    if (text !== "" && fits(text, maxSize)) show(stored, except);
-    else for (const shown of toShown(stored, maxSize)) show(shown, except);
+    if (text !== "" && fits(text, maxSize)) show(pending, except);
+    else for (const shown of toShown(pending, maxSize)) show(shown, except);
   }
 }
 
 /** An update as it is sent: mostly one message, several where it is too large for one. */
-export function toShown(stored: StoredUpdate, maxSize: number): Shown[] {
-  const { seq, kind, update } = stored;
-  const text = stored.text === "" ? JSON.stringify(update) : stored.text;
+export function toShown(pending: PendingUpdate, maxSize: number): ShownUpdate[] {
+  const { seq, kind, update } = pending;
+  const text = pending.text === "" ? JSON.stringify(update) : pending.text;
   const parts = fitUpdate(update, text, maxSize);
   if (parts.length === 1 && parts[0] === update) return [{ seq, kind, text }];
   return parts.map((part) => ({ seq, kind, text: JSON.stringify(part) }));

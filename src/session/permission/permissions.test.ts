@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { AcpHouse } from "../../../test/support/acp-house.ts";
 import { chunk } from "../../../test/support/scripted-agent.ts";
 import type { Turn } from "../agent.ts";
-import type { PermissionOutcome } from "./permission.ts";
+import type { PermissionOutcome, PermissionRequest } from "./permission.ts";
 
 const OPTIONS = [
   { optionId: "yes", name: "Yes", kind: "allow_once" },
@@ -17,6 +17,24 @@ const ask = (turn: Turn, toolCall: object): Promise<PermissionOutcome> =>
 const text = (said: string) => [{ type: "content", content: { type: "text", text: said } }];
 
 const allow = () => ({ result: { outcome: { outcome: "selected", optionId: "yes" } } });
+
+const REMEMBERED: PermissionRequest = {
+  toolCall: {
+    toolCallId: "tool-456",
+    title: "Run npm install",
+    status: "pending",
+    kind: "execute",
+    locations: [],
+  },
+  options: [
+    { optionId: "once", kind: "allow_once", name: "Allow once" },
+    { optionId: "always", kind: "allow_always", name: "Always allow" },
+    { optionId: "reject", kind: "reject_once", name: "Reject" },
+  ],
+  subject: "run npm install",
+};
+
+const choose = (optionId: string) => ({ result: { outcome: { outcome: "selected", optionId } } });
 
 describe("PermissionRequests", { timeout: 30_000 }, () => {
   it("asks about the whole of it, up to the limit of the message", async () => {
@@ -110,5 +128,27 @@ describe("PermissionRequests", { timeout: 30_000 }, () => {
     });
     assert.deepEqual(later, []);
     assert.ok(at > 12);
+  });
+
+  it("remembers 'always' for the workspace, until it is revoked", async () => {
+    const outcomes: PermissionOutcome[] = [];
+    await using house = await AcpHouse.open({
+      script: async (turn) => void outcomes.push(await turn.requestPermission(REMEMBERED)),
+    });
+    const { client, sessionId } = await house.client();
+    client.answer = () => choose("always");
+    await client.prompt(sessionId, "one");
+    client.answer = () => choose("reject");
+    await client.prompt(sessionId, "two");
+    const [rule] = await house.rules.list("/tmp");
+    assert.equal(rule?.subject, "run npm install");
+    const elsewhere = await client.ask("session/new", { cwd: "/", mcpServers: [] });
+    await client.prompt(String(elsewhere.sessionId), "three");
+    assert.equal(await house.rules.revoke(rule?.id ?? 0), true);
+    await client.prompt(sessionId, "four");
+    const kinds = outcomes.map((one) => one.outcome === "selected" && one.kind);
+    assert.deepEqual(kinds, ["allow_always", "allow_once", "reject_once", "reject_once"]);
+    const by = (house.audit as { by: string }[]).map((entry) => entry.by);
+    assert.deepEqual(by, ["test", `rule ${rule?.id}`, "test", "test"]);
   });
 });

@@ -2,18 +2,18 @@ import { TrunklineError } from "../../base/errors.ts";
 import type { Principal } from "../../base/principal.ts";
 import type { Turn } from "../agent.ts";
 import { type Answered, outcomeOf, PendingPermission } from "./ask-permission.ts";
-import type { Attendance } from "../client/attendance.ts";
+import type { Attachments } from "../client/attachments.ts";
 import type { PermissionKind, PermissionOutcome, PermissionRequest } from "./permission.ts";
 import type { RuleStore } from "../store.ts";
 import type { Transcript } from "../turn/transcript.ts";
 import { visibleRequest } from "../visible-request.ts";
 
-export interface PermissionDeskOptions {
+export interface PermissionRequestsOptions {
   readonly sessionId: string;
   /** The folder that "always" is said for. */
   readonly workspace: string;
   readonly rules: RuleStore | undefined;
-  readonly attendance: Attendance;
+  readonly attachments: Attachments;
   readonly transcript: Transcript;
   /** Bytes of one question. */
   readonly maxSize: number | undefined;
@@ -26,9 +26,9 @@ const REJECT: readonly PermissionKind[] = ["reject_once", "reject_always"];
 
 /** Where agents ask whether they may: people answer, or what they said once and for all. */
 export class PermissionRequests {
-  readonly #options: PermissionDeskOptions;
+  readonly #options: PermissionRequestsOptions;
 
-  constructor(options: PermissionDeskOptions) {
+  constructor(options: PermissionRequestsOptions) {
     this.#options = options;
   }
 
@@ -52,9 +52,9 @@ export class PermissionRequests {
 
   /** After all that was said before: what comes later could show the tool call otherwise again. */
   async #askAll(request: PermissionRequest): Promise<Answered> {
-    const { sessionId, attendance, transcript } = this.#options;
+    const { sessionId, attachments, transcript } = this.#options;
     const pending = new PendingPermission(sessionId, request);
-    return attendance.ask(pending, transcript.settled());
+    return attachments.ask(pending, transcript.settled());
   }
 
   /** What a person allows is all that they were shown: nothing is cut to make it fit. */

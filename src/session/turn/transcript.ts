@@ -1,6 +1,6 @@
 import type { SessionUpdate } from "../agent.ts";
 import type { SessionClient } from "../client/client.ts";
-import type { Delivery, StoredUpdate } from "../client/delivery.ts";
+import type { Delivery, PendingUpdate } from "../client/delivery.ts";
 import { directionOf, type SessionEvent } from "../event.ts";
 import type { Appended, SessionStore } from "../store.ts";
 
@@ -18,7 +18,7 @@ export class Transcript {
   readonly #delivery: Delivery;
   /** The commit that is awaited, or that failed, and what is to be shown, or passed, after it. */
   #commit: Appended | undefined;
-  #entries: (StoredUpdate | number)[] = [];
+  #entries: (PendingUpdate | number)[] = [];
 
   constructor(store: SessionStore, key: number, delivery: Delivery) {
     this.#store = store;
@@ -87,7 +87,7 @@ export class Transcript {
   }
 
   #await(commit: Appended): void {
-    const entries: (StoredUpdate | number)[] = (this.#entries = []);
+    const entries: (PendingUpdate | number)[] = (this.#entries = []);
     this.#commit = commit;
     commit.stored.then(
       () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { AcpHouse } from "../../../test/support/acp-house.ts";
-import { promptText } from "../../../test/support/scripted-agent.ts";
+import { chunk, promptText } from "../../../test/support/scripted-agent.ts";
 import type { PermissionOutcome, PermissionRequest } from "../permission/permission.ts";
 
 const REQUEST: PermissionRequest = {
@@ -41,67 +41,93 @@ describe("a turn that is called off", { timeout: 30_000 }, () => {
     house.agent.script = async () => {};
     assert.deepEqual(await client.prompt(sessionId, "next"), { stopReason: "end_turn" });
   });
+});
 
-  it("calls a turn off whose request is cancelled with $/cancel_request", async () => {
-    const stopped = Promise.withResolvers<void>();
+describe("a prompt that comes while another is worked on", { timeout: 30_000 }, () => {
+  it("refuses a second prompt while one is worked on; other sessions run on", async () => {
+    const go = Promise.withResolvers<void>();
     await using house = await AcpHouse.open({
       script: async (turn) => {
-        turn.stop.add({ stopped: () => stopped.resolve() });
-        await stopped.promise;
+        if (promptText(turn) === "wait") await go.promise;
       },
     });
     const { client, sessionId } = await house.client();
-    const prompt = [{ type: "text", text: "x" }];
-    const id = client.post("session/prompt", { sessionId, prompt });
-    await house.log.flush();
-    while (house.agent.sessions.length === 0 || !house.sessions.get(sessionId)?.isRunning) {
-      await new Promise(setImmediate);
-    }
-    client.send({ jsonrpc: "2.0", method: "$/cancel_request", params: { requestId: id } });
-    assert.equal((await client.answerTo(id)).error.code, -32800);
-    await stopped.promise;
+    const { sessionId: other } = await client.ask("session/new", { cwd: "/tmp", mcpServers: [] });
+    const first = client.prompt(sessionId, "wait");
+    await assert.rejects(client.prompt(sessionId, "next"), {
+      code: -31902,
+      message: "Session locked",
+    });
+    assert.deepEqual(await client.prompt(String(other), "next"), { stopReason: "end_turn" });
+    go.resolve();
+    assert.deepEqual(await first, { stopReason: "end_turn" });
   });
 
-  it("answers a cancelled prompt when its turn is over, so that the next one is taken", async () => {
-    let running = 0;
+  it("calls off what waits for a turn together with the turn", async () => {
+    const seen: string[] = [];
     await using house = await AcpHouse.open({
-      limits: { "session/prompt": { rate: { limit: 1_000, windowMs: 1_000 } } },
+      sessionLimits: { cancelGrace: 1 },
       script: async (turn) => {
-        assert.equal(++running, 1);
-        if (promptText(turn) === "long") {
-          await new Promise<void>((resolve) => turn.stop.add({ stopped: () => resolve() }));
-          // It has things to put in order.
-          await new Promise((resolve) => setTimeout(resolve, 20));
-        }
-        running--;
+        seen.push(promptText(turn));
+        await turn.update(chunk("working"));
+        if (promptText(turn) === "hang") await new Promise(() => {});
       },
     });
     const { client, sessionId } = await house.client();
-    const prompt = [{ type: "text", text: "long" }];
-    for (let time = 0; time < 20; time++) {
-      const id = client.post("session/prompt", { sessionId, prompt });
-      // At every point of the turn's beginning.
-      for (let turns = 0; turns < time; turns++) await new Promise(setImmediate);
-      client.send({ jsonrpc: "2.0", method: "$/cancel_request", params: { requestId: id } });
-      assert.equal((await client.answerTo(id)).error.code, -32800);
-      assert.equal(running, 0);
-      assert.deepEqual(await client.prompt(sessionId, "next"), { stopReason: "end_turn" });
-    }
+    const hang = client.prompt(sessionId, "hang");
+    await client.find(() => client.text === "working");
+    const wish = { _meta: { trunkline: { whileRunning: "queue" } } };
+    const queued = client.prompt(sessionId, "queued", wish);
+    await client.ask("session/list", {});
+    client.send({ jsonrpc: "2.0", method: "session/cancel", params: { sessionId } });
+    const cancelled = { stopReason: "cancelled" };
+    assert.deepEqual(await Promise.all([hang, queued]), [cancelled, cancelled]);
+    assert.deepEqual(await client.prompt(sessionId, "next"), { stopReason: "end_turn" });
+    assert.deepEqual(seen, ["hang", "next"]);
   });
 
-  it("answers a cancelled prompt at once that only waits for another", async () => {
-    const release = Promise.withResolvers<void>();
-    await using house = await AcpHouse.open({ script: () => release.promise });
+  it("queues or steers where the client asks for it", async () => {
+    const seen: unknown[] = [];
+    const go = Promise.withResolvers<void>();
+    await using house = await AcpHouse.open({
+      script: async (turn) => {
+        const text = promptText(turn);
+        if (text === "first") await go.promise;
+        seen.push(text, ...(turn.steering?.().map(([block]) => block?.text) ?? []));
+      },
+    });
     const { client, sessionId } = await house.client();
     const first = client.prompt(sessionId, "first");
-    for (const whileRunning of ["queue", "steer"]) {
-      const _meta = { trunkline: { whileRunning } };
-      const prompt = [{ type: "text", text: "x" }];
-      const id = client.post("session/prompt", { sessionId, prompt, _meta });
-      client.send({ jsonrpc: "2.0", method: "$/cancel_request", params: { requestId: id } });
-      assert.equal((await client.answerTo(id)).error.code, -32800);
-    }
-    release.resolve();
-    assert.deepEqual(await first, { stopReason: "end_turn" });
+    const wish = (whileRunning: string) => ({ _meta: { trunkline: { whileRunning } } });
+    const queued = client.prompt(sessionId, "queued", wish("queue"));
+    const steered = client.prompt(sessionId, "steered", wish("steer"));
+    // It is stored before it counts.
+    for await (const _ of house.log.read(sessionId));
+    go.resolve();
+    await Promise.all([first, queued, steered]);
+    assert.deepEqual(seen, ["first", "steered", "queued"]);
+  });
+
+  it("has a prompt that no agent takes into its turn be the next", async () => {
+    const go = Promise.withResolvers<void>();
+    await using house = await AcpHouse.open({
+      script: async (turn) => {
+        if (promptText(turn) === "first") await go.promise;
+        await turn.update(chunk(`${promptText(turn)}, done. `));
+      },
+    });
+    const { client, sessionId } = await house.client();
+    const first = client.prompt(sessionId, "first");
+    const wish = { _meta: { trunkline: { whileRunning: "steer" } } };
+    const steered = client.prompt(sessionId, "steered", wish);
+    await client.ask("session/list", {});
+    go.resolve();
+    const ended = { stopReason: "end_turn" };
+    assert.deepEqual(await Promise.all([first, steered]), [ended, ended]);
+    const watcher = house.connect();
+    await watcher.initialize();
+    await watcher.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
+    const said = watcher.updates.flatMap(({ content }) => content?.text ?? []);
+    assert.deepEqual(said, ["first", "first, done. ", "steered", "steered, done. "]);
   });
 });

@@ -10,8 +10,7 @@ import type { SessionLimits } from "../limits.ts";
 import { updatesOf } from "./replay.ts";
 import { RunningTurn, type TurnHost } from "./running-turn.ts";
 import { SessionError } from "../session-error.ts";
-import type { SessionNotes } from "../session-notes.ts";
-import { titleOf } from "../title.ts";
+import { type SessionNotes, titleOf } from "../session-notes.ts";
 import type { Transcript } from "./transcript.ts";
 
 export interface TurnsOptions {
@@ -104,7 +103,7 @@ export class Turns {
   cancel(reason: Error): void {
     this.#cancels++;
     this.#running?.cancel(reason);
-    this.#options.audience.attendance.cancelAsking();
+    this.#options.audience.attachments.cancelAsking();
   }
 
   /** What runs ends as interrupted, unless somebody has cancelled it. */
@@ -194,7 +193,7 @@ export class Turns {
       failure = error;
     }
     // What an agent asked that failed or was given up is no longer wanted.
-    audience.attendance.cancelAsking();
+    audience.attachments.cancelAsking();
     if (turn.failure !== undefined) {
       end = undefined;
       failure = turn.failure;

@@ -15,8 +15,7 @@ import {
   readAccessToken,
   TOKEN_PREFIX,
 } from "./access-token.ts";
-import { replaceFile } from "../replace-file.ts";
-import { withLock } from "../with-lock.ts";
+import { replaceFile, withLock } from "../replace-file.ts";
 
 const FILE = "access-tokens.json";
 const MOST = 1000;

@@ -4,8 +4,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 
 import { hashToken } from "./access-token.ts";
-import { replaceFile } from "../replace-file.ts";
-import { withLock } from "../with-lock.ts";
+import { replaceFile, withLock } from "../replace-file.ts";
 
 const FILE = "login-codes.json";
 /** Milliseconds for which a code is good. */

@@ -3,8 +3,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 
 import { hashToken, newToken } from "./access-token.ts";
-import { replaceFile } from "../replace-file.ts";
-import { withLock } from "../with-lock.ts";
+import { replaceFile, withLock } from "../replace-file.ts";
 
 const FILE = "owner-token";
 const TOKEN = /^tlk_[\w-]{43}$/;

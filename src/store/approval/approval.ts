@@ -1,5 +1,3 @@
-import { canonicalJson } from "./canonical-json.ts";
-
 /** What a server says of a tool, as far as a model or a person goes by it. */
 export interface Described {
   readonly name: string;
@@ -87,4 +85,15 @@ function isSeen(value: unknown): value is Seen {
     value !== null &&
     typeof (value as { fingerprint?: unknown }).fingerprint === "string"
   );
+}
+
+/** The one text of a value of JSON: members by name, no spaces. Equal values have equal texts. */
+function canonicalJson(value: unknown): string {
+  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
+  const members = Object.entries(value)
+    .filter(([, item]) => item !== undefined)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, item]) => `${JSON.stringify(name)}:${canonicalJson(item)}`);
+  return `{${members.join(",")}}`;
 }

@@ -4,9 +4,8 @@ import { basename } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { type Approval, isApproval, keyOf } from "./approval.ts";
-import { approvalsPath } from "./approvals-path.ts";
-import { replaceFile } from "../replace-file.ts";
-import { withLock } from "../with-lock.ts";
+import { approvalsPath } from "../store-files.ts";
+import { replaceFile, withLock } from "../replace-file.ts";
 
 /** After a word that the file changed: renaming and syncing it are several. */
 const SETTLE = 20;

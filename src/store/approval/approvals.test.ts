@@ -9,7 +9,6 @@ import { promisify } from "node:util";
 
 import { Offer } from "../../tool/offer/offer.ts";
 import { Approvals, type ApprovalsOptions } from "./approvals.ts";
-import { canonicalJson } from "./canonical-json.ts";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 
 const READ = {
@@ -279,14 +278,5 @@ describe("Approvals", () => {
     assert.equal(approvals.judge("files", CHANGED), "held");
     assert(reports.includes("approvals.failed"));
     await assert.rejects(approvals.approve("files", "read"), { code: "config" });
-  });
-});
-
-describe("canonicalJson()", () => {
-  it("is the same for equal values, and JSON", () => {
-    const value = JSON.parse('{"b":[1,{"d":null,"c":"x"}],"a":{"__proto__":1}}') as unknown;
-    assert.equal(canonicalJson(value), '{"a":{"__proto__":1},"b":[1,{"c":"x","d":null}]}');
-    assert.equal(canonicalJson({ a: undefined, b: 1 }), '{"b":1}');
-    assert.notEqual(canonicalJson(["1"]), canonicalJson([1]));
   });
 });

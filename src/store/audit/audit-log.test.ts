@@ -8,8 +8,7 @@ import { describe, it } from "node:test";
 import { promisify } from "node:util";
 
 import { streamChannel } from "../../wire/channel/stream.ts";
-import { AUDIT_FILE, AuditLog } from "./audit-log.ts";
-import type { AuditLogOptions } from "./audit-options.ts";
+import { AUDIT_FILE, AuditLog, type AuditLogOptions } from "./audit-log.ts";
 import { readAudit } from "./read-audit.ts";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 
@@ -274,16 +273,5 @@ describe("AuditLog", () => {
     const [unreadable, long] = (await entries(folder)) as Record<string, unknown>[];
     assert.match(String(unreadable?.unreadable), /BigInt/);
     assert.deepEqual(long, { tool: "x", arguments: "(227 characters in all)" });
-  });
-});
-
-describe("readAudit()", () => {
-  it("leaves out what is torn or is no entry, and files that are not its own", async () => {
-    await using folder = await SampleFolder.create();
-    await mkdir(folder.path);
-    await writeFile(join(folder.path, AUDIT_FILE), '{"n":1}\n{"n":\n\n3\n{"n":2}\n{"n":3');
-    await writeFile(join(folder.path, "audit-20200101T000000000Z-1.ndjson"), '{"n":0}\n');
-    await writeFile(join(folder.path, "audit-mine.ndjson"), '{"n":9}\n');
-    assert.deepEqual(await entries(folder), numbers(3));
   });
 });

@@ -1,12 +1,40 @@
-import { closeSync, constants, fstatSync, openSync, readSync, renameSync, statSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  openSync,
+  readSync,
+  renameSync,
+  statSync,
+  writeSync,
+} from "node:fs";
 import { join } from "node:path";
 
 import { beforeSending } from "../../base/event-loop.ts";
 import { makeFolder } from "../../base/file/path.ts";
-import { type AuditLogOptions, type ResolvedOptions, resolveOptions } from "./audit-options.ts";
 
 export const AUDIT_FILE = "audit.ndjson";
 
+export interface AuditLogOptions {
+  /** Where it is told that entries cannot be written. */
+  readonly report?: (event: string, fields: Record<string, unknown>) => void;
+  /** Bytes after which a file is set aside. */
+  readonly maxFile?: number;
+  /** Characters that may wait for a disk that takes nothing. */
+  readonly maxWaiting?: number;
+  /** Characters of one line; a longer one leaves its arguments out. */
+  readonly maxLine?: number;
+  /** Milliseconds between two looks whether somebody else has set the file aside. */
+  readonly checkEvery?: number;
+  /** Milliseconds until a disk that failed is tried again. */
+  readonly retryAfter?: number;
+  /** Appends bytes to the file, and says how many; a test may have a worse disk. */
+  readonly write?: (descriptor: number, bytes: Buffer) => number;
+}
+
+type ResolvedOptions = Required<AuditLogOptions>;
+
+const MiB = 1024 * 1024;
 const NEWLINE = 0x0a;
 /** Private to its owner, appended to by whoever has it open. */
 const FLAGS = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND;
@@ -35,6 +63,8 @@ export class AuditLog implements Disposable {
   #file: number | undefined;
   #size = 0;
   #checkedAt = -Infinity;
+  /** The time in the name of the last file that was set aside. */
+  #setAsideAt = 0;
   #isFailing = false;
   /** The file ends in the middle of a line. */
   #isTorn = false;
@@ -164,9 +194,11 @@ export class AuditLog implements Disposable {
 
   #setAside(): void {
     this.#close();
-    const time = new Date().toISOString().replaceAll(/[-:.]/g, "");
+    // A name is used once: two files of one millisecond, or of two processes, must not overwrite each
+    // other.
+    this.#setAsideAt = Math.max(Date.now(), this.#setAsideAt + 1);
+    const time = new Date(this.#setAsideAt).toISOString().replaceAll(/[-:.]/g, "");
     try {
-      // Two processes that do this at once must not overwrite each other's.
       renameSync(this.#path, join(this.#folder, `audit-${time}-${process.pid}.ndjson`));
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
@@ -197,4 +229,17 @@ function countNewlines(bytes: Buffer, end: number): number {
     count++;
   }
   return count;
+}
+
+function resolveOptions(options: AuditLogOptions): ResolvedOptions {
+  return {
+    report: () => {},
+    maxFile: 64 * MiB,
+    maxWaiting: 16 * MiB,
+    maxLine: 64 * 1024,
+    checkEvery: 1_000,
+    retryAfter: 1_000,
+    write: (descriptor, bytes) => writeSync(descriptor, bytes),
+    ...options,
+  };
 }

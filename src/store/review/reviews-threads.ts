@@ -1,7 +1,16 @@
 import type { DatabaseSync } from "node:sqlite";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { toKept } from "../kept-text.ts";
+import {
+  append,
+  freeId,
+  type Moment,
+  repositoryId,
+  type StoredThread,
+  THREAD_COLUMNS,
+  threadOf,
+  toKept,
+} from "./reviews-rows.ts";
 import type {
   Anchor,
   Repository,
@@ -11,15 +20,6 @@ import type {
   ThreadEvent,
   ThreadState,
 } from "./review-thread.ts";
-import {
-  append,
-  freeId,
-  type Moment,
-  repositoryId,
-  type StoredThread,
-  THREAD_COLUMNS,
-  threadOf,
-} from "./reviews-rows.ts";
 
 export interface NewThread {
   readonly repository: Repository;

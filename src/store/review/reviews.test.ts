@@ -8,7 +8,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { promisify } from "node:util";
 
 import { type NewThread } from "./reviews-threads.ts";
-import { REVIEWS_FILE } from "./reviews-path.ts";
+import { REVIEWS_FILE } from "../store-files.ts";
 import { Reviews } from "./reviews.ts";
 import { DiskFaults } from "../../../test/support/disk-faults.ts";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";

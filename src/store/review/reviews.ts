@@ -3,7 +3,17 @@ import { dirname, join } from "node:path";
 
 import { type ChangeOptions, Database } from "../database.ts";
 import { Holder, HOLDERS } from "../holder.ts";
-import { fromKept } from "../kept-text.ts";
+import {
+  append,
+  eventOf,
+  findThread,
+  fromKept,
+  type Moment,
+  shown,
+  shownThreadOf,
+  type StoredThread,
+  THREAD_COLUMNS,
+} from "./reviews-rows.ts";
 import type { Message, Proposal, Role, Thread, ThreadEvent, ThreadState } from "./review-thread.ts";
 import {
   countWaiting,
@@ -13,17 +23,7 @@ import {
   takeBack,
   takeMessages,
 } from "./reviews-delivery.ts";
-import {
-  append,
-  eventOf,
-  findThread,
-  type Moment,
-  shown,
-  shownThreadOf,
-  type StoredThread,
-  THREAD_COLUMNS,
-} from "./reviews-rows.ts";
-import { REVIEWS_FILE } from "./reviews-path.ts";
+import { REVIEWS_FILE } from "../store-files.ts";
 import { REVIEW_MIGRATIONS } from "./reviews-schema.ts";
 import {
   claimable,

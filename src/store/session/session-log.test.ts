@@ -9,7 +9,6 @@ import { DiskFaults } from "../../../test/support/disk-faults.ts";
 import { HoldingProcess } from "../../../test/support/holding-process.ts";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { type HeldSession, SessionLog } from "./session-log.ts";
-import { SessionRules } from "./session-rules.ts";
 
 const NEW = { id: "s1", cwd: "/a", agent: "x", notes: { a: 1 } };
 
@@ -226,30 +225,6 @@ describe("SessionLog", () => {
     const record = await log.find("s1");
     assert.deepEqual([record?.isDeleted, record?.title], [true, undefined]);
     await assert.rejects(log.hold("s1"), { code: "closed" });
-  });
-});
-
-describe("SessionRules", () => {
-  it("has the last word of each principal for each subject in each workspace, until it is revoked", async () => {
-    await using folder = await SampleFolder.create();
-    await using log = await SessionLog.open(folder.path);
-    const rules = new SessionRules(log.database);
-    const rule = { workspace: "/a", subject: "run ls", session: "s1" } as const;
-    const me = { by: "me", principal: "" };
-    await rules.add({ ...rule, ...me, decision: "allow" });
-    await rules.add({ ...rule, ...me, decision: "reject" });
-    await rules.add({ ...rule, ...me, workspace: "/b", decision: "allow" });
-    await rules.add({ ...rule, by: "ann", principal: "token ann", decision: "allow" });
-    assert.equal((await rules.find("/a", "run ls", ""))?.decision, "reject");
-    assert.equal((await rules.find("/a", "run ls", "token ann"))?.decision, "allow");
-    assert.equal(await rules.find("/b", "run ls", "token ann"), undefined);
-    assert.equal(await rules.find("/a", "run rm", ""), undefined);
-    const mine = (await rules.list("/a")).find(({ principal }) => principal === "");
-    assert.deepEqual([mine?.by, (await rules.list()).length], ["me", 3]);
-    assert.equal(await rules.revoke(mine?.id ?? 0), true);
-    assert.equal(await rules.revoke(mine?.id ?? 0), false);
-    assert.equal(await rules.find("/a", "run ls", ""), undefined);
-    assert.notEqual(await rules.find("/a", "run ls", "token ann"), undefined);
   });
 });
 

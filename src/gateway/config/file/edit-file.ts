@@ -6,7 +6,7 @@ import { parseFile } from "./parse-file.ts";
 import { setInJsonc } from "./set-in-jsonc.ts";
 import { checkedValues, type KeyPath } from "../layer.ts";
 import { prepare, readNow, replace } from "../../../identity/switch/file-change.ts";
-import { withLock } from "../../../store/with-lock.ts";
+import { withLock } from "../../../store/replace-file.ts";
 
 /** A value to set in the configuration file; undefined removes it. */
 export interface ConfigFileEdit {

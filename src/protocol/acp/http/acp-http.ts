@@ -11,9 +11,8 @@ import { STANDARD } from "../../../rpc/codes.ts";
 import { type ChannelLimits, resolveChannelLimits } from "../../../wire/channel.ts";
 import { readHttpBody } from "../../../wire/channel/http-body.ts";
 import type { AcpConnection } from "../connection.ts";
-import { objectOf } from "../json-object.ts";
+import { type JsonObject, objectOf } from "../methods.ts";
 import type { AcpDoor } from "../door.ts";
-import type { JsonObject } from "../methods.ts";
 import { AcpConversation } from "../serve.ts";
 import { HttpConnection } from "./http-connection.ts";
 

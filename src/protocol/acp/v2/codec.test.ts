@@ -31,30 +31,6 @@ async function untilIdle(client: TestClient, times = 1): Promise<void> {
 }
 
 describe("version 2 of ACP", { timeout: 30_000 }, () => {
-  it("is agreed on with clients that speak it, and no other is", async () => {
-    await using house = await AcpHouse.open();
-    const info = { name: "new", version: "1" };
-    for (const [params, version] of [
-      [{ protocolVersion: 2, info }, 2],
-      [{ protocolVersion: 3, info }, 2],
-      [{ protocolVersion: 65_535, info, capabilities: {} }, 2],
-      [{ protocolVersion: 1 }, 1],
-      [{ protocolVersion: 0 }, 1],
-      // A number alone does not make it version 2.
-      [{ protocolVersion: 2, clientInfo: info, clientCapabilities: {} }, 1],
-      [{ protocolVersion: 99 }, 1],
-    ] as const) {
-      const client = house.connect({}, undefined, version);
-      const hello = await client.ask("initialize", params);
-      assert.equal(hello.protocolVersion, version, JSON.stringify(params));
-      assert.equal("agentInfo" in hello, version === 1);
-      assert.equal("info" in hello, version === 2);
-      const other = version === 1 ? { protocolVersion: 2, info } : { protocolVersion: 1 };
-      await assert.rejects(client.ask("initialize", other), { code: -32600 });
-      assert.equal((await client.ask("initialize", params)).protocolVersion, version);
-    }
-  });
-
   it("answers a prompt when it is taken, and tells of its end by the state", async () => {
     await using house = await AcpHouse.open({
       script: async (turn) => {

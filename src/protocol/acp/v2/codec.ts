@@ -1,13 +1,11 @@
 import { ACP } from "../../../rpc/codes.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
-import type { ClientMethod, Shown } from "../../../session/client/client.ts";
+import type { ClientMethod, ShownUpdate } from "../../../session/client/client.ts";
 import type { Codec, Hello, Implementation } from "../codec.ts";
-import { isObject, objectOf, ours } from "../json-object.ts";
-import type { JsonObject } from "../methods.ts";
+import { isObject, type JsonObject, objectOf, ours } from "../methods.ts";
 import type { InitializeParams } from "../schema.gen.ts";
 import { MessageIds } from "./message-ids.ts";
-import { optionsInV2 } from "./options.ts";
-import { toolCallInV2, updateInV2 } from "./update.ts";
+import { optionsInV2, toolCallInV2, updateInV2 } from "./update.ts";
 
 type State = "idle" | "running" | "requires_action";
 
@@ -72,7 +70,7 @@ export class V2Codec implements Codec {
     return { protocolVersion: 2, info, capabilities: CAPABILITIES, authMethods: [] };
   }
 
-  update(sessionId: string, { seq, text }: Shown): string | undefined {
+  update(sessionId: string, { seq, text }: ShownUpdate): string | undefined {
     const told = this.#of(sessionId);
     const update = JSON.parse(text) as JsonObject & { readonly sessionUpdate: string };
     const { turn } = ours(update._meta);

@@ -1,0 +1,51 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { AgentRig } from "../../../test/agent/agent-rig.ts";
+import { REJECT } from "../../../test/agent/sample-turn.ts";
+
+describe("/diff and /commit", () => {
+  it("show and commit what has changed", async () => {
+    await using rig = new AgentRig({ files: { "a.txt": "one\n", "sub/b.txt": "b\n" } });
+    rig.commitAll();
+    rig.write("a.txt", "two\n");
+    rig.write("new.txt", "n\n");
+    const session = await rig.open();
+    const { turn: shown } = await rig.turnOf(session, "/diff");
+    assert.match(shown.text, /M a\.txt\n\?\? new\.txt/);
+    const content = shown.ofKind("tool_call_update").at(-1)?.content as {
+      oldText: string | null;
+    }[];
+    assert.deepEqual(
+      content.map(({ oldText }) => oldText),
+      ["one\n", null],
+    );
+    const { turn } = await rig.turnOf(session, "/commit Count further");
+    assert.match(String(turn.asked[0]?.toolCall.title), /a\.txt and new\.txt: Count further/);
+    assert.equal(rig.git("log", "-1", "--format=%s").trim(), "Count further");
+    assert.equal(rig.git("status", "--short"), "");
+    assert.match((await rig.turnOf(session, "/commit")).turn.text, /nothing to commit/);
+    assert.match((await rig.turnOf(session, "/diff")).turn.text, /Nothing has changed/);
+  });
+
+  it("commit only what is staged where something is, and nothing that is refused", async () => {
+    await using rig = new AgentRig({ files: { "a.txt": "one\n", "b.txt": "one\n" } });
+    rig.commitAll();
+    rig.write("a.txt", "two\n");
+    rig.write("b.txt", "two\n");
+    rig.git("add", "a.txt");
+    await rig.turn({ prompt: "/commit no", decide: () => REJECT });
+    assert.equal(rig.git("log", "--format=%s").trim(), "start");
+    await rig.turn("/commit");
+    assert.equal(rig.git("log", "-1", "--format=%s").trim(), "Change a.txt");
+    assert.equal(rig.git("status", "--short").trim(), "M b.txt");
+  });
+
+  it("say so outside of a repository", async () => {
+    await using rig = new AgentRig();
+    for (const command of ["/diff", "/commit", "/review"]) {
+      const { turn } = await rig.turn(command);
+      assert.match(turn.text, /not in a git repository. `git init` makes it one/, command);
+    }
+  });
+});

@@ -1,0 +1,18 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { AgentRig } from "../../../test/agent/agent-rig.ts";
+
+describe("/review", () => {
+  it("complains of what people do not mean to commit", async () => {
+    await using rig = new AgentRig({ files: { "a.ts": "const a = 1;\n" } });
+    rig.commitAll();
+    rig.write("a.ts", "const a = 1;\nconsole.log(a);\n");
+    rig.write("b.ts", `// FIXME\nconst token = "ghp_${"a1".repeat(18)}";\n`);
+    const { turn } = await rig.turn("/review");
+    assert.match(turn.text, /a\.ts:2: a trace of debugging/);
+    assert.match(turn.text, /b\.ts:1: work that is left/);
+    assert.match(turn.text, /b\.ts:2: what looks like a secret/);
+    assert.doesNotMatch(turn.text, /a\.ts:1:/);
+  });
+});

@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { SessionError } from "../session/session-error.ts";
+import { explainLogin, ExternalCapabilities } from "./external-capabilities.ts";
+
+const TEXT = { type: "text", text: "Look" };
+const RESOURCE = { type: "resource", resource: { uri: "file:///a", text: "content" } };
+const BLOB = { type: "resource", resource: { uri: "file:///b", blob: "AA==" } };
+const IMAGE = { type: "image", data: "AA==", mimeType: "image/png" };
+const AUDIO = { type: "audio", data: "AA==", mimeType: "audio/wav" };
+
+describe("what another agent takes", () => {
+  it("is sent as it is where it is offered", () => {
+    const promptCapabilities = { image: true, audio: true, embeddedContext: true };
+    const offer = new ExternalCapabilities("able", { promptCapabilities });
+    const prompt = [TEXT, RESOURCE, BLOB, IMAGE, AUDIO];
+    assert.deepEqual(offer.adaptPrompt(prompt), prompt);
+  });
+
+  it("is text and links where nothing is offered", () => {
+    const offer = new ExternalCapabilities("plain", {});
+    assert.deepEqual(offer.adaptPrompt([TEXT, RESOURCE, BLOB]), [
+      TEXT,
+      { type: "text", text: '<context uri="file:///a">\ncontent\n</context>' },
+      { type: "resource_link", uri: "file:///b", name: "file:///b" },
+    ]);
+    assert.throws(() => offer.adaptPrompt([IMAGE]), /Agent 'plain' takes no images/);
+    assert.throws(() => offer.adaptPrompt([AUDIO]), /Agent 'plain' takes no sound/);
+  });
+
+  it("has servers of the kinds that it knows", () => {
+    const offer = new ExternalCapabilities("some", { mcpCapabilities: { http: true } });
+    const taken = [undefined, "http", "sse"].map((type) => {
+      return offer.supportsServer({ name: "x", ...(type === undefined ? {} : { type }) });
+    });
+    assert.deepEqual(taken, [true, true, false]);
+  });
+
+  it("has sessions taken up, closed and widened only where it says so", () => {
+    const none = new ExternalCapabilities("none", { sessionCapabilities: { resume: null } });
+    assert.deepEqual(
+      [none.canLoad, none.canResume, none.canClose, none.supportsDirectories],
+      [false, false, false, false],
+    );
+    const sessionCapabilities = { resume: {}, close: {}, additionalDirectories: {} };
+    const all = new ExternalCapabilities("all", { loadSession: true, sessionCapabilities });
+    assert.deepEqual(
+      [all.canLoad, all.canResume, all.canClose, all.supportsDirectories],
+      [true, true, true, true],
+    );
+  });
+});
+
+const AGENT = { name: "codex", commandLine: "codex-acp" };
+
+describe("explainLogin()", () => {
+  it("says which ways there are to log in to an agent, and what to run for them", () => {
+    const error = new SessionError("auth-required", "Authentication required", {});
+    const explained = explainLogin(error, AGENT, [
+      { id: "chat-gpt", name: "ChatGPT" },
+      { id: "here", name: "Terminal", type: "terminal", args: ["--login"] },
+    ]);
+    assert.ok(explained instanceof SessionError);
+    assert.equal(explained.problem, "auth-required");
+    assert.match(explained.message, /^Agent 'codex' wants you to log in\. It offers: ChatGPT,/);
+    assert.match(explained.message, /Terminal \(run: codex-acp --login\)\./);
+  });
+
+  it("leaves other failures as they are", () => {
+    const error = new Error("no");
+    assert.equal(explainLogin(error, AGENT, []), error);
+  });
+});

@@ -1,0 +1,90 @@
+import { TrunklineError } from "../base/errors.ts";
+import type { ContentBlock, McpServer } from "../session/agent.ts";
+import { SessionError } from "../session/session-error.ts";
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+/** What another agent said it takes. What it did not offer it is not sent. */
+export class ExternalCapabilities {
+  readonly #name: string;
+  readonly #capabilities: JsonObject;
+
+  constructor(name: string, capabilities: JsonObject) {
+    this.#name = name;
+    this.#capabilities = capabilities;
+  }
+
+  get canLoad(): boolean {
+    return this.#capabilities.loadSession === true;
+  }
+
+  get canResume(): boolean {
+    return this.#session("resume");
+  }
+
+  get canClose(): boolean {
+    return this.#session("close");
+  }
+
+  get supportsDirectories(): boolean {
+    return this.#session("additionalDirectories");
+  }
+
+  supportsServer({ type }: McpServer): boolean {
+    const offered = objectOf(this.#capabilities.mcpCapabilities);
+    return type === undefined || (typeof type === "string" && offered[type] === true);
+  }
+
+  /** The prompt in the kinds of content that it takes: every agent takes text and links. */
+  adaptPrompt(prompt: readonly ContentBlock[]): ContentBlock[] {
+    const { image, audio, embeddedContext } = objectOf(this.#capabilities.promptCapabilities);
+    return prompt.map((block) => {
+      if (block.type === "resource" && embeddedContext !== true) return this.#unfold(block);
+      if (block.type === "image" && image !== true) throw this.#refuse("images");
+      if (block.type === "audio" && audio !== true) throw this.#refuse("sound");
+      return block;
+    });
+  }
+
+  #unfold(block: ContentBlock): ContentBlock {
+    const { uri, text } = objectOf(block.resource);
+    const name = String(uri);
+    if (typeof text !== "string") return { type: "resource_link", uri: name, name };
+    return { type: "text", text: `<context uri=${JSON.stringify(name)}>\n${text}\n</context>` };
+  }
+
+  #refuse(what: string): TrunklineError {
+    const why = `Agent '${this.#name}' takes no ${what}. Leave them out, or choose another agent.`;
+    return new TrunklineError("usage", why);
+  }
+
+  #session(name: string): boolean {
+    const offered = objectOf(this.#capabilities.sessionCapabilities)[name];
+    return offered !== undefined && offered !== null;
+  }
+}
+
+function objectOf(value: unknown): JsonObject {
+  return typeof value === "object" && value !== null ? (value as JsonObject) : {};
+}
+
+interface Agent {
+  readonly name: string;
+  readonly commandLine: string;
+}
+
+/** Says how to log in to an agent that wants that: only the person can, with its own program. */
+export function explainLogin(
+  error: unknown,
+  { name, commandLine }: Agent,
+  methods: readonly Readonly<Record<string, unknown>>[],
+): unknown {
+  if (!(error instanceof SessionError) || error.problem !== "auth-required") return error;
+  const ways = methods.map(({ name: way, id, type, args }) => {
+    const run = type === "terminal" && Array.isArray(args) ? [commandLine, ...args].join(" ") : "";
+    return `${String(way ?? id)}${run === "" ? "" : ` (run: ${run})`}`;
+  });
+  const offers = ways.length === 0 ? "" : ` It offers: ${ways.join(", ")}.`;
+  const says = `Agent '${name}' wants you to log in.${offers} Do that with its own program, or give it the key that it reads (\`agents.${name}.env\`); then try again.`;
+  return new SessionError("auth-required", says, error.data, { cause: error });
+}

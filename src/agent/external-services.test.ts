@@ -1,0 +1,28 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { DrivenAgent } from "../../test/agent/driven-agent.ts";
+
+describe("what another agent asks of us", { timeout: 30_000 }, () => {
+  it("is told what we do for it", async () => {
+    await using driven = await DrivenAgent.open();
+    assert.deepEqual(JSON.parse(await driven.say("capabilities")), {
+      fs: { readTextFile: true, writeTextFile: true },
+      terminal: true,
+      elicitation: { form: {} },
+    });
+  });
+
+  it("has its forms filled in by who can, and closed where nobody can", async () => {
+    await using none = await DrivenAgent.open({ elicitation: { url: {} } });
+    assert.deepEqual(JSON.parse(await none.say("form")), { action: "cancel" });
+    assert.ok(!none.client.messages.some(({ method }) => method === "elicitation/create"));
+    await using driven = await DrivenAgent.open({ elicitation: { form: {} } });
+    const accepted = { action: "accept", content: { name: "x" } };
+    driven.client.answer = () => ({ result: accepted });
+    assert.deepEqual(JSON.parse(await driven.say("form")), accepted);
+    const { params } = await driven.client.request("elicitation/create");
+    assert.equal(params.sessionId, driven.sessionId);
+    assert.deepEqual(JSON.parse(await driven.say("form outside")), { action: "cancel" });
+  });
+});

@@ -1,0 +1,44 @@
+import type { AgentOpenOptions, ChosenSettings } from "../session/agent.ts";
+import { chosenIn, inBothForms } from "../session/settings.ts";
+import type { ExternalSession } from "./external-session.ts";
+
+/**
+ * Has an agent that was started again work with what was chosen before: it may never have written
+ * that down. What it will not have any more, clients are shown as it is now.
+ */
+export async function restoreSettings(
+  session: ExternalSession,
+  { modeId, modelId, configOptions = {} }: ChosenSettings,
+  options: Pick<AgentOpenOptions, "update" | "log">,
+): Promise<void> {
+  const now = chosenIn(session.settings);
+  const choices = new Map<string, () => Promise<void>>();
+  if (modeId !== undefined && modeId !== now.modeId) {
+    choices.set("mode", () => session.setMode(modeId));
+  }
+  if (modelId !== undefined && modelId !== now.modelId) {
+    choices.set("model", () => session.setModel(modelId));
+  }
+  for (const [id, value] of Object.entries(configOptions)) {
+    const current = now.configOptions?.[id];
+    if (current === undefined || current === value) continue;
+    choices.set(`option ${id}`, () => session.setConfigOption(id, value));
+  }
+  for (const [setting, choose] of choices) {
+    try {
+      await choose();
+    } catch (error) {
+      options.log.warn("agent.setting-lost", { setting, error });
+      show(session, options);
+    }
+  }
+}
+
+function show({ settings }: ExternalSession, options: Pick<AgentOpenOptions, "update">): void {
+  const { modes, configOptions = [] } = inBothForms(settings);
+  if (modes !== undefined) {
+    const { currentModeId } = modes;
+    options.update({ sessionUpdate: "current_mode_update", currentModeId });
+  }
+  options.update({ sessionUpdate: "config_option_update", configOptions });
+}

@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { OwnedChild } from "../../base/process/child-process.ts";
+import { Stopper } from "../../base/stop.ts";
+import { BoundedText, readBounded } from "./read-bounded.ts";
+
+async function run(line: string, options: { timeout?: number; stop?: Stopper } = {}) {
+  const child = await OwnedChild.start({ command: "/bin/sh", args: ["-c", line], env: {} });
+  child.stdin.end();
+  return readBounded(child, { stop: new Stopper(), most: 1_000, ...options });
+}
+
+describe("BoundedText", () => {
+  it("keeps a text that fits as it is", () => {
+    const text = new BoundedText(100);
+    for (let time = 0; time < 10; time++) text.add("0123456789");
+    assert.equal(text.settle().text, "0123456789".repeat(10));
+    assert.equal(text.isCut, false);
+  });
+
+  it("keeps the beginning and the end of a longer one, and says how much it left out", () => {
+    const text = new BoundedText(100);
+    for (let at = 0; at < 1_000; at++) text.add(`${at},`);
+    const kept = text.settle().text;
+    const all = Array.from({ length: 1_000 }, (_, at) => `${at},`).join("");
+    assert.equal(text.isCut, true);
+    assert.ok(kept.startsWith(all.slice(0, 25)) && kept.endsWith(all.slice(-75)), kept);
+    assert.match(kept, new RegExp(`\\(${all.length - 100} characters left out\\)`));
+  });
+
+  it("takes one piece of any size", () => {
+    const text = new BoundedText(8);
+    text.add("x".repeat(1_000_000));
+    assert.ok(text.settle().text.length < 60);
+  });
+});
+
+describe("readBounded()", () => {
+  it("gives what was written and how it ended", async () => {
+    const { text, exit, isLate, isCut } = await run("echo out; exit 3");
+    assert.deepEqual(
+      { text, exit, isLate, isCut },
+      { text: "out\n", exit: 3, isLate: false, isCut: false },
+    );
+  });
+
+  it("kills what takes too long, with what it started", async () => {
+    const { isLate, exit } = await run("sleep 1000 & sleep 1000", { timeout: 50 });
+    assert.deepEqual([isLate, exit], [true, "SIGKILL"]);
+  });
+
+  it("rejects with the reason when it is called off", async () => {
+    const stop = new Stopper();
+    const running = run("sleep 1000", { stop });
+    stop.stop(new Error("cancelled"));
+    await assert.rejects(running, /cancelled/);
+  });
+
+  it("does not wait for what holds the output open after the end", async () => {
+    const { text, exit } = await run("sleep 1000 & echo done");
+    assert.deepEqual([text, exit], ["done\n", 0]);
+  });
+});

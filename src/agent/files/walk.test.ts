@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempDisposableSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { describe, it } from "node:test";
+
+import { Stopper } from "../../base/stop.ts";
+import { walk, type WalkOptions } from "./walk.ts";
+
+function folderWith(...names: string[]) {
+  const folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-walk-"));
+  for (const name of names) {
+    mkdirSync(dirname(join(folder.path, name)), { recursive: true });
+    writeFileSync(join(folder.path, name), "");
+  }
+  return folder;
+}
+
+const walked = (folder: { path: string }, options: Partial<WalkOptions> = {}) =>
+  walk(folder.path, { depth: 9, most: 100, stop: new Stopper(), ...options });
+
+describe("walk()", () => {
+  it("names folders with a slash, in order, and looks no deeper than it may", async () => {
+    using folder = folderWith("b.ts", "a/deep/x.ts", "c");
+    assert.deepEqual((await walked(folder, { depth: 1 })).names, ["a/", "b.ts", "c"]);
+    assert.deepEqual((await walked(folder, { depth: 2 })).names, ["a/", "a/deep/", "b.ts", "c"]);
+  });
+
+  it("finds files by name in any folder, or by path, and never folders", async () => {
+    using folder = folderWith("x.ts", "a/x.ts", "a/b/y.ts", "ts.ts/z");
+    assert.deepEqual((await walked(folder, { pattern: "x.ts" })).names, ["a/x.ts", "x.ts"]);
+    assert.deepEqual((await walked(folder, { pattern: "a/**/*.ts" })).names, [
+      "a/b/y.ts",
+      "a/x.ts",
+    ]);
+    assert.deepEqual((await walked(folder, { pattern: "ts.ts" })).names, []);
+  });
+
+  it("names large folders of nobody's work without looking into them, and follows no link", async () => {
+    using folder = folderWith("node_modules/m/x", ".git/HEAD", "own/x");
+    symlinkSync("..", join(folder.path, "loop"));
+    const { names, isCut } = await walked(folder);
+    assert.deepEqual(names, [".git/", "loop", "node_modules/", "own/", "own/x"]);
+    assert.equal(isCut, false);
+  });
+
+  it("says that it was cut, by what it found or by what it had to look at", async () => {
+    using folder = folderWith(...Array.from({ length: 30 }, (_, at) => `f${at}`));
+    const found = await walked(folder, { most: 10 });
+    assert.deepEqual([found.names.length, found.isCut], [10, true]);
+    using wide = folderWith(...Array.from({ length: 150 }, (_, at) => `g${at}`));
+    const searched = await walked(wide, { most: 1, pattern: "nothing" });
+    assert.deepEqual(searched, { names: [], isCut: true });
+  });
+
+  it("ends when it is called off", async () => {
+    using folder = folderWith("a");
+    const stop = new Stopper();
+    stop.stop(new Error("cancelled"));
+    await assert.rejects(walked(folder, { stop }), /cancelled/);
+  });
+});

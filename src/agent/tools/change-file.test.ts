@@ -1,0 +1,80 @@
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { describe, it } from "node:test";
+
+import { call, read } from "../../../test/agent/call-tools.ts";
+import { ALLOW } from "../../../test/agent/sample-turn.ts";
+
+describe("changes of files", () => {
+  it("of a large one are shown as the lines around what changes", async () => {
+    const lines = Array.from({ length: 40_000 }, (_, index) => `line ${index}`);
+    const edit = { path: "big", old_string: "line 20000\n", new_string: "changed\n" };
+    const { turn } = await call([{ name: "edit_file", arguments: edit }], {
+      files: { big: lines.join("\n") },
+    });
+    const [diff] = (turn.asked[0]?.toolCall.content ?? []) as {
+      newText: string;
+      oldText: string;
+    }[];
+    assert.match(diff?.newText ?? "", /line 19999\nchanged\nline 20001/);
+    assert.ok((diff?.newText.length ?? Infinity) < 2_000);
+    assert.ok(Array.isArray(turn.asked[0]?.toolCall.locations));
+    assert.deepEqual(turn.ends, ["completed"]);
+  });
+
+  it("are not made when the file changes while the person is asked", async () => {
+    const edit = { path: "a", old_string: "one", new_string: "two" };
+    await call([{ name: "edit_file", arguments: edit }], {
+      files: { a: "one\n" },
+      check: (rig, { answers }) => {
+        assert.match(answers[0] ?? "", /has changed since it was read/);
+        assert.equal(rig.read("a"), "the person's\n");
+      },
+      turn: {
+        decide: (request) => {
+          writeFileSync(
+            (request.toolCall.locations as { path: string }[])[0]?.path ?? "",
+            "the person's\n",
+          );
+          return ALLOW;
+        },
+      },
+    });
+  });
+
+  it("never put the mask of a secret into a file", async () => {
+    const secret = `key = "ghp_${"a1".repeat(18)}"\nname = "x"\n`;
+    const whole = { path: ".env", content: 'key = "•••"\nname = "y"\n' };
+    const part = { path: ".env", old_string: 'name = "x"', new_string: 'name = "y"' };
+    await call(
+      [
+        read(".env"),
+        { name: "write_file", arguments: whole },
+        { name: "edit_file", arguments: part },
+      ],
+      {
+        files: { ".env": secret },
+        check: (rig, { answers, turn }) => {
+          assert.match(answers[0] ?? "", /key = "•••"/);
+          assert.match(answers[1] ?? "", /stands for a secret/);
+          assert.deepEqual(turn.ends, ["completed", "failed", "completed"]);
+          assert.equal(rig.read(".env"), secret.replace('"x"', '"y"'));
+        },
+      },
+    );
+  });
+
+  it("are made all or none by multi_edit", async () => {
+    const edits = [
+      { old_string: "a", new_string: "b" },
+      { old_string: "zzz", new_string: "" },
+    ];
+    await call([{ name: "multi_edit", arguments: { path: "f", edits } }], {
+      files: { f: "a\n" },
+      check: (rig, { turn }) => {
+        assert.deepEqual(turn.ends, ["failed"]);
+        assert.equal(rig.read("f"), "a\n");
+      },
+    });
+  });
+});

@@ -1,0 +1,42 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { call } from "../../../test/agent/call-tools.ts";
+
+describe("git tools", () => {
+  it("show and commit, but take no options in the place of names", async () => {
+    await call(
+      [
+        { name: "git_diff", arguments: {} },
+        { name: "git_diff", arguments: { base: "--output=/tmp/evil" } },
+        { name: "git_commit", arguments: { message: "--amend", paths: ["a"] } },
+        { name: "git_log", arguments: { limit: 2 } },
+        { name: "git_status", arguments: {} },
+      ],
+      {
+        files: { a: "1\n", b: "1\n" },
+        prepare: (rig) => {
+          rig.commitAll();
+          rig.write("a", "2\n");
+          rig.write("b", "2\n");
+        },
+        check: (rig, { answers, turn }) => {
+          assert.match(answers[0] ?? "", /-1\n\+2/);
+          assert.deepEqual(turn.ends, [
+            "completed",
+            "failed",
+            "completed",
+            "completed",
+            "completed",
+          ]);
+          const top = rig.git("rev-parse", "--show-toplevel").trim();
+          assert.ok(answers[2]?.startsWith(`Repository: ${top}\n`), String(answers[2]));
+          assert.match(answers[3] ?? "", /T: --amend\n.*T: start/);
+          assert.match(answers[4] ?? "", /## main\n M b/);
+          assert.equal(turn.asked.length, 1);
+          assert.equal(rig.git("log", "-1", "--format=%s").trim(), "--amend");
+        },
+      },
+    );
+  });
+});

@@ -1,0 +1,43 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { fenced, fencedBlock, fencedEnd, shownInput, wholeInput } from "./shown-content.ts";
+
+const TOKEN = `ghp_${"a1".repeat(18)}`;
+
+describe("shownInput()", () => {
+  it("hides secrets and shortens long texts, at any depth", () => {
+    const shown = shownInput({ token: TOKEN, list: [{ text: "x".repeat(3_000) }], count: 3 });
+    assert.doesNotMatch(JSON.stringify(shown), /ghp_/);
+    const { list, count } = shown as { list: { text: string }[]; count: number };
+    assert.equal(list[0]?.text, `${"x".repeat(2_000)}… (3000 characters)`);
+    assert.equal(count, 3);
+  });
+
+  it("says only how much there is where many small texts are too much", () => {
+    const many = Object.fromEntries(Array.from({ length: 2_000 }, (_, at) => [`key ${at}`, "v"]));
+    assert.match(JSON.stringify(shownInput(many)), /^\{"cut":"\d+ characters"\}$/);
+    assert.equal(shownInput(undefined), undefined);
+  });
+});
+
+describe("wholeInput()", () => {
+  it("leaves nothing out of what a person is asked about", () => {
+    const text = "x".repeat(50_000);
+    assert.ok(JSON.stringify(wholeInput({ text })).includes(text));
+  });
+});
+
+describe("fenced()", () => {
+  it("has a fence that the text does not end early", () => {
+    assert.equal(fenced("a"), "```\na\n```");
+    assert.equal(fenced("```\na\n```"), "````\n```\na\n```\n````");
+    assert.equal(fencedBlock("a\n"), "```\na\n```\n");
+  });
+
+  it("shows the end of what a program said", () => {
+    const end = fencedEnd(`${"x".repeat(9_000)}last`);
+    assert.match(end, /^```\n…x+last\n```$/);
+    assert.ok(end.length < 8_100);
+  });
+});

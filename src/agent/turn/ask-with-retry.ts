@@ -1,0 +1,102 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { Backoff } from "../../base/limit/backoff.ts";
+import { hasBrand, TrunklineError } from "../../base/errors.ts";
+import type { Log } from "../../base/log.ts";
+import { TRUNKLINE } from "../../rpc/codes.ts";
+import { RpcError } from "../../rpc/rpc-error.ts";
+import { askModel, type ModelAnswer, type ModelQuestion } from "./ask-model.ts";
+import { type ModelFailure, modelFailure } from "./model-failure.ts";
+
+/** How hard a model that fails is tried again. */
+export interface RetryLimits {
+  readonly attempts: number;
+  /** Milliseconds before the second attempt; each further one doubles it. */
+  readonly firstWait: number;
+  readonly longestWait: number;
+  /** Milliseconds without a word after which a stream is given up. */
+  readonly silence: number;
+}
+
+export const RETRY: RetryLimits = {
+  attempts: 5,
+  firstWait: 1_000,
+  longestWait: 60_000,
+  silence: 180_000,
+};
+
+/** More was said than the model can take in. */
+export class Overflow extends Error {
+  override readonly name = "Overflow";
+}
+
+/** A model will not answer to what was said, however often it is asked. */
+export class Refusal extends TrunklineError {
+  static readonly #brand = Symbol.for("trunkline.Refusal");
+
+  constructor(code: "unavailable" | "limit", message: string) {
+    super(code, message);
+    Object.defineProperty(this, Refusal.#brand, {});
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return hasBrand(value, Refusal.#brand);
+  }
+}
+
+export interface RetriedQuestion extends ModelQuestion {
+  readonly name: string;
+  readonly retry: RetryLimits;
+  readonly log: Log;
+}
+
+/**
+ * Asks a model, again where a failure may pass, and says so each time. Throws `Overflow`, `Refusal`,
+ * or an error that says what became of it all.
+ */
+export async function askWithRetry(question: RetriedQuestion): Promise<ModelAnswer> {
+  const { stop, speaker, retry, name, log } = question;
+  const { attempts, firstWait, longestWait } = retry;
+  const backoff = new Backoff({ firstWait, longestWait, mostFailures: Infinity, rest: 0 });
+  for (;;) {
+    let said = "";
+    try {
+      const heard = (text: string): void => {
+        said += text;
+        question.said(text);
+      };
+      return await askModel({ ...question, said: heard });
+    } catch (error) {
+      stop.signal.throwIfAborted();
+      const failure = modelFailure(error);
+      log.warn("agent.model-failed", { model: name, kind: failure.kind, says: failure.says });
+      if (failure.kind === "overflow") throw new Overflow(failure.says);
+      const wait = Math.max(backoff.failed(), failure.retryAfter ?? 0);
+      const canPass = failure.kind === "passing" || failure.kind === "rate";
+      if (!canPass || backoff.failures >= attempts || wait > longestWait) {
+        throw givenUp(name, failure, backoff.failures);
+      }
+      const seconds = Math.max(1, Math.round(wait / 1000));
+      const next = `Trying again in ${seconds} s (attempt ${backoff.failures + 1} of ${attempts})`;
+      const lost = said === "" ? "" : " What it had begun to say does not count.";
+      await speaker.notice("warning", `${name} ${failure.says}. ${next}.${lost}`);
+      await sleep(wait, undefined, { signal: stop.signal });
+    }
+  }
+}
+
+function givenUp(name: string, failure: ModelFailure, attempts: number): Error {
+  const { kind, says, retryAfter } = failure;
+  const kept = "What was said and done so far is kept; send 'continue' to go on";
+  if (kind === "key") {
+    return new TrunklineError("config", `${name} ${says}. Check the key, or choose another model`);
+  }
+  if (kind === "rate") {
+    const when = retryAfter === undefined ? "later" : `in ${Math.ceil(retryAfter / 1000)} s`;
+    const data = retryAfter === undefined ? undefined : { retryAfterMs: Math.ceil(retryAfter) };
+    return RpcError.of(TRUNKLINE.rateLimited, `${name} ${says}. Try again ${when}. ${kept}`, data);
+  }
+  if (kind === "final") return new Refusal("unavailable", `${name} ${says}. ${kept}`);
+  const often = attempts > 1 ? `, ${attempts} times` : "";
+  return new TrunklineError("unavailable", `${name} ${says}${often}. ${kept}`);
+}

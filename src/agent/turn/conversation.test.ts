@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { Conversation } from "./conversation.ts";
+
+const CALLS = [
+  { id: "1", name: "read_file", args: {} },
+  { id: "2", name: "run_command", args: {} },
+];
+
+describe("Conversation", () => {
+  it("answers every call, also those that were cancelled: providers take no other", () => {
+    const conversation = new Conversation();
+    conversation.addAnswers(CALLS, new Map([["1", { text: "content" }]]));
+    const [message] = conversation.messages;
+    assert.ok(message?.role === "tool");
+    assert.deepEqual(
+      message.content.map((part) => part.type === "tool-result" && part.output),
+      [
+        { type: "text", value: "content" },
+        { type: "error-text", value: "(Cancelled.)" },
+      ],
+    );
+    conversation.addAnswers([], new Map());
+    assert.equal(conversation.messages.length, 1);
+  });
+
+  it("gives the model images and errors as such, and never an empty answer", () => {
+    const conversation = new Conversation();
+    const images = [{ data: "AA==", mimeType: "image/png" }];
+    conversation.addAnswers(
+      CALLS,
+      new Map([
+        ["1", { text: "", images }],
+        ["2", { text: "", isError: true }],
+      ]),
+    );
+    const [message] = conversation.messages;
+    assert.ok(message?.role === "tool");
+    const [image, failed] = message.content.map(
+      (part) => part.type === "tool-result" && part.output,
+    );
+    assert.match(JSON.stringify(image), /"\(Nothing\.\)".*image\/png/);
+    assert.deepEqual(failed, { type: "error-text", value: "(Nothing.)" });
+  });
+
+  it("goes by what the provider counted, and guesses only what came since", () => {
+    const conversation = new Conversation([{ role: "user", content: "x".repeat(35_000) }]);
+    const guessed = conversation.size;
+    assert.ok(guessed >= 10_000);
+    conversation.counted({
+      inputTokens: 900,
+      outputTokens: 100,
+      cachedReadTokens: 0,
+      thoughtTokens: 0,
+    });
+    assert.equal(conversation.size, 1_000);
+    conversation.add({ role: "user", content: "x".repeat(350) });
+    assert.ok(conversation.size > 1_000 && conversation.size < 1_200);
+    conversation.replace([]);
+    assert.equal(conversation.size, 0);
+  });
+});

@@ -1,0 +1,131 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { AgentRig } from "../../../test/agent/agent-rig.ts";
+import { groupEnd } from "../../../test/agent/group-end.ts";
+import { FakeLlm } from "../../../test/agent/fake-llm.ts";
+
+const SLEEPERS = "echo $$ > pid; sleep 71 & sleep 72";
+
+describe("a turn", () => {
+  it("shows each call under an id of its own, though the model counts anew", async () => {
+    const toolCalls = [{ name: "git_status", arguments: {} }];
+    await using llm = await FakeLlm.start([
+      { toolCalls },
+      { content: "One." },
+      { toolCalls },
+      { content: "Two." },
+    ]);
+    await using rig = new AgentRig({ llm });
+    const session = await rig.open();
+    const first = await rig.turnOf(session, "one");
+    const second = await rig.turnOf(session, "two");
+    const ids = [first, second]
+      .flatMap(({ turn }) => turn.ofKind("tool_call"))
+      .map((each) => each.toolCallId);
+    assert.equal(new Set(ids).size, 2);
+  });
+
+  it("ends when the model asks for the same again and again", async () => {
+    const call = { name: "read_file", arguments: { path: "a.txt" } };
+    await using llm = await FakeLlm.start([{ toolCalls: [call] }]);
+    await using rig = new AgentRig({ llm, files: { "a.txt": "one\n" } });
+    const { turn, end } = await rig.turn("go");
+    assert.equal(end.stopReason, "max_turn_requests");
+    assert.match(turn.notices, /the same again and again/);
+    assert.ok(llm.requests.length < 10);
+  });
+
+  it("ends after so many answers, though each is another", async () => {
+    const script = Array.from({ length: 8 }, (_, index) => ({
+      toolCalls: [{ name: "read_file", arguments: { path: "a.txt", line: index + 1 } }],
+    }));
+    await using llm = await FakeLlm.start(script);
+    await using rig = new AgentRig({
+      llm,
+      limits: { maxSteps: 5 },
+      files: { "a.txt": "a\nb\nc\nd\ne\nf\ng\nh\n" },
+    });
+    const { turn, end } = await rig.turn("go");
+    assert.equal(end.stopReason, "max_turn_requests");
+    assert.equal(turn.ends.length, 5);
+    assert.match(turn.notices, /Stopped after 5 answers/);
+  });
+
+  it("tells the model when it calls a tool that is not there, or with wrong arguments", async () => {
+    await using llm = await FakeLlm.start([
+      { toolCalls: [{ name: "raed_file", arguments: { path: "a.txt" } }] },
+      { toolCalls: [{ name: "read_file", arguments: { file: "a.txt" } }] },
+      { toolCalls: [{ name: "read_file", arguments: '{"path": "a.t' }] },
+      { content: "I see." },
+    ]);
+    await using rig = new AgentRig({ llm, files: { "a.txt": "one\n" } });
+    const { turn, end } = await rig.turn("go");
+    assert.equal(end.stopReason, "end_turn");
+    assert.deepEqual(turn.ends, ["failed", "failed", "failed"]);
+    assert.match(llm.seen(1), /Did you mean read_file/);
+    assert.match(llm.seen(2), /Invalid arguments for 'read_file'/);
+    assert.match(llm.seen(3), /not valid JSON|Invalid arguments/);
+  });
+
+  it("ends a command that takes longer than it may, with all that it started", async () => {
+    await using llm = await FakeLlm.start([
+      {
+        toolCalls: [{ name: "run_command", arguments: { command: SLEEPERS, timeout_ms: 300 } }],
+      },
+      { content: "Too slow." },
+    ]);
+    await using rig = new AgentRig({ llm });
+    const { turn, end } = await rig.turn("go");
+    assert.equal(end.stopReason, "end_turn");
+    assert.deepEqual(turn.ends, ["failed"]);
+    assert.match(llm.seen(1), /killed after 0 s/);
+    await groupEnd(Number(rig.read("pid")));
+  });
+
+  it("takes in what the person says meanwhile", async () => {
+    await using llm = await FakeLlm.start([{ content: "One." }, { content: "Two." }]);
+    await using rig = new AgentRig({ llm });
+    const session = await rig.open();
+    let isSaid = false;
+    const { turn } = await rig.turnOf(session, {
+      prompt: "go",
+      onUpdate: (update, running) => {
+        if (isSaid || update.sessionUpdate !== "agent_message_chunk") return;
+        isSaid = true;
+        running.steer("rather in red");
+      },
+    });
+    assert.equal(turn.text, "One.Two.");
+    assert.match(llm.seen(1), /user: .*rather in red/);
+  });
+
+  it("passes on thoughts apart from what is said", async () => {
+    await using llm = await FakeLlm.start([{ content: "Yes.", reasoning: "Let me think." }]);
+    await using rig = new AgentRig({ llm, anthropic: true });
+    const { turn } = await rig.turn("go");
+    assert.equal(turn.text, "Yes.");
+    const thoughts = turn.ofKind("agent_thought_chunk");
+    assert.equal(
+      thoughts.map(({ content }) => (content as { text: string }).text).join(""),
+      "Let me think.",
+    );
+  });
+
+  it("shows the plan that the model makes", async () => {
+    const entries = [
+      { content: "Look" },
+      { content: "Write", status: "in_progress", priority: "high" },
+    ];
+    await using llm = await FakeLlm.start([
+      { toolCalls: [{ name: "update_plan", arguments: { entries } }] },
+      { content: "Planned." },
+    ]);
+    await using rig = new AgentRig({ llm });
+    const { turn } = await rig.turn("go");
+    assert.deepEqual(turn.ofKind("plan")[0]?.entries, [
+      { content: "Look", status: "pending", priority: "medium" },
+      { content: "Write", status: "in_progress", priority: "high" },
+    ]);
+  });
+});

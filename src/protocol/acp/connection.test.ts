@@ -1,0 +1,153 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { AcpHouse, type TestClient } from "../../../test/support/acp-house.ts";
+import { chunk } from "../../../test/support/scripted-agent.ts";
+
+describe("the ACP door, for clients whose principals are known", { timeout: 30_000 }, () => {
+  const place = { cwd: "/tmp", mcpServers: [] };
+
+  async function come(house: AcpHouse, id?: string, name?: string): Promise<TestClient> {
+    const client = house.connect({}, id === undefined ? undefined : { id, name });
+    await client.initialize();
+    return client;
+  }
+
+  it("has nobody find the sessions of others, open or not", async () => {
+    await using house = await AcpHouse.open();
+    const ann = await come(house, "token ann", "ann");
+    const bob = await come(house, "token bob", "bob");
+    const { sessionId } = await ann.ask("session/new", place);
+    const prompt = [{ type: "text", text: "x" }];
+    const others = async (): Promise<void> => {
+      for (const [method, params] of [
+        ["session/load", place],
+        ["session/resume", place],
+        ["session/fork", place],
+        ["session/prompt", { prompt }],
+        ["session/set_mode", { modeId: "architect" }],
+        ["session/set_model", { modelId: "openai/gpt-4" }],
+        ["session/set_config_option", { configId: "mode", value: "build" }],
+        ["session/close", {}],
+        ["session/delete", {}],
+      ] as const) {
+        await assert.rejects(bob.ask(method, { sessionId, ...params }), { code: -31900 }, method);
+      }
+      assert.deepEqual((await bob.ask("session/list", {})).sessions, []);
+    };
+    await others();
+    await ann.ask("session/close", { sessionId });
+    await others();
+    assert.equal((await ann.ask("session/list", {})).sessions.length, 1);
+    await ann.ask("session/load", { sessionId, ...place });
+    const fork = await ann.ask("session/fork", { sessionId, ...place });
+    assert.equal((await ann.ask("session/list", {})).sessions.length, 2);
+    await assert.rejects(bob.ask("session/load", { sessionId: fork.sessionId, ...place }));
+    await ann.ask("session/delete", { sessionId });
+    assert.equal((await ann.ask("session/list", {})).sessions.length, 1);
+  });
+
+  it("lets nobody cancel the turns of others", async () => {
+    const release = Promise.withResolvers<void>();
+    await using house = await AcpHouse.open({
+      script: async (turn) => {
+        await turn.update(chunk("working"));
+        await release.promise;
+      },
+    });
+    const ann = await come(house, "token ann");
+    const bob = await come(house, "token bob");
+    const { sessionId } = await ann.ask("session/new", place);
+    const end = ann.prompt(String(sessionId), "x");
+    await ann.find(() => ann.text === "working");
+    bob.send({ jsonrpc: "2.0", method: "session/cancel", params: { sessionId } });
+    await bob.ask("session/list", {});
+    release.resolve();
+    assert.deepEqual(await end, { stopReason: "end_turn" });
+  });
+
+  it("shows everything to whoever runs the program, and names people by their tokens", async () => {
+    await using house = await AcpHouse.open();
+    const ann = await come(house, "token ann", "ann");
+    const { sessionId } = await ann.ask("session/new", place);
+    await ann.prompt(String(sessionId), "x");
+    const own = await come(house);
+    assert.equal((await own.ask("session/list", {})).sessions.length, 1);
+    await own.ask("session/load", { sessionId, ...place });
+    const prompts: unknown[] = [];
+    for await (const { message } of house.log.read(String(sessionId))) {
+      const { kind, by } = message as { kind: string; by?: string };
+      if (kind === "prompt") prompts.push(by);
+    }
+    assert.deepEqual(prompts, ["ann"]);
+    // With the owner's token it is the same; who has none finds what nobody else has begun.
+    await own.ask("session/new", place);
+    const owner = await come(house, "");
+    assert.equal((await owner.ask("session/list", {})).sessions.length, 2);
+    const stranger = await come(house, "anyone");
+    assert.deepEqual((await stranger.ask("session/list", {})).sessions, []);
+  });
+
+  it("asks each principal anew what another has allowed always", async () => {
+    const asked: string[] = [];
+    await using house = await AcpHouse.open({
+      script: async (turn) => {
+        const outcome = await turn.requestPermission({
+          toolCall: { toolCallId: "1", title: "Run npm install" },
+          subject: "run npm install",
+          options: [
+            { optionId: "always", name: "Always", kind: "allow_always" },
+            { optionId: "no", name: "No", kind: "reject_once" },
+          ],
+        });
+        await turn.update(chunk(outcome.outcome === "selected" ? outcome.optionId : "none"));
+      },
+    });
+    const prompted = async (name: string, id: string | undefined, optionId: string) => {
+      const client = await come(house, id, name);
+      client.answer = () => {
+        asked.push(name);
+        return { result: { outcome: { outcome: "selected", optionId } } };
+      };
+      const { sessionId } = await client.ask("session/new", place);
+      await client.prompt(String(sessionId), "x");
+      return client.text;
+    };
+    assert.equal(await prompted("ann", "token ann", "always"), "always");
+    assert.equal(await prompted("ann", "token ann", "no"), "always", "her rule holds for her");
+    assert.equal(await prompted("bob", "token bob", "no"), "no");
+    assert.equal(await prompted("owner", undefined, "no"), "no");
+    assert.deepEqual(asked, ["ann", "bob", "owner"]);
+    const rules = await house.rules.list("/tmp");
+    assert.deepEqual(
+      rules.map(({ by, principal }) => ({ by, principal })),
+      [{ by: "ann", principal: "token ann" }],
+    );
+  });
+});
+
+describe("AcpConnection", { timeout: 30_000 }, () => {
+  it("agrees on version 2 with clients that speak it, and on no other", async () => {
+    await using house = await AcpHouse.open();
+    const info = { name: "new", version: "1" };
+    for (const [params, version] of [
+      [{ protocolVersion: 2, info }, 2],
+      [{ protocolVersion: 3, info }, 2],
+      [{ protocolVersion: 65_535, info, capabilities: {} }, 2],
+      [{ protocolVersion: 1 }, 1],
+      [{ protocolVersion: 0 }, 1],
+      // A number alone does not make it version 2.
+      [{ protocolVersion: 2, clientInfo: info, clientCapabilities: {} }, 1],
+      [{ protocolVersion: 99 }, 1],
+    ] as const) {
+      const client = house.connect({}, undefined, version);
+      const hello = await client.ask("initialize", params);
+      assert.equal(hello.protocolVersion, version, JSON.stringify(params));
+      assert.equal("agentInfo" in hello, version === 1);
+      assert.equal("info" in hello, version === 2);
+      const other = version === 1 ? { protocolVersion: 2, info } : { protocolVersion: 1 };
+      await assert.rejects(client.ask("initialize", other), { code: -32600 });
+      assert.equal((await client.ask("initialize", params)).protocolVersion, version);
+    }
+  });
+});

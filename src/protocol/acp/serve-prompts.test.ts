@@ -1,0 +1,156 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { AcpHouse } from "../../../test/support/acp-house.ts";
+import { chunk, promptText } from "../../../test/support/scripted-agent.ts";
+import { covers } from "../../../test/support/requirement.ts";
+import { SessionError } from "../../session/session-error.ts";
+
+describe("the ACP routes of prompts", { timeout: 30_000 }, () => {
+  it("calls a turn off whose request is cancelled with $/cancel_request", async () => {
+    const stopped = Promise.withResolvers<void>();
+    await using house = await AcpHouse.open({
+      script: async (turn) => {
+        turn.stop.add({ stopped: () => stopped.resolve() });
+        await stopped.promise;
+      },
+    });
+    const { client, sessionId } = await house.client();
+    const prompt = [{ type: "text", text: "x" }];
+    const id = client.post("session/prompt", { sessionId, prompt });
+    await house.log.flush();
+    while (house.agent.sessions.length === 0 || !house.sessions.get(sessionId)?.isRunning) {
+      await new Promise(setImmediate);
+    }
+    client.send({ jsonrpc: "2.0", method: "$/cancel_request", params: { requestId: id } });
+    assert.equal((await client.answerTo(id)).error.code, -32800);
+    await stopped.promise;
+  });
+
+  it("answers a cancelled prompt when its turn is over, so that the next one is taken", async () => {
+    let running = 0;
+    await using house = await AcpHouse.open({
+      limits: { "session/prompt": { rate: { limit: 1_000, windowMs: 1_000 } } },
+      script: async (turn) => {
+        assert.equal(++running, 1);
+        if (promptText(turn) === "long") {
+          await new Promise<void>((resolve) => turn.stop.add({ stopped: () => resolve() }));
+          // It has things to put in order.
+          await new Promise((resolve) => setTimeout(resolve, 20));
+        }
+        running--;
+      },
+    });
+    const { client, sessionId } = await house.client();
+    const prompt = [{ type: "text", text: "long" }];
+    for (let time = 0; time < 20; time++) {
+      const id = client.post("session/prompt", { sessionId, prompt });
+      // At every point of the turn's beginning.
+      for (let turns = 0; turns < time; turns++) await new Promise(setImmediate);
+      client.send({ jsonrpc: "2.0", method: "$/cancel_request", params: { requestId: id } });
+      assert.equal((await client.answerTo(id)).error.code, -32800);
+      assert.equal(running, 0);
+      assert.deepEqual(await client.prompt(sessionId, "next"), { stopReason: "end_turn" });
+    }
+  });
+
+  it("answers a cancelled prompt at once that only waits for another", async () => {
+    const release = Promise.withResolvers<void>();
+    await using house = await AcpHouse.open({ script: () => release.promise });
+    const { client, sessionId } = await house.client();
+    const first = client.prompt(sessionId, "first");
+    for (const whileRunning of ["queue", "steer"]) {
+      const _meta = { trunkline: { whileRunning } };
+      const prompt = [{ type: "text", text: "x" }];
+      const id = client.post("session/prompt", { sessionId, prompt, _meta });
+      client.send({ jsonrpc: "2.0", method: "$/cancel_request", params: { requestId: id } });
+      assert.equal((await client.answerTo(id)).error.code, -32800);
+    }
+    release.resolve();
+    assert.deepEqual(await first, { stopReason: "end_turn" });
+  });
+
+  it("steers as clients of other agents ask for it", async () => {
+    const go = Promise.withResolvers<void>();
+    await using house = await AcpHouse.open({
+      // The method is in no schema.
+      isOdd: true,
+      script: async (turn) => {
+        if (promptText(turn) === "first") await go.promise;
+        const joined = turn.steering?.().map(([block]) => block?.text) ?? [];
+        await turn.update(chunk(`(${[promptText(turn), ...joined].join("+")})`));
+      },
+    });
+    const client = house.connect();
+    const { _meta } = await client.initialize();
+    assert.deepEqual(_meta, { steering: { supported: true } });
+    const { sessionId } = await client.ask("session/new", { cwd: "/tmp", mcpServers: [] });
+    const steer = (text: string, steering: object = {}) => {
+      const prompt = [{ type: "text", text }];
+      return client.ask("_session/steering", { sessionId, prompt, _meta: { steering } });
+    };
+    assert.deepEqual(await steer("none", { idleBehavior: "promptRequired" }), {
+      outcome: "promptRequired",
+      reason: "noRunningTurn",
+    });
+    const first = client.prompt(String(sessionId), "first");
+    assert.deepEqual(await steer("more"), { outcome: "injected" });
+    go.resolve();
+    await first;
+    assert.equal(client.text, "(first+more)");
+    assert.deepEqual(await steer("new"), { outcome: "startedNewTurn" });
+    await client.find(() => client.text === "(first+more)(new)");
+    const prompt = [{ type: "text", text: "x" }];
+    await assert.rejects(client.ask("_session/steering", { sessionId: "nobody's", prompt }), {
+      code: -31900,
+    });
+  });
+
+  it("answers an agent's failure with the document's number, or with none of its inside", async () => {
+    covers(
+      "acp.error.tool",
+      "acp.error.file",
+      "acp.error.mcp",
+      "acp.error.internal",
+      "acp.answer.private",
+    );
+    covers(
+      "acp.answer.always",
+      "acp.stream.error",
+      "acp.flow.file-not-found",
+      "acp.error.connection-lost",
+    );
+    await using house = await AcpHouse.open({
+      script: async (turn) => {
+        const text = promptText(turn);
+        if (text === "fault") throw new Error("secret inside");
+        throw new SessionError(text as never, "About it", { path: "/nonexistent" });
+      },
+      limits: { "session/prompt": { rate: { limit: 1000, windowMs: 1 } } },
+    });
+    const { client, sessionId } = await house.client();
+    for (const [problem, code, message] of [
+      ["tool-not-found", -31800, "Tool not found"],
+      ["tool-disabled", -31801, "Tool disabled"],
+      ["tool-timeout", -31802, "Tool timeout"],
+      ["file-not-found", -31700, "File not found"],
+      ["permission-denied", -31701, "Permission denied"],
+      ["file-too-large", -31702, "File too large"],
+      ["mcp-error", -31600, "MCP server error"],
+      ["mcp-unavailable", -31601, "MCP server unavailable"],
+      ["auth-required", -32000, "Authentication required"],
+    ] as const) {
+      const data = { path: "/nonexistent", details: "About it" };
+      await assert.rejects(client.prompt(sessionId, problem), { code, message, data });
+    }
+    const id = client.post("session/prompt", {
+      sessionId,
+      prompt: [{ type: "text", text: "fault" }],
+    });
+    const answer = await client.answerTo(id);
+    assert.equal(answer.error.code, -32603);
+    assert.ok(!JSON.stringify(client.messages).includes("secret inside"));
+    house.agent.script = async () => {};
+    assert.deepEqual(await client.prompt(sessionId, "next"), { stopReason: "end_turn" });
+  });
+});

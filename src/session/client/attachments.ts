@@ -1,0 +1,94 @@
+import { background } from "../../base/background.ts";
+import type { Answered, PendingPermission } from "../permission/ask-permission.ts";
+import { Attachment, type Backlog } from "./attachment.ts";
+import type { SessionClient, ShownUpdate } from "./client.ts";
+
+/** Who is attached to a session, and what they are waited for. */
+export class Attachments {
+  readonly #sessionId: string;
+  readonly #backlog: Backlog;
+  readonly #attachments = new Map<SessionClient, Attachment>();
+  readonly #pending = new Set<PendingPermission>();
+  #leftAt = performance.now();
+
+  constructor(sessionId: string, backlog: Backlog) {
+    this.#sessionId = sessionId;
+    this.#backlog = backlog;
+  }
+
+  /** The first before the others. */
+  clients(first?: SessionClient): SessionClient[] {
+    const all = [...this.#attachments.keys()];
+    if (first === undefined || !this.#attachments.has(first)) return all;
+    return [first, ...all.filter((client) => client !== first)];
+  }
+
+  get isEmpty(): boolean {
+    return this.#attachments.size === 0;
+  }
+
+  has(client: SessionClient): boolean {
+    return this.#attachments.has(client);
+  }
+
+  /** Milliseconds that nobody has been attached. */
+  get emptyFor(): number {
+    return this.isEmpty ? performance.now() - this.#leftAt : 0;
+  }
+
+  /** From now on it is shown everything after the event `last`, and asked what is still open. */
+  attach(client: SessionClient, last: number): void {
+    this.#attachments.get(client)?.end();
+    const attachment = new Attachment(client, this.#sessionId, last, this.#backlog);
+    this.#attachments.set(client, attachment);
+    for (const pending of this.#pending) pending.ask(client);
+  }
+
+  detach(client: SessionClient): void {
+    this.#attachments.get(client)?.end();
+    if (this.#attachments.delete(client)) this.#leftAt = performance.now();
+    for (const pending of this.#pending) pending.forget(client);
+  }
+
+  showTo(client: SessionClient, shown: ShownUpdate): void {
+    this.#attachments.get(client)?.show(shown);
+  }
+
+  show(shown: ShownUpdate, except: SessionClient | undefined): void {
+    for (const attachment of this.#attachments.values()) {
+      if (attachment.client !== except) attachment.show(shown);
+    }
+  }
+
+  /** Resolves when a client has been shown all that was said so far. */
+  async caughtUp(client: SessionClient): Promise<void> {
+    await this.#attachments.get(client)?.caughtUp();
+  }
+
+  /**
+   * Asks all, until one has answered. Nobody is asked before `ready`, nor before having been shown
+   * all that was said until then.
+   */
+  async ask(pending: PendingPermission, ready: Promise<void>): Promise<Answered> {
+    this.#pending.add(pending);
+    try {
+      // It may be called off meanwhile.
+      await Promise.race([ready, pending.answered]);
+      for (const [client, attachment] of this.#attachments) {
+        background(
+          attachment.caughtUp().then(() => {
+            if (this.#attachments.get(client) === attachment) pending.ask(client);
+          }),
+          "Detaching a client",
+        );
+      }
+      return await pending.answered;
+    } finally {
+      this.#pending.delete(pending);
+    }
+  }
+
+  cancelAsking(): void {
+    for (const pending of this.#pending) pending.cancel();
+  }
+}

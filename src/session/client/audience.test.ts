@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { AcpHouse } from "../../../test/support/acp-house.ts";
+import { chunk, ScriptedAgent } from "../../../test/support/scripted-agent.ts";
+
+describe("who sees a session", { timeout: 30_000 }, () => {
+  it("resumes after an event, and sees all that comes then once", async () => {
+    await using house = await AcpHouse.open({
+      script: async (turn) => {
+        for (const word of ["a", "b", "c"]) await turn.update(chunk(word));
+      },
+    });
+    const client = house.connect();
+    await client.initialize({ _meta: { trunkline: { sequence: true } } });
+    const { sessionId } = await client.ask("session/new", { cwd: "/tmp", mcpServers: [] });
+    await client.prompt(String(sessionId), "go");
+    const b = client.messages.find(({ params }) => params?.update?.content?.text === "b");
+    assert.ok(b);
+    const { seq: after } = b.params._meta.trunkline as { seq: number };
+    const again = house.connect();
+    await again.initialize();
+    const params = { sessionId, cwd: "/tmp", _meta: { trunkline: { after } } };
+    await again.ask("session/resume", params);
+    assert.equal(again.text, "c");
+    await client.prompt(String(sessionId), "go");
+    await again.find(({ params: it }) => it?.update?._meta !== undefined);
+    assert.equal(again.text, "cabc");
+  });
+
+  it("shows its first client what was said before it came, once and after the answer", async () => {
+    const agent = new ScriptedAgent();
+    const open = agent.open.bind(agent);
+    agent.open = async (options) => {
+      options.update(chunk("early "));
+      const session = await open(options);
+      options.update(chunk("and late"));
+      return session;
+    };
+    await using house = await AcpHouse.open({ agent });
+    const { client, sessionId } = await house.client();
+    await client.find(() => client.text === "early and late");
+    const order = client.messages.map(({ method, id }) => method ?? id);
+    assert.deepEqual(order.slice(0, 3), [1, 2, "session/update"]);
+    const place = { sessionId, cwd: "/tmp", mcpServers: [] };
+    const other = house.connect();
+    await other.initialize();
+    await other.ask("session/resume", place);
+    await client.prompt(sessionId, "go");
+    assert.equal(other.text, "");
+    await client.ask("session/close", { sessionId });
+    await other.ask("session/load", place);
+    assert.equal(other.text, "early and lateearly and late");
+  });
+
+  it("forgets a client that leaves while its session is opened", async () => {
+    await using house = await AcpHouse.open();
+    const client = house.connect();
+    const open = house.agent.open.bind(house.agent);
+    const left = Promise.withResolvers<void>();
+    house.agent.open = async (options) => {
+      await left.promise;
+      return open(options);
+    };
+    client.post("session/new", { cwd: "/tmp" });
+    while (house.sessions.size === 0 && (await house.log.list()).length === 0) {
+      await new Promise(setImmediate);
+    }
+    await client.leave();
+    left.resolve();
+    while (house.sessions.size === 0) await new Promise(setImmediate);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    const [record] = await house.log.list();
+    const session = house.sessions.get(record?.id ?? "");
+    assert.ok(session !== undefined && session.idleFor > 0);
+  });
+});

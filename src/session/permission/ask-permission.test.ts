@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { AcpHouse } from "../../../test/support/acp-house.ts";
+import type { PermissionOutcome, PermissionRequest } from "./permission.ts";
+
+const REQUEST: PermissionRequest = {
+  toolCall: {
+    toolCallId: "tool-456",
+    title: "Run npm install",
+    status: "pending",
+    kind: "execute",
+    locations: [],
+  },
+  options: [
+    { optionId: "once", kind: "allow_once", name: "Allow once" },
+    { optionId: "always", kind: "allow_always", name: "Always allow" },
+    { optionId: "reject", kind: "reject_once", name: "Reject" },
+  ],
+  subject: "run npm install",
+};
+
+const choose = (optionId: string) => ({ result: { outcome: { outcome: "selected", optionId } } });
+
+describe("a permission that several clients are asked for", { timeout: 30_000 }, () => {
+  it("asks all who are attached, takes the first answer and tells the others", async () => {
+    let outcome: PermissionOutcome | undefined;
+    await using house = await AcpHouse.open({
+      script: async (turn) => void (outcome = await turn.requestPermission(REQUEST)),
+    });
+    const { client, sessionId } = await house.client();
+    const other = house.connect();
+    await other.initialize();
+    await other.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
+    const prompt = client.prompt(sessionId, "Install");
+    const asked = await client.request("session/request_permission");
+    const { subject: _, ...shown } = REQUEST;
+    assert.deepEqual(asked.params, { sessionId, ...shown });
+    const theirs = await other.request("session/request_permission");
+    other.send({ jsonrpc: "2.0", id: theirs.id, ...choose("once") });
+    await prompt;
+    assert.deepEqual(outcome, { outcome: "selected", optionId: "once", kind: "allow_once" });
+    const told = await client.request("$/cancel_request");
+    assert.equal(told.params.requestId, asked.id);
+  });
+
+  it("asks who attaches later what is still open", async () => {
+    await using house = await AcpHouse.open({
+      script: async (turn) => void (await turn.requestPermission(REQUEST)),
+    });
+    const { client, sessionId } = await house.client();
+    client.post("session/prompt", { sessionId, prompt: [{ type: "text", text: "Install" }] });
+    await client.request("session/request_permission");
+    await client.leave();
+    const later = house.connect();
+    await later.initialize();
+    later.answer = () => choose("reject");
+    await later.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
+    await later.find(({ params }) => params?.update?._meta !== undefined);
+    const { outcome, by } = house.audit[0] as { outcome: PermissionOutcome; by: string };
+    assert.deepEqual([outcome.outcome, by], ["selected", "test"]);
+  });
+
+  it("takes a client that cannot answer for a no, and one that makes options up likewise", async () => {
+    const outcomes: PermissionOutcome[] = [];
+    await using house = await AcpHouse.open({
+      script: async (turn) => void outcomes.push(await turn.requestPermission(REQUEST)),
+    });
+    const { client, sessionId } = await house.client();
+    client.answer = () => ({ error: { code: -32601, message: "Method not found" } });
+    await client.prompt(sessionId, "one");
+    client.answer = () => choose("made up");
+    await client.prompt(sessionId, "two");
+    const rejected = { outcome: "selected", optionId: "reject", kind: "reject_once" };
+    assert.deepEqual(outcomes, [rejected, rejected]);
+  });
+});

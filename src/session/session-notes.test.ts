@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { SampleFolder } from "../../test/samples/sample-folder.ts";
+import { DiskFaults } from "../../test/support/disk-faults.ts";
+import { SessionLog } from "../store/session/session-log.ts";
+import { SessionNotes, titleOf } from "./session-notes.ts";
+
+const NEW = { id: "s1", cwd: "/a", agent: "x", notes: { owner: "token ann" } };
+
+describe("SessionNotes", () => {
+  it("changes what is given and leaves the rest, in memory and on disk", async () => {
+    await using folder = await SampleFolder.create();
+    await using log = await SessionLog.open(folder.path);
+    const notes = new SessionNotes(log, await log.create(NEW));
+    await notes.keep({ memory: { id: 7 } }, { title: "First", updated: 5 });
+    await notes.keep({ turn: "t1" });
+    const kept = { owner: "token ann", memory: { id: 7 }, turn: "t1" };
+    assert.deepEqual([notes.kept, notes.title], [kept, "First"]);
+    const record = await log.find("s1");
+    assert.deepEqual([record?.notes, record?.title, record?.updated], [kept, "First", 5]);
+  });
+
+  it("forgets a turn that is over", async () => {
+    await using folder = await SampleFolder.create();
+    await using log = await SessionLog.open(folder.path);
+    const notes = new SessionNotes(log, await log.create(NEW));
+    await notes.keep({ turn: "t1" });
+    await notes.keep({ turn: undefined });
+    assert.equal("turn" in ((await log.find("s1"))?.notes ?? {}), false);
+  });
+
+  it("writes nothing once the session was let go of: the notes are the next holder's", async () => {
+    await using folder = await SampleFolder.create();
+    await using log = await SessionLog.open(folder.path);
+    const held = await log.create(NEW);
+    const notes = new SessionNotes(log, held);
+    notes.end();
+    await notes.keep({ memory: "late" }, { title: "Late" });
+    const record = await log.find("s1");
+    assert.deepEqual([record?.notes, record?.title], [NEW.notes, undefined]);
+  });
+
+  it("brings what the disk did not take with the next change", async () => {
+    await using folder = await SampleFolder.create();
+    await using log = await SessionLog.open(folder.path);
+    const notes = new SessionNotes(log, await log.create(NEW));
+    {
+      using disk = new DiskFaults(folder.path);
+      disk.decide = ({ operation }) => (operation === "COMMIT" ? "EIO" : undefined);
+      await assert.rejects(notes.keep({ memory: "lost?" }), /disk I\/O error/);
+    }
+    await notes.keep({ turn: "t1" });
+    assert.deepEqual((await log.find("s1"))?.notes, { ...NEW.notes, memory: "lost?", turn: "t1" });
+  });
+});
+
+describe("titleOf()", () => {
+  const text = (words: string) => ({ type: "text", text: words });
+
+  it("is the first line that says something", () => {
+    const image = { type: "image", data: "", mimeType: "image/png" };
+    assert.equal(titleOf([image, text(" \n "), text("\n  Fix it\nplease")]), "Fix it");
+    assert.equal(titleOf([image, text("")]), undefined);
+    assert.equal(titleOf([]), undefined);
+  });
+
+  it("is cut where it is long, and not within a character", () => {
+    assert.equal(titleOf([text("x".repeat(80))]), "x".repeat(80));
+    assert.equal(titleOf([text("x".repeat(81))]), `${"x".repeat(79)}…`);
+    const title = titleOf([text(`${"x".repeat(78)}😀😀`)]) ?? "";
+    assert.ok(title.isWellFormed() && title.length <= 80, title);
+  });
+});

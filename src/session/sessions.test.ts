@@ -1,0 +1,72 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { AcpHouse } from "../../test/support/acp-house.ts";
+import { DiskFaults } from "../../test/support/disk-faults.ts";
+import { chunk, promptText } from "../../test/support/scripted-agent.ts";
+import { TrunklineError } from "../base/errors.ts";
+
+describe("Sessions", { timeout: 60_000 }, () => {
+  it("forks with all that was said, and goes its own way", async () => {
+    await using house = await AcpHouse.open({
+      script: (turn) => turn.update(chunk(promptText(turn))),
+    });
+    const { client, sessionId } = await house.client();
+    await client.prompt(sessionId, "one");
+    const { sessionId: forked } = await client.ask("session/fork", { sessionId, cwd: "/tmp" });
+    await client.prompt(String(forked), "two");
+    const reader = house.connect();
+    await reader.initialize();
+    await reader.ask("session/load", { sessionId: forked, cwd: "/tmp", mcpServers: [] });
+    assert.equal(reader.text, "onetwo");
+    const first = house.connect();
+    await first.initialize();
+    await first.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
+    assert.equal(first.text, "one");
+  });
+
+  it("keeps what was chosen over a restart", async () => {
+    await using house = await AcpHouse.open();
+    const { client, sessionId } = await house.client();
+    await client.ask("session/set_mode", { sessionId, modeId: "architect" });
+    await client.ask("session/set_model", { sessionId, modelId: "openai/gpt-4" });
+    await house.stop();
+    await house.start();
+    const later = house.connect();
+    await later.initialize();
+    const loaded = await later.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
+    assert.equal(loaded.modes.currentModeId, "architect");
+    assert.equal(loaded.models.currentModelId, "openai/gpt-4");
+  });
+
+  it("leaves no session behind that could not be begun or forked, also when it cannot be removed", async () => {
+    await using house = await AcpHouse.open();
+    using disk = new DiskFaults(house.folder.path);
+    const { client, sessionId } = await house.client();
+    const open = house.agent.open.bind(house.agent);
+    house.agent.open = async () => {
+      // What was begun cannot be removed at first.
+      let failures = 0;
+      disk.decide = ({ operation }) => {
+        return operation === "BEGIN IMMEDIATE" && failures++ < 1 ? "ENOSPC" : undefined;
+      };
+      throw new TrunklineError("unavailable", "The agent does not start");
+    };
+    const place = { cwd: "/tmp", mcpServers: [] };
+    await assert.rejects(client.ask("session/new", place), /does not start/);
+    await assert.rejects(client.ask("session/fork", { sessionId, ...place }), /does not start/);
+    house.agent.open = open;
+    disk.decide = ({ operation }) => (operation === "BEGIN IMMEDIATE" ? "ENOSPC" : undefined);
+    const seen = await client.ask("session/list", {});
+    assert.equal((seen["sessions"] as unknown[]).length, 1);
+    disk.decide = () => undefined;
+    const { sessions } = await client.ask("session/list", {});
+    assert.deepEqual(
+      (sessions as { sessionId: string }[]).map((session) => session.sessionId),
+      [sessionId],
+    );
+    await house.stop();
+    await house.start();
+    assert.equal((await house.log.list()).length, 1);
+  });
+});

@@ -1,0 +1,119 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { AcpHouse } from "../../../test/support/acp-house.ts";
+import type { SessionUpdate } from "../agent.ts";
+import { directionOf, type SessionEvent, type StoredEvent } from "../event.ts";
+import { historyOf, replay } from "./replay.ts";
+
+describe("an agent that takes a session up again", { timeout: 30_000 }, () => {
+  it("gives an agent that looks late what was said before, and not the prompt of now", async () => {
+    const known: unknown[] = [];
+    await using house = await AcpHouse.open({
+      script: async (_turn, session) => {
+        for await (const entry of session.options.history ?? []) {
+          if (entry.kind === "prompt") known.push(entry.prompt[0]?.text);
+        }
+      },
+    });
+    const { client, sessionId } = await house.client();
+    await client.prompt(sessionId, "one");
+    await house.stop();
+    await house.start();
+    const later = house.connect();
+    await later.initialize();
+    await later.ask("session/load", { sessionId, cwd: "/tmp", mcpServers: [] });
+    await later.prompt(sessionId, "two");
+    assert.deepEqual(known, ["one"]);
+  });
+});
+
+const chunk = (text: string): SessionUpdate => ({
+  sessionUpdate: "agent_message_chunk",
+  content: { type: "text", text },
+});
+
+async function* stored(...events: SessionEvent[]): AsyncGenerator<StoredEvent> {
+  for (const [index, message] of events.entries()) {
+    yield { seq: index + 1, at: 0, direction: directionOf(message), message };
+  }
+}
+
+const shown = (events: AsyncIterable<StoredEvent>, upTo = Infinity, notices = true) =>
+  Array.fromAsync(replay(events, { upTo, notices, maxCharacters: 1_000 }));
+
+describe("replay()", () => {
+  const prompt = [{ type: "text", text: "Hello" }];
+
+  it("shows prompts and updates, and nothing that was between one client and the agent", async () => {
+    const toolCall = { toolCallId: "t" };
+    const replayed = await shown(
+      stored(
+        { kind: "prompt", turnId: "turn", prompt, by: "me" },
+        { kind: "update", update: { sessionUpdate: "available_commands_update" } },
+        { kind: "permission", turnId: "turn", requestId: "r", request: { toolCall, options: [] } },
+        { kind: "answer", requestId: "r", outcome: { outcome: "cancelled" }, by: "me" },
+        { kind: "update", update: chunk("Hi") },
+        { kind: "setting", setting: "mode", id: "ask" },
+        { kind: "end", turnId: "turn", stopReason: "end_turn" },
+      ),
+    );
+    const said = { sessionUpdate: "user_message_chunk", content: prompt[0], messageId: "turn" };
+    assert.deepEqual(replayed, [
+      { seq: 1, update: said },
+      { seq: 5, update: chunk("Hi") },
+    ]);
+  });
+
+  it("says that a turn was interrupted as a notice, or in the text where notices are not shown", async () => {
+    const end = {
+      kind: "end",
+      turnId: "turn",
+      stopReason: "interrupted",
+      error: "It died",
+    } as const;
+    const [notice] = await shown(stored(end));
+    assert.deepEqual(
+      [notice?.update.sessionUpdate, notice?.update.description],
+      ["notice", "It died"],
+    );
+    const [text] = await shown(stored(end), Infinity, false);
+    assert.match(JSON.stringify(text?.update.content), /\[This turn was interrupted: It died\]/);
+  });
+
+  it("merges text of a long session, loses none of it, and stops at the given event", async () => {
+    const events = Array.from({ length: 1_000 }, (_, at) => {
+      return { kind: "update", update: chunk(`${at} `) } as const;
+    });
+    const replayed = await shown(stored(...events), 990);
+    assert.ok(replayed.length < 450, `${replayed.length} updates`);
+    const text = replayed.map(({ update }) => (update.content as { text: string }).text).join("");
+    assert.equal(text, Array.from({ length: 990 }, (_, at) => `${at} `).join(""));
+    assert.equal(replayed.at(-1)?.seq, 990, "a client can resume after what it was shown last");
+  });
+});
+
+describe("historyOf()", () => {
+  it("gives updates the turn that they belong to, and no turn once it is over", async () => {
+    const prompt = [{ type: "text", text: "Hello" }];
+    const events = stored(
+      { kind: "update", update: chunk("before") },
+      { kind: "prompt", turnId: "one", prompt, by: "me" },
+      { kind: "update", update: chunk("in") },
+      { kind: "end", turnId: "one", stopReason: "end_turn" },
+      { kind: "update", update: chunk("after") },
+      { kind: "prompt", turnId: "two", prompt, by: "me" },
+    );
+    const history = await Array.fromAsync(historyOf(events, 5));
+    assert.deepEqual(
+      history.map((entry) => [entry.kind, entry.turnId]),
+      [
+        ["update", undefined],
+        ["prompt", "one"],
+        ["update", "one"],
+        ["end", "one"],
+        ["update", undefined],
+      ],
+    );
+  });
+});

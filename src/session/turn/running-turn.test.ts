@@ -1,0 +1,134 @@
+import assert from "node:assert/strict";
+import { describe, it, mock } from "node:test";
+
+import { covers } from "../../../test/support/requirement.ts";
+import { AcpHouse } from "../../../test/support/acp-house.ts";
+import { promptText } from "../../../test/support/scripted-agent.ts";
+import type { PermissionRequest } from "../permission/permission.ts";
+import { RunningTurn, type TurnHost } from "./running-turn.ts";
+
+const REQUEST: PermissionRequest = {
+  toolCall: {
+    toolCallId: "tool-456",
+    title: "Run npm install",
+    status: "pending",
+    kind: "execute",
+    locations: [],
+  },
+  options: [
+    { optionId: "once", kind: "allow_once", name: "Allow once" },
+    { optionId: "always", kind: "allow_always", name: "Always allow" },
+    { optionId: "reject", kind: "reject_once", name: "Reject" },
+  ],
+  subject: "run npm install",
+};
+
+const choose = (optionId: string) => ({ result: { outcome: { outcome: "selected", optionId } } });
+
+describe("a turn that shows no progress", { timeout: 30_000 }, () => {
+  it("ends a turn that shows no progress, but not one that waits for a person or a tool", async () => {
+    covers("acp.timeout.prompt");
+    const tool = { sessionUpdate: "tool_call", toolCallId: "t", title: "Long", status: "pending" };
+    const done = { sessionUpdate: "tool_call_update", toolCallId: "t", status: "completed" };
+    await using house = await AcpHouse.open({
+      limits: { "session/prompt": { timeout: 500 } },
+      sessionLimits: { cancelGrace: 10 },
+      script: async (turn) => {
+        if (promptText(turn) === "hang") return new Promise(() => {});
+        const wait = () => new Promise((resolve) => setTimeout(resolve, 1_100));
+        if (promptText(turn) === "ask") await turn.requestPermission(REQUEST);
+        await turn.update(tool);
+        await wait();
+        await turn.update(done);
+        return { stopReason: "end_turn" };
+      },
+    });
+    const { client, sessionId } = await house.client();
+    await assert.rejects(client.prompt(sessionId, "hang"), { code: -32001 });
+    assert.deepEqual(await client.prompt(sessionId, "tool"), { stopReason: "end_turn" });
+    const asked = client.prompt(sessionId, "ask");
+    const { id } = await client.request("session/request_permission");
+    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    client.send({ jsonrpc: "2.0", id, ...choose("once") });
+    assert.deepEqual(await asked, { stopReason: "end_turn" });
+  });
+});
+
+describe("RunningTurn", () => {
+  const failure = new Error("the disk is full");
+
+  function turnWith(host: Partial<TurnHost>): RunningTurn {
+    const unused = () => assert.fail("not asked for");
+    return new RunningTurn(
+      { say: unused, askPermission: unused, services: unused, ...host },
+      {
+        prompt: [],
+        prompter: undefined,
+        meta: undefined,
+        timeout: undefined,
+        cancelGrace: 60_000,
+      },
+    );
+  }
+
+  const tool = (toolCallId: string, status?: string) => ({
+    sessionUpdate: status === undefined ? "tool_call" : "tool_call_update",
+    toolCallId,
+    status,
+  });
+
+  it("knows which tool calls have no end", async () => {
+    const turn = turnWith({ say: async () => {} });
+    for (const update of [tool("a"), tool("b"), tool("c"), tool("x", "in_progress")]) {
+      await turn.update(update);
+    }
+    await turn.update(tool("a", "completed"));
+    await turn.update(tool("b", "failed"));
+    assert.deepEqual(turn.openTools, ["c"]);
+  });
+
+  it("stops the agent once, with the first failure, when what it says cannot be stored", async () => {
+    const turn = turnWith({ say: () => Promise.reject(failure) });
+    const reasons: Error[] = [];
+    turn.stop.add({ stopped: (reason) => reasons.push(reason) });
+    await turn.run(async (running) => {
+      await assert.rejects(running.update(tool("a")), failure);
+      await assert.rejects(running.update(tool("b")), failure);
+      return { stopReason: "end_turn" };
+    });
+    assert.equal(turn.failure, failure);
+    assert.deepEqual(reasons, [failure]);
+    assert.equal(turn.isCancelled, false);
+  });
+
+  it("stores nothing of an agent that goes on after its turn, and asks nobody for it", async () => {
+    let said = 0;
+    const turn = turnWith({ say: async () => void said++ });
+    await turn.run(async () => ({ stopReason: "end_turn" }));
+    await turn.update(tool("late"));
+    const asked = await turn.requestPermission({ toolCall: { toolCallId: "t" }, options: [] });
+    assert.deepEqual([said, asked], [0, { outcome: "cancelled" }]);
+  });
+
+  it("gives up an agent that goes on after the grace of a cancel", async () => {
+    mock.timers.enable({ apis: ["setTimeout"] });
+    try {
+      const turn = turnWith({});
+      const run = turn.run(() => new Promise(() => {}));
+      turn.cancel(failure);
+      mock.timers.tick(60_000);
+      await assert.rejects(run, failure);
+      assert.equal(turn.isCancelled, true);
+    } finally {
+      mock.timers.reset();
+    }
+  });
+
+  it("hands steering prompts over once, and tells whoever gave them", () => {
+    const turn = turnWith({});
+    let taken = 0;
+    const prompt = [{ type: "text", text: "in red" }];
+    turn.steer({ prompt, taken: () => taken++ });
+    assert.deepEqual([turn.steering(), turn.steering(), taken], [[prompt], [], 1]);
+  });
+});

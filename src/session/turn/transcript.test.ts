@@ -1,0 +1,96 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { AcpHouse, type TestClient } from "../../../test/support/acp-house.ts";
+import { DiskFaults } from "../../../test/support/disk-faults.ts";
+import { chunk, promptText } from "../../../test/support/scripted-agent.ts";
+import type { SessionEvent } from "../event.ts";
+
+const LARGE = "word ".repeat(40_000);
+
+/** SQLite's own limit of a file's size stands for the disk's: it answers the same, SQLITE_FULL. */
+function limitDisk(house: AcpHouse, isFull: boolean): Promise<void> {
+  return house.log.database.read((database) => {
+    const { page_count: pages } = database.prepare("PRAGMA page_count").get() ?? {};
+    database.exec(`PRAGMA max_page_count = ${isFull ? Number(pages) : 1_000_000}`);
+  });
+}
+
+async function eventsOf(house: AcpHouse, sessionId: string) {
+  const events = await Array.fromAsync(house.log.read(sessionId));
+  const numbers = events.map(({ seq }) => seq);
+  assert.deepEqual(
+    numbers,
+    numbers.map((_, index) => index + 1),
+    "there is no gap",
+  );
+  return events.map(({ message }) => message as SessionEvent);
+}
+
+function updatesOf(client: TestClient): string[] {
+  return client.updates.map(({ content }) => String(content?.text ?? "").slice(0, 8));
+}
+
+describe("a session whose store fails", { timeout: 60_000 }, () => {
+  it("fails the turn in words, shows nothing that is not stored, and goes on when there is room", async () => {
+    await using house = await AcpHouse.open({
+      script: async (turn) => {
+        if (promptText(turn) === "small") return turn.update(chunk("small answer"));
+        await turn.update(chunk("stored"));
+        await limitDisk(house, true);
+        // As somebody else's agent does, which never hears whether its words are stored.
+        for (let at = 0; at < 20; at++) {
+          void turn.update(chunk(LARGE));
+          await new Promise(setImmediate);
+        }
+        await limitDisk(house, false);
+        void turn.update(chunk("after the gap"));
+        await new Promise((resolve) => turn.stop.add({ stopped: resolve }));
+        return { stopReason: "cancelled" };
+      },
+    });
+    const { client, sessionId } = await house.client();
+    await assert.rejects(client.prompt(sessionId, "large"), /database or disk is full.*Free some/s);
+    assert.deepEqual(updatesOf(client).filter(Boolean), ["stored"]);
+    const { stopReason } = await client.prompt(sessionId, "small");
+    assert.equal(stopReason, "end_turn");
+    assert.deepEqual(updatesOf(client).filter(Boolean), ["stored", "small an"]);
+    const kinds = (await eventsOf(house, sessionId)).map((event) => {
+      return event.kind === "end" ? `end ${event.stopReason}` : event.kind;
+    });
+    assert.deepEqual(kinds, [
+      "update",
+      "prompt",
+      "update",
+      "end interrupted",
+      "prompt",
+      "update",
+      "end end_turn",
+    ]);
+  });
+
+  it("writes the end of a turn down later, where it could not be written then", async () => {
+    await using house = await AcpHouse.open({
+      script: async (turn) => {
+        if (promptText(turn) !== "large") return;
+        await turn.update({ sessionUpdate: "tool_call", toolCallId: "t", title: "T" });
+        disk.decide = ({ operation }) => (operation === "COMMIT" ? "EIO" : undefined);
+      },
+    });
+    using disk = new DiskFaults(house.folder.path);
+    const { client, sessionId } = await house.client();
+    await assert.rejects(client.prompt(sessionId, "large"), /disk I\/O error/);
+    // While it lasts, so does the failure, and in words.
+    await assert.rejects(client.prompt(sessionId, "again"), /disk I\/O error/);
+    disk.decide = () => undefined;
+    assert.equal((await eventsOf(house, sessionId)).at(-1)?.kind, "update");
+    await client.prompt(sessionId, "again");
+    const kinds = (await eventsOf(house, sessionId)).map((event) => {
+      if (event.kind === "end") return `end ${event.stopReason}`;
+      return event.kind === "update"
+        ? ((event.update.status as string | undefined) ?? "update")
+        : event.kind;
+    });
+    assert.deepEqual(kinds.slice(-4), ["failed", "end interrupted", "prompt", "end end_turn"]);
+  });
+});

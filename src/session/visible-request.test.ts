@@ -1,0 +1,53 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { visibleRequest, visibleUpdate } from "./visible-request.ts";
+
+const OPTIONS = [{ optionId: "yes", name: "Yes", kind: "allow_once" }] as const;
+
+describe("visibleRequest()", () => {
+  it("escapes hidden characters in all that a person reads, at any depth", () => {
+    const { toolCall, options } = visibleRequest({
+      toolCall: {
+        toolCallId: "t",
+        title: "rm \u202e",
+        rawInput: { "k\u200bey": ["\u2066", { deep: "\u200f" }], count: 3, none: null },
+      },
+      options: [{ ...OPTIONS[0], name: "Yes\u200f" }],
+    });
+    assert.equal(toolCall.title, String.raw`rm \u202e`);
+    assert.deepEqual(toolCall.rawInput, {
+      [String.raw`k\u200bey`]: [String.raw`\u2066`, { deep: String.raw`\u200f` }],
+      count: 3,
+      none: null,
+    });
+    assert.equal(options[0]?.name, String.raw`Yes\u200f`);
+  });
+
+  it("leaves what programs go by as it is", () => {
+    const part = { type: "diff", path: "/a\u200bb", newText: "c\u200bd" };
+    const link = { type: "terminal", terminalId: "t\u200b", uri: "u\u200b", data: "\u200b" };
+    const { toolCall } = visibleRequest({
+      toolCall: { toolCallId: "t\u200b", content: [part, link] },
+      options: OPTIONS,
+    });
+    assert.equal(toolCall.toolCallId, "t\u200b");
+    assert.deepEqual(toolCall.content, [{ ...part, newText: String.raw`c\u200bd` }, link]);
+  });
+
+  it("adds no members that were not there", () => {
+    const request = { toolCall: { toolCallId: "t" }, options: OPTIONS, subject: "run" };
+    assert.deepEqual(visibleRequest(request), request);
+  });
+});
+
+describe("visibleUpdate()", () => {
+  it("escapes the title, and gives back an update that needs nothing", () => {
+    const plain = { sessionUpdate: "tool_call", title: "Edit é\n" };
+    assert.equal(visibleUpdate(plain), plain);
+    const untitled = { sessionUpdate: "plan", title: 7 };
+    assert.equal(visibleUpdate(untitled), untitled);
+    const hidden = { sessionUpdate: "tool_call", title: "a\u202eb" };
+    assert.equal(visibleUpdate(hidden).title, String.raw`a\u202eb`);
+  });
+});

@@ -1,0 +1,73 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { hashToken, isExpired, nameProblem, newToken, readAccessToken } from "./access-token.ts";
+
+const KEPT = {
+  id: "0123abcd",
+  name: "ci",
+  sha256: hashToken("tlk_x"),
+  created: "2026-01-01T00:00:00.000Z",
+  scopes: ["tools"],
+};
+
+describe("nameProblem()", () => {
+  it("allows names that can be typed, and none that look like an id or a token", () => {
+    for (const name of ["ci", "a".repeat(64), "my-laptop.v2_1", "7"]) {
+      assert.equal(nameProblem(name), undefined, name);
+    }
+    assert.equal(nameProblem("0123abcd"), "it looks like an id");
+    assert.equal(nameProblem(newToken()), "it looks like a token");
+    for (const name of ["", "-rf", "a b", "a\n", "é", "a".repeat(65)]) {
+      assert.match(nameProblem(name) ?? "", /^a name has/, JSON.stringify(name));
+    }
+  });
+});
+
+describe("isExpired()", () => {
+  const token = (expires?: string) => readAccessToken({ ...KEPT, expires }) ?? assert.fail();
+
+  it("ends a token at its time, and one whose time cannot be read at once", () => {
+    const now = Date.parse("2026-06-01T00:00:00.000Z");
+    assert.equal(isExpired(token(), now), false);
+    assert.equal(isExpired(token("2026-06-01T00:00:00.001Z"), now), false);
+    assert.equal(isExpired(token("2026-06-01T00:00:00.000Z"), now), true);
+    assert.equal(isExpired(token("next year"), now), true);
+  });
+});
+
+describe("readAccessToken()", () => {
+  it("takes what was written, with the limits of its bearer", () => {
+    assert.deepEqual(readAccessToken(KEPT), KEPT);
+    const limited = { ...KEPT, limits: { agents: ["a"], folders: ["/work"] } };
+    assert.deepEqual(readAccessToken(limited), limited);
+  });
+
+  it("gives a token of before scopes what such tokens could do, which was not everything", () => {
+    const { scopes: _, ...old } = KEPT;
+    const scopes = readAccessToken(old)?.scopes ?? [];
+    assert.ok(scopes.includes("sessions"));
+    assert.ok(!(scopes as readonly string[]).includes("admin"));
+  });
+
+  for (const [what, change] of Object.entries({
+    "a scope that nobody knows": { scopes: ["tools", "everything"] },
+    "scopes that are no list": { scopes: "tools" },
+    "a limit that nobody knows": { limits: { hosts: ["a"] } },
+    "a limit that is no list": { limits: { agents: "a" } },
+    "limits that are no object": { limits: null },
+    "a hash that is none": { sha256: "0123" },
+    "no time of its making": { created: undefined },
+    "an end that is a number": { expires: 1 },
+  })) {
+    it(`lets nobody in by a token with ${what}`, () => {
+      assert.equal(readAccessToken({ ...KEPT, ...change }), undefined);
+    });
+  }
+
+  it("takes nothing that is no object", () => {
+    for (const value of [null, "tlk_x", 7, undefined]) {
+      assert.equal(readAccessToken(value), undefined);
+    }
+  });
+});

@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { appendFileSync, existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { DiskFaults } from "../../../test/support/disk-faults.ts";
+import { SampleFolder } from "../../../test/samples/sample-folder.ts";
+import { SentJournal } from "./sent-journal.ts";
+
+const journalOf = (folder: SampleFolder, id: string): SentJournal =>
+  new SentJournal(folder.path, { id });
+
+describe("SentJournal", () => {
+  it("tells another process what this one had sent, reader by reader", async () => {
+    await using folder = await SampleFolder.create();
+    const journal = journalOf(folder, "1-a");
+    journal.note("editor", [1, 2]);
+    journal.note("lazygit", [2]);
+    journal.note("editor", [5]);
+    const other = journalOf(folder, "2-b");
+    assert.deepEqual([...other.sentBy("1-a", "editor")], [1, 2, 5]);
+    assert.deepEqual([...other.sentBy("1-a", "lazygit")], [2]);
+    assert.deepEqual([...other.sentBy("1-a", "nobody")], []);
+    assert.deepEqual([...other.sentBy("3-c", "editor")], [], "it never sent anything");
+    journal.close(true);
+  });
+
+  it("is removed once all of it is in the store, and kept where it is not", async () => {
+    await using folder = await SampleFolder.create();
+    const [done, owed] = [journalOf(folder, "1-a"), journalOf(folder, "2-b")];
+    done.note("editor", [1]);
+    owed.note("editor", [2]);
+    done.close(true);
+    owed.close(false);
+    assert.deepEqual(readdirSync(join(folder.path, "reviews-sent")), ["2-b.ndjson"]);
+    assert.deepEqual([...done.sentBy("2-b", "editor")], [2]);
+  });
+
+  it("makes no file before there is something to send", async () => {
+    await using folder = await SampleFolder.create();
+    journalOf(folder, "1-a").close(true);
+    assert.equal(existsSync(folder.path), false);
+  });
+
+  it("goes on after a line of which the disk took half", async () => {
+    await using folder = await SampleFolder.create();
+    const journal = journalOf(folder, "1-a");
+    journal.prepare();
+    {
+      using disk = new DiskFaults(folder.path);
+      journal.close(false);
+      journal.prepare();
+      disk.decide = ({ operation }) => (operation === "writeSync" ? "torn" : undefined);
+      assert.throws(() => journal.note("editor", [1]));
+    }
+    journal.note("editor", [2]);
+    assert.deepEqual([...journal.sentBy("1-a", "editor")], [2]);
+    journal.close(true);
+  });
+
+  it("reads no further than a line that a killed process left unfinished", async () => {
+    await using folder = await SampleFolder.create();
+    const journal = journalOf(folder, "1-a");
+    journal.note("editor", [1]);
+    appendFileSync(join(folder.path, "reviews-sent/1-a.ndjson"), '{"reader":"editor","mess');
+    assert.deepEqual([...journal.sentBy("1-a", "editor")], [1]);
+    journal.close(true);
+  });
+
+  it("keeps its file in its folder, whatever the holder is called", async () => {
+    await using folder = await SampleFolder.create();
+    const journal = journalOf(folder, "../../escape");
+    journal.note("editor", [1]);
+    assert.deepEqual(readdirSync(join(folder.path, "reviews-sent")), [".._.._escape.ndjson"]);
+    journal.close(true);
+  });
+});

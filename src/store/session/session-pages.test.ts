@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
+import { describe, it } from "node:test";
+
+import { copyPages, lastOf, lineOf, PAGES, readPages, writePages } from "./session-pages.ts";
+
+/** Sessions 1 and 2 exist; session 1 has these events, a page for each list of numbers. */
+function filled(...pages: number[][]) {
+  const database = new DatabaseSync(":memory:");
+  database.exec(`CREATE TABLE session (id INTEGER PRIMARY KEY); INSERT INTO session VALUES (1), (2);
+    ${PAGES}`);
+  for (const numbers of pages) {
+    const [first = 0] = numbers;
+    const lines = numbers.map((seq) => lineOf(seq, "agent", JSON.stringify({ seq }))).join("");
+    writePages(database, [{ session: 1, first, last: numbers.at(-1) ?? 0, lines }]);
+  }
+  return Object.assign(database, { [Symbol.dispose]: () => database.close() });
+}
+
+const numbersOf = (database: DatabaseSync, session: number, after = 0, characters = Infinity) =>
+  readPages(database, session, after, characters).map(({ seq }) => seq);
+
+describe("session pages", () => {
+  it("give back events in order, from the middle of a page too", () => {
+    using database = filled([1, 2, 3], [4], [5, 6]);
+    assert.deepEqual(numbersOf(database, 1), [1, 2, 3, 4, 5, 6]);
+    assert.deepEqual(numbersOf(database, 1, 2), [3, 4, 5, 6]);
+    assert.deepEqual(numbersOf(database, 1, 6), []);
+    const [event] = readPages(database, 1, 5, 1);
+    assert.deepEqual([event?.direction, event?.message], ["agent", { seq: 6 }]);
+  });
+
+  it("are read whole, but no further than the limit", () => {
+    using database = filled([1, 2, 3], [4], [5, 6]);
+    assert.deepEqual(
+      numbersOf(database, 1, 0, 1),
+      [1, 2, 3],
+      "one page at least, or none would end",
+    );
+    assert.deepEqual(numbersOf(database, 1, 3, 1), [4]);
+  });
+
+  it("know the last event of a session, and of an empty one that there is none", () => {
+    using database = filled([1, 2], [3]);
+    assert.deepEqual([lastOf(database, 1), lastOf(database, 2)], [3, 0]);
+  });
+
+  for (const [upTo, copied] of [
+    [Infinity, [1, 2, 3, 4, 5, 6]],
+    [6, [1, 2, 3, 4, 5, 6]],
+    [5, [1, 2, 3, 4, 5]],
+    [3, [1, 2, 3]],
+    [1, [1]],
+    [0, []],
+  ] as const) {
+    it(`are copied up to the event ${upTo}, within a page too`, () => {
+      using database = filled([1, 2, 3], [4], [5, 6]);
+      copyPages(database, 1, 2, upTo);
+      assert.deepEqual(numbersOf(database, 2), copied);
+      assert.equal(lastOf(database, 2), copied.length);
+      assert.deepEqual(numbersOf(database, 1), [1, 2, 3, 4, 5, 6], "the original stays");
+    });
+  }
+
+  it("cannot be altered, nor written twice under one number", () => {
+    using database = filled([1, 2]);
+    assert.throws(() => database.exec("UPDATE session_page SET lines = ''"), /never altered/);
+    const again = { session: 1, first: 1, last: 1, lines: lineOf(1, "client", "{}") };
+    assert.throws(() => writePages(database, [again]), /UNIQUE/);
+  });
+});

@@ -1,0 +1,12 @@
+import { join } from "node:path";
+
+// The names of files in the data folder, by themselves: whoever only watches a file need not load the
+// store that writes it, which would delay the start of `trunkline mcp`.
+
+/** The database of review threads. */
+export const REVIEWS_FILE = "reviews.db";
+
+/** The file that says which tools of other servers were approved. */
+export function approvalsPath(data: string): string {
+  return join(data, "approvals.json");
+}
