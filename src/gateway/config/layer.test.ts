@@ -28,7 +28,7 @@ describe("mergeValues()", () => {
   });
 
   it("takes a key that every object has for a value like any other", () => {
-    const merged = mergeValues({}, { constructor: { a: 1 } } as never);
+    const merged = mergeValues({}, { constructor: { a: 1 } });
     assert.deepEqual(merged.constructor, { a: 1 });
   });
 });

@@ -198,8 +198,8 @@ export class HttpServer {
   #end(principal: string): void {
     this.#mcp.endOf(principal);
     this.#acpHttp.endOf(principal);
-    const ended = this.#sessions.opened?.then((sessions) => sessions.endOf(principal));
-    ended?.catch((error: unknown) => this.#house.log.error("access.not-ended", { error }));
+    const ended = this.#sessions.opened().then((sessions) => sessions?.endOf(principal));
+    ended.catch((error: unknown) => this.#house.log.error("access.not-ended", { error }));
   }
 
   #handle(request: IncomingMessage, response: ServerResponse): void {

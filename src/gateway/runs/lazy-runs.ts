@@ -1,3 +1,4 @@
+import { Lazy } from "../../base/lazy.ts";
 import type { Principal } from "../../base/principal.ts";
 import type { Agent } from "../../session/agent.ts";
 import type { SessionSetup } from "../../session/sessions.ts";
@@ -6,11 +7,13 @@ import type { OpenedRuns } from "./open-runs.ts";
 
 /** Remote runs, loaded and opened with the first that is asked for. */
 export class LazyRuns implements AsyncDisposable {
-  readonly #house: House;
-  #opening: Promise<OpenedRuns> | undefined;
+  readonly #runs: Lazy<OpenedRuns>;
 
   constructor(house: House) {
-    this.#house = house;
+    this.#runs = new Lazy(async () => {
+      const { openRuns } = await import("./open-runs.ts");
+      return openRuns(house);
+    });
   }
 
   /** Where a new session works that asks for a run; undefined where it asks for none. */
@@ -20,37 +23,20 @@ export class LazyRuns implements AsyncDisposable {
   ): Promise<SessionSetup | undefined> {
     const { remote } = (_meta ?? {}) as { remote?: unknown };
     if (remote === undefined || remote === null) return undefined;
-    return (await this.#opened()).place(_meta, principal);
+    return (await this.#runs.get()).place(_meta, principal);
   }
 
   /** An agent that works on what a session was placed with. */
   async agent(name: string, run: unknown): Promise<Agent> {
-    return (await this.#opened()).agent(name, run);
+    return (await this.#runs.get()).agent(name, run);
   }
 
   /** Removes what is kept of a run whose session is deleted. */
   async remove(run: unknown): Promise<void> {
-    await (await this.#opened()).remove(run);
+    await (await this.#runs.get()).remove(run);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const opened = await this.#opening?.catch(() => undefined);
-    await opened?.[Symbol.asyncDispose]();
-  }
-
-  #opened(): Promise<OpenedRuns> {
-    this.#opening ??= this.#open();
-    return this.#opening;
-  }
-
-  async #open(): Promise<OpenedRuns> {
-    try {
-      const { openRuns } = await import("./open-runs.ts");
-      return await openRuns(this.#house);
-    } catch (error) {
-      // Clear the failure, so that the next run tries again.
-      this.#opening = undefined;
-      throw error;
-    }
+    await (await this.#runs.opened())?.[Symbol.asyncDispose]();
   }
 }

@@ -46,7 +46,7 @@ export interface ParsedFile {
   keyPosition(path: KeyPath): string;
 }
 
-interface Place {
+interface Position {
   readonly key: number;
   readonly value: number;
 }
@@ -60,14 +60,14 @@ interface Problem {
 export function parseFile(path: string, text: string): ParsedFile {
   const lines = new LineMap(text);
   const problems: Problem[] = [];
-  const places = new Map<string, Place>();
+  const positions = new Map<string, Position>();
   const root = parse(text, problems);
-  const value = root === undefined ? {} : read(root, [], places, problems, lines);
+  const value = root === undefined ? {} : read(root, [], positions, problems, lines);
   if (problems.length > 0) throw mistakes(path, problems, lines);
-  const find = (at: KeyPath): Place => {
+  const find = (at: KeyPath): Position => {
     for (let length = at.length; length > 0; length--) {
-      const place = places.get(placeName(at.slice(0, length)));
-      if (place !== undefined) return place;
+      const position = positions.get(positionName(at.slice(0, length)));
+      if (position !== undefined) return position;
     }
     return { key: root?.offset ?? 0, value: root?.offset ?? 0 };
   };
@@ -111,7 +111,7 @@ function findTooDeep(text: string): number | undefined {
 function read(
   node: Node,
   path: KeyPath,
-  places: Map<string, Place>,
+  positions: Map<string, Position>,
   problems: Problem[],
   lines: LineMap,
 ): unknown {
@@ -119,8 +119,8 @@ function read(
   if (node.type === "array") {
     return children.map((child, index) => {
       const here = [...path, index];
-      places.set(placeName(here), { key: child.offset, value: child.offset });
-      return read(child, here, places, problems, lines);
+      positions.set(positionName(here), { key: child.offset, value: child.offset });
+      return read(child, here, positions, problems, lines);
     });
   }
   if (node.type !== "object") return node.value as unknown;
@@ -129,21 +129,21 @@ function read(
     if (key === undefined || value === undefined) continue;
     const name = String(key.value);
     const here = [...path, name];
-    const first = places.get(placeName(here));
+    const first = positions.get(positionName(here));
     if (first !== undefined) {
       const where = lines.position(first.key);
       problems.push({ offset: key.offset, says: `'${name}' is already set at ${where}` });
     } else if (name === "__proto__") {
       problems.push({ offset: key.offset, says: "'__proto__' cannot be a key" });
     } else {
-      places.set(placeName(here), { key: key.offset, value: value.offset });
-      object[name] = read(value, here, places, problems, lines);
+      positions.set(positionName(here), { key: key.offset, value: value.offset });
+      object[name] = read(value, here, positions, problems, lines);
     }
   }
   return object;
 }
 
-function placeName(path: KeyPath): string {
+function positionName(path: KeyPath): string {
   return JSON.stringify(path);
 }
 

@@ -1,0 +1,44 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { SampleHome } from "../../../test/samples/sample-home.ts";
+import { Log } from "../../base/log.ts";
+import { Offer } from "../../tool/offer/offer.ts";
+import { House } from "../house.ts";
+import { lazyBus } from "./lazy-bus.ts";
+
+async function openWith(home: SampleHome, plugins: object) {
+  await home.write(home.userFile, JSON.stringify({ bus: { plugins } }));
+  const { config } = await home.load();
+  const events: string[] = [];
+  const log = new Log("info", (line) => {
+    events.push((JSON.parse(line) as { event: string }).event);
+  });
+  const house = Object.assign(new House(config), { log });
+  const offer = new Offer();
+  return { offer, events, bus: lazyBus(house, offer, undefined) };
+}
+
+describe("lazyBus()", { timeout: 30_000 }, () => {
+  it("has no list wait where no plugin is configured, or none is enabled", async () => {
+    await using home = await SampleHome.create();
+    for (const plugins of [{}, { off: { command: "x", enabled: false } }]) {
+      const { offer, bus } = await openWith(home, plugins);
+      await using _bus = bus;
+      assert.equal(offer.known(), undefined);
+    }
+  });
+
+  it("tries again for the next list where the bus cannot be opened, and says so", async () => {
+    await using home = await SampleHome.create();
+    // The certificates of the bus cannot be kept where a file is.
+    await home.write(`${home.data}/certs`, "");
+    const { offer, bus, events } = await openWith(home, { p: { command: "/nonexistent" } });
+    await using _bus = bus;
+    await offer.known();
+    assert.ok(events.includes("bus.not-opened"), events.join());
+    events.length = 0;
+    await offer.known();
+    assert.ok(events.includes("bus.not-opened"), events.join());
+  });
+});

@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdtempDisposable, realpath } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { describe, it } from "node:test";
+
+import { findProgram } from "./find-program.ts";
+
+function write(file: string, mode = 0o755): string {
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, "#!/bin/sh\n");
+  chmodSync(file, mode);
+  return file;
+}
+
+async function sampleFolder() {
+  const folder = await mkdtempDisposable(join(tmpdir(), "trunkline-program-"));
+  return { path: await realpath(folder.path), [Symbol.asyncDispose]: () => folder.remove() };
+}
+
+describe("findProgram()", () => {
+  it("takes the first folder of PATH that has it and can run it", async () => {
+    await using folder = await sampleFolder();
+    const [one, two, three] = ["one", "two", "three"].map((name) => join(folder.path, name));
+    write(join(one ?? "", "agent"), 0o644);
+    const wanted = write(join(two ?? "", "agent"));
+    write(join(three ?? "", "agent"));
+    const path = ["", "relative", one, two, three].join(":");
+    assert.equal(findProgram("agent", path)?.path, wanted);
+    assert.equal(findProgram("other", path), undefined);
+    assert.equal(findProgram(wanted, "")?.path, wanted);
+    assert.equal(findProgram(join(one ?? "", "agent"), ""), undefined);
+  });
+
+  it("needs the whole package that a link leads into, with what that depends on", async () => {
+    await using folder = await sampleFolder();
+    const modules = join(folder.path, "lib/node_modules");
+    const real = write(join(modules, "agent/node_modules/dependency/bin/agent.js"));
+    const link = join(folder.path, "bin/agent");
+    mkdirSync(dirname(link), { recursive: true });
+    symlinkSync(real, link);
+    const found = findProgram("agent", dirname(link));
+    assert.deepEqual(found, { path: link, needs: [link, real, modules] });
+  });
+
+  it("needs the folder with package.json, else the program's own folder", async () => {
+    await using folder = await sampleFolder();
+    const program = write(join(folder.path, "app/dist/agent"));
+    assert.deepEqual(findProgram(program, "")?.needs, [program, dirname(program)]);
+    write(join(folder.path, "app/package.json"));
+    assert.deepEqual(findProgram(program, "")?.needs, [program, join(folder.path, "app")]);
+  });
+});

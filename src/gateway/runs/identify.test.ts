@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { SampleHome } from "../../../test/samples/sample-home.ts";
+import { House } from "../house.ts";
+import { identifyFor } from "./identify.ts";
+
+const IDENTITIES = {
+  work: {
+    provider: "github",
+    user: "ada-acme",
+    email: "ada@acme.test",
+    displayName: "Ada",
+    organizations: ["acme"],
+    sshKey: "~/.ssh/id_work",
+    tokenSource: { kind: "environment", variable: "WORK_TOKEN" },
+  },
+  lab: { provider: "gitlab", user: "ada", email: "ada@lab.test", host: "git.lab.test" },
+};
+
+async function identify(home: SampleHome, url: string) {
+  await home.write(home.userFile, JSON.stringify({ identities: IDENTITIES }));
+  const { config } = await home.load();
+  const quiet = { ...config, log: { level: "error", verbose: false } } as const;
+  const house = new House(quiet, { files: [home.userFile], load: async () => config });
+  const env = { HOME: home.path, PATH: process.env.PATH, WORK_TOKEN: "t0k3n" };
+  return await identifyFor(house, { ...env, TRUNKLINE_TOKEN_STORE: "file" })(url);
+}
+
+describe("identifyFor()", () => {
+  it("finds the identity of an address, its token, its ssh key and its author", async () => {
+    await using home = await SampleHome.create();
+    const { credentials, author } = await identify(home, "https://github.com/acme/app.git");
+    assert.deepEqual([credentials.scope, credentials.user], ["work", "ada-acme"]);
+    assert.equal(credentials.token, "t0k3n");
+    assert.ok(credentials.sshCommand?.includes(join(home.path, ".ssh/id_work")));
+    // Nobody is there to type a passphrase.
+    assert.ok(credentials.sshCommand?.endsWith(" -o BatchMode=yes"));
+    assert.deepEqual(author, { name: "Ada", email: "ada@acme.test" });
+  });
+
+  it("sends no token where only the provider may fit, and none to strangers", async () => {
+    await using home = await SampleHome.create();
+    for (const url of [
+      "https://gitlab.acme.example/a/b.git",
+      "https://evil.example/acme/app.git",
+    ]) {
+      const { credentials, author } = await identify(home, url);
+      assert.deepEqual(credentials, { scope: "" }, url);
+      assert.equal(author.email, "trunkline@localhost");
+    }
+  });
+});
