@@ -2,10 +2,10 @@ import type { AsyncLocalStorage } from "node:async_hooks";
 
 import type { LogFields } from "./log.ts";
 
-/** Made with the first work that belongs to something: a start has none. */
+/** Made when it is first needed: loading async_hooks would cost every start. */
 let belongings: AsyncLocalStorage<LogFields> | undefined;
 
-/** Runs work, and knows of all that comes of it what it belongs to: a session, a turn. */
+/** Runs work with fields for the log, such as its session, that all it starts inherits. */
 export function belongingTo<T>(fields: LogFields, work: () => T): T {
   if (belongings === undefined) {
     const hooks = process.getBuiltinModule("node:async_hooks");
@@ -14,7 +14,7 @@ export function belongingTo<T>(fields: LogFields, work: () => T): T {
   return belongings.run(fields, work);
 }
 
-/** What the code that runs now belongs to, where that is known. */
+/** The fields of `belongingTo` for the code that runs now; empty outside of it. */
 export function whatItBelongsTo(): LogFields {
   return belongings?.getStore() ?? {};
 }

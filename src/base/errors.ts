@@ -40,8 +40,8 @@ export function hasBrand(value: unknown, brand: symbol): boolean {
 }
 
 /**
- * What went wrong first. Where letting go of something fails because of it, too, `using` throws an
- * error that only has both of them; the first is what its words are about.
+ * The error that came first. Where disposing throws as well, `using` throws a `SuppressedError` that
+ * holds both and says neither's message.
  */
 export function originalError(error: unknown): unknown {
   let original = error;
@@ -49,8 +49,8 @@ export function originalError(error: unknown): unknown {
   return original;
 }
 
-/** What a disk, or who may use it, has to do with; a fault of the program it is not. */
-const FAILURES: ReadonlySet<unknown> = new Set([
+/** System errors whose cause is the disk or its permissions, not a bug of ours. */
+const DISK_ERRORS: ReadonlySet<unknown> = new Set([
   "ENOSPC",
   "EDQUOT",
   "EFBIG",
@@ -63,14 +63,13 @@ const FAILURES: ReadonlySet<unknown> = new Set([
 ]);
 
 /**
- * What the system says of a file that could not be read or written, in words that a person can act
- * on; undefined for any other error. A disk that fails is told to whoever it fails, as a fault of the
- * program is not: that would tell them nothing.
+ * The message of a disk error, in words that a person can act on; undefined for any other error.
+ * Callers show it to whoever asked. Other errors they hide, since those are bugs of ours.
  */
 export function diskWords(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;
   const { code, message } = error as NodeJS.ErrnoException;
-  if (!FAILURES.has(code)) return undefined;
+  if (!DISK_ERRORS.has(code)) return undefined;
   const isFull = code === "ENOSPC" || code === "EDQUOT";
   return isFull ? `${message}. Free some space on its disk, and try again.` : message;
 }

@@ -1,7 +1,7 @@
 /**
- * A read of so many bytes has filled its buffer, so there is more. Node would go on reading there up
- * to 32 times before it looks at anything else: whoever floods one stream would slow down all others.
- * After such a read, the next one waits for the next turn of the event loop.
+ * Bytes of a read that has filled Node's buffer: more is waiting. Node would read that stream up to
+ * 32 times before it looks at any other, so a flood on one connection would slow down all others.
+ * After such a read, readers wait for the next turn of the event loop.
  */
 export const FULL_READ = 64 * 1024;
 
@@ -10,13 +10,13 @@ export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** What has to be done before anything more leaves this process. */
+/** Work that is due before the next bytes are sent. */
 const due: (() => void)[] = [];
 
 /**
- * Has something done before the next bytes leave this process, to whomever, and at the latest at the
- * end of this turn of the event loop. So what an answer tells is written down first, and all that
- * one turn has to write is one write.
+ * Runs work before this process sends anything more, on any connection, and at the latest at the end
+ * of this turn of the event loop. So a store has written what an answer tells before the answer is
+ * sent, and all writes of one turn are one write.
  */
 export function beforeSending(work: () => void): void {
   if (due.push(work) === 1) setImmediate(aboutToSend);

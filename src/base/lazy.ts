@@ -1,7 +1,4 @@
-/**
- * Something that is opened when it is first wanted. A failure is only that of whoever wanted it: the
- * next one tries again.
- */
+/** Opens something at the first `get`, once. A failure is not kept: the next `get` tries again. */
 export class Lazy<T> {
   readonly #open: () => Promise<T>;
   #opening: Promise<T> | undefined;
@@ -20,7 +17,7 @@ export class Lazy<T> {
     return opening;
   }
 
-  /** What was opened, or is being; undefined where nobody wanted it, or it could not be had. */
+  /** What was opened or is being opened; undefined if `get` was never called, or opening failed. */
   async opened(): Promise<T | undefined> {
     return await this.#opening?.catch(() => undefined);
   }

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 
 import { ControlGroup, type GroupLimits } from "./cgroup.ts";
 import { SERVICE_PATH, type EgressProxy } from "./egress-proxy.ts";
-import type { Entry } from "./entry.ts";
+import type { Entry } from "./enter-main.ts";
 import type { SandboxParts } from "./probe.ts";
 import { seccompFilter } from "./seccomp.ts";
 

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { AcpHouse } from "../../test/support/acp-house.ts";
 import { chunk } from "../../test/support/scripted-agent.ts";
 
-describe("a session", { timeout: 30_000 }, () => {
+describe("a session", { timeout: 60_000 }, () => {
   it("goes on with its turn when the connection drops, and shows all of it to who comes back", async () => {
     const go = Promise.withResolvers<void>();
     await using house = await AcpHouse.open({

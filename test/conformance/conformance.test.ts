@@ -8,7 +8,7 @@ import { packages, type Report, runSuite } from "./suite.ts";
 /** The suite has no way to watch these yet, and says so. */
 const ALWAYS_SKIPPED = "tasks-status-notifications";
 
-describe("the conformance suite of MCP", { concurrency: true, timeout: 120_000 }, () => {
+describe("the conformance suite of MCP", { concurrency: true, timeout: 180_000 }, () => {
   before(() => packages.install());
 
   it("passes whole for 2025-11-25 over HTTP", async () => {

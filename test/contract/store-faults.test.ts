@@ -4,7 +4,7 @@ import { FAULT_RIGS } from "./fault-rigs/fault-rigs.ts";
 import { coldFaultContract, storeFaultContract } from "./store-fault-contract.ts";
 
 /** Each call to the disk in turn takes many minutes; `npm run test:interop` has the time for it. */
-const MOST = 6;
+const MOST = 3;
 
 describe("every door, when any call of its stores fails", { timeout: 600_000 }, () => {
   for (const [name, open] of Object.entries(FAULT_RIGS)) {

@@ -55,7 +55,7 @@ class AuthorizationServer implements AsyncDisposable {
   }
 }
 
-describe("trunkline serve with an authorization server", { timeout: 60_000 }, () => {
+describe("trunkline serve with an authorization server", { timeout: 120_000 }, () => {
   it("says where tokens are given out, to those who have none", async () => {
     await using server = await AuthorizationServer.start();
     using home = new GuardedHome(server.configuration({ scopes: ["mcp:use"] }));

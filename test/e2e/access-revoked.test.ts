@@ -13,8 +13,8 @@ const AGENT = join(import.meta.dirname, "../support/acp-agent.mjs");
 const STUBBORN = join(import.meta.dirname, "../support/stubborn-server.mjs");
 const SCOPES = ["--scope", "tools", "--scope", "sessions", "--scope", "programs"];
 
-/** It is to be a second; on a busy machine, what waits for the processor is not what is tested. */
-const SOON = 2_000;
+/** Ten times the second that it is to be: waiting for the processor is not what is tested. */
+const SOON = 10_000;
 
 /** The numbers of processes that have left them in a file. */
 async function pidsIn(file: string, count: number): Promise<number[]> {
@@ -56,7 +56,7 @@ async function beginTurn(client: AcpSocket, cwd: string): Promise<string> {
   return String(sessionId);
 }
 
-describe("a token that is revoked", { timeout: 60_000 }, () => {
+describe("a token that is revoked", { timeout: 120_000 }, () => {
   it("ends the agents and turns that it started, and nobody else's", async () => {
     const other = { command: process.execPath, args: [AGENT] };
     using home = new GuardedHome({ agent: "other", agents: { other } });

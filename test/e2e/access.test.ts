@@ -67,7 +67,7 @@ describe("trunkline token", { timeout: 60_000 }, () => {
   });
 });
 
-describe("trunkline serve on an address that others can reach", { timeout: 60_000 }, () => {
+describe("trunkline serve on an address that others can reach", { timeout: 120_000 }, () => {
   it("wants a token for everything but a sign of life", async () => {
     using home = new GuardedHome();
     const token = await home.createToken("laptop", ...ALL);

@@ -15,7 +15,7 @@ async function call(client: BusClient, toolName: string, args: Record<string, st
   return answerOf("It", answer, "toolCall");
 }
 
-describe("a plugin that never gets ready", { timeout: 60_000 }, () => {
+describe("a plugin that never gets ready", { timeout: 120_000 }, () => {
   const limits = { firstList: FOR_EVER, ready: FOR_EVER };
 
   it("is not waited for by whoever calls another", async () => {
@@ -61,7 +61,7 @@ describe("a plugin that never gets ready", { timeout: 60_000 }, () => {
   });
 });
 
-describe("many calls of one plugin", { timeout: 120_000 }, () => {
+describe("many calls of one plugin", { timeout: 180_000 }, () => {
   const up = async (home: BusHome, options = {}): Promise<BusInProcess> => {
     const plugin = home.testPlugin("tools.test", { BUS_TROUBLE: "record-health" });
     const bus = await BusInProcess.open(home, [plugin], options);

@@ -36,7 +36,7 @@ async function medianOf(bridge: Bridge, calls: number): Promise<number> {
   return times.toSorted((a, b) => a - b)[calls >> 1] ?? 0;
 }
 
-describe("a plugin that floods the bus", { timeout: 180_000 }, () => {
+describe("a plugin that floods the bus", { timeout: 300_000 }, () => {
   let home: BusHome;
   let orchestrator: OrchestratorProgram;
   let bridge: Bridge;
@@ -63,7 +63,7 @@ describe("a plugin that floods the bus", { timeout: 180_000 }, () => {
       let most = before;
       await rogue.call("attack", { act: "flood", kind });
       const beside: number[] = [];
-      const end = performance.now() + 2_000;
+      const end = performance.now() + 1_000;
       while (performance.now() < end || beside.length < 3) {
         beside.push(await medianOf(bridge, 20));
         most = Math.max(most, memoryOf(pid));

@@ -76,7 +76,7 @@ function load(bridge: Bridge, name: string): Load {
   };
 }
 
-describe("an orchestrator that is killed", { timeout: 60_000 }, () => {
+describe("an orchestrator that is killed", { timeout: 120_000 }, () => {
   it("is told of to whoever waits on the bridge, which comes back with it", async () => {
     await using home = new BusHome();
     const first = await home.orchestrator([home.testPlugin()]);
@@ -118,7 +118,7 @@ describe("an orchestrator that is killed", { timeout: 60_000 }, () => {
   });
 });
 
-describe("a QUIC engine that is killed", { timeout: 60_000 }, () => {
+describe("a QUIC engine that is killed", { timeout: 360_000 }, () => {
   it("costs calls an honest error, or only time where they may be repeated", async () => {
     await using home = new BusHome();
     const orchestrator = await home.orchestrator([home.testPlugin()]);

@@ -56,7 +56,7 @@ describe("a plugin that does not get up", { timeout: 180_000 }, () => {
   });
 });
 
-describe("a plugin that is up and then is not", { timeout: 180_000 }, () => {
+describe("a plugin that is up and then is not", { timeout: 240_000 }, () => {
   it("is told of to whoever called it when it dies, and started again", async () => {
     await using home = new BusHome();
     await using bus = await BusInProcess.open(home, [home.testPlugin()]);

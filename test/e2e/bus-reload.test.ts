@@ -49,7 +49,7 @@ for (const [what, start] of [
   ["bus.plugins", withConfig],
   ["plugins.yaml", withYaml],
 ] as const) {
-  describe(`a changed ${what}`, { timeout: 120_000 }, () => {
+  describe(`a changed ${what}`, { timeout: 180_000 }, () => {
     it("starts what is new, ends what is gone, restarts what changed, and leaves the rest", async () => {
       await using home = new BusHome();
       const [kept, gone, changed] = ["kept", "gone", "changed"].map((id) => home.testPlugin(id));

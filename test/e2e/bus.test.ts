@@ -33,7 +33,7 @@ const EXCHANGES: readonly (readonly [sent: string, answered?: string])[] = [
   ],
 ];
 
-describe("trunkline mcp --orchestrator-addr", { timeout: 60_000 }, () => {
+describe("trunkline mcp --orchestrator-addr", { timeout: 240_000 }, () => {
   let home: BusHome;
   let orchestrator: OrchestratorProgram;
   before(async () => {
@@ -181,8 +181,8 @@ describe("trunkline mcp --orchestrator-addr", { timeout: 60_000 }, () => {
       const { error, result } = await asked;
       assert.ok(error !== undefined || result?.isError === true);
       assert.equal(await bridge.program.exit, 0);
-      // The grace is below a second; what is left is for a busy machine.
-      assert.ok(performance.now() - before < 5_000);
+      // Ten times the grace and more: a call that hangs would hold it for a minute.
+      assert.ok(performance.now() - before < 20_000);
     });
   }
 
@@ -198,7 +198,7 @@ describe("trunkline mcp --orchestrator-addr", { timeout: 60_000 }, () => {
   });
 });
 
-describe("trunkline plugin", { timeout: 60_000 }, () => {
+describe("trunkline plugin", { timeout: 120_000 }, () => {
   it("lists, calls, restarts and tells what was said", async () => {
     await using home = new BusHome();
     const orchestrator = await home.orchestrator([home.testPlugin()]);

@@ -96,7 +96,7 @@ const AFTER: Readonly<Record<string, string>> = {
   "trunkline identity guard status": "trunkline identity guard install",
 };
 
-describe("every command in the documents", { timeout: 60_000 }, () => {
+describe("every command in the documents", { timeout: 180_000 }, () => {
   let orchestrator: ChildProcess | undefined;
   before(async () => {
     orchestrator = spawn(program, ["orchestrator", "--json"], { env: ENV, cwd: project });

@@ -37,7 +37,7 @@ async function serveUntilInterrupted(clone: string, home: string): Promise<{ std
   npm.signal("SIGINT");
   const [code, signal] = await npm.exited;
   assert.deepEqual({ code, signal }, { code: 0, signal: null });
-  assert.ok(performance.now() - start < 5_000, "took longer than five seconds to stop");
+  assert.ok(performance.now() - start < 20_000, "took longer than twenty seconds to stop");
   const stderr = await npm.stderr;
   assert.doesNotMatch(stderr, /npm err/i);
   await npm.gone();

@@ -150,7 +150,7 @@ describe("trunkline mcp", { timeout: 30_000 }, () => {
   });
 });
 
-describe("trunkline acp", { timeout: 30_000 }, () => {
+describe("trunkline acp", { timeout: 60_000 }, () => {
   it("answers initialize as the message specification shows, never echoing a version", async () => {
     await using program = new Program(["acp"]);
     program.write(

@@ -68,7 +68,7 @@ async function failAndRecover(
 
 describe(
   "trunkline acp with somebody else's agent, when its store fails",
-  { timeout: 120_000 },
+  { timeout: 240_000 },
   () => {
     it("fails a turn when the disk is full, and works again when there is room", async (test) => {
       const { missing } = SmallDisk;

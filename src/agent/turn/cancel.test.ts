@@ -11,7 +11,7 @@ import { groupEnd } from "../../../test/agent/group-end.ts";
 import { SampleTurn, type SampleTurnOptions } from "../../../test/agent/sample-turn.ts";
 
 /** Far longer than any cancelling should take, far shorter than what is cancelled. */
-const SOON = 5_000;
+const SOON = 30_000;
 
 /** Runs a turn, cancels it once something has happened, and takes the time until it ends. */
 async function cancelled(

@@ -1,16 +1,17 @@
-/** What is kept open for somebody who may come back. */
+/** A session or connection that is kept open for a client who may come back. */
 export interface Kept {
-  /** The principal whose it is. */
+  /** The id of the principal whose it is. */
   readonly owner: string;
-  /** Milliseconds since it was last used; none while it is in use. */
+  /** Milliseconds since it was last used; 0 while it is in use. */
   readonly idle: number;
 }
 
 /**
- * What is given up where there is no room for one more: what is idle longest of whoever has most, or
- * of the newcomer itself. So nobody pushes out what others have by beginning more and more.
+ * Which one to close to make room for one more of `newcomer`: the longest idle one of the owner who
+ * has most, or of the newcomer. So nobody can push out what others have by opening more and more.
+ * Undefined where all of those are in use.
  */
-export function givenUpFor<T extends Kept>(newcomer: string, all: Iterable<T>): T | undefined {
+export function evictedFor<T extends Kept>(newcomer: string, all: Iterable<T>): T | undefined {
   const counts = new Map<string, number>();
   let most = newcomer;
   const kept = [...all];

@@ -1,4 +1,4 @@
-/** Lets so many pass in each stretch of time, and counts the others. */
+/** Lets at most `limit` pass in each window of time, and counts the others. */
 export class Throttle {
   readonly #limit: number;
   readonly #window: number;
@@ -8,7 +8,7 @@ export class Throttle {
   #passed = 0;
   #left = 0;
 
-  /** `leftOut` is told how many were held back, when the next one may pass. */
+  /** `leftOut` is called in the next window with the number that did not pass. */
   constructor(
     rate: { readonly limit: number; readonly windowMs: number },
     leftOut: (count: number) => void,

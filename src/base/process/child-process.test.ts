@@ -101,7 +101,7 @@ function leaving({ isOrphan = false, env = "process.env", last = "process.stdin.
   return { ...node(script), grace: 2_000 };
 }
 
-describe("OwnedChild", { timeout: 60_000 }, () => {
+describe("OwnedChild", { timeout: 120_000 }, () => {
   it("ends by the end of its input", async () => {
     const child = await OwnedChild.start(node(`process.stdin.resume()`));
     await child.end();

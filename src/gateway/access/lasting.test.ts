@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 
 import { Lasting } from "./lasting.ts";
 
-describe("Lasting", { timeout: 10_000 }, () => {
+describe("Lasting", { timeout: 60_000 }, () => {
   it("ends what was opened with a token that is no longer good", async () => {
     using lasting = new Lasting();
     const [kept, revoked, unsure] = [new PassThrough(), new PassThrough(), new PassThrough()];

@@ -96,7 +96,7 @@ class Dropping implements AsyncDisposable {
   }
 }
 
-describe("DropFiles", { timeout: 20_000 }, () => {
+describe("DropFiles", { timeout: 60_000 }, () => {
   it("takes in what was dropped before and after it began, also in a folder that was not there", async () => {
     await using dropping = new Dropping();
     dropping.sample.write("a.txt", sampleLines(3));

@@ -6,7 +6,7 @@ import { closeSync, mkdirSync, openSync, readlinkSync, rmdirSync, writeFileSync 
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 
-import type { MountRequest } from "./mount-request.ts";
+import type { MountRequest } from "./mounts.ts";
 
 // linux/mount.h; the calls have the same numbers on every processor.
 const OPEN_TREE = 428n;

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { background } from "../../../base/background.ts";
-import { givenUpFor } from "../../../base/limit/eviction.ts";
+import { evictedFor } from "../../../base/limit/eviction.ts";
 import type { Principal } from "../../../base/principal.ts";
 import { holdId, isId } from "../../../rpc/message/id.ts";
 import { parseMessage } from "../../../rpc/message/parse-message.ts";
@@ -164,7 +164,7 @@ export class AcpHttp {
     const { maxConnections = MOST_CONNECTIONS } = this.#options;
     if (this.#connections.size < maxConnections) return true;
     const kept = this.#connections.values().map(([connection]) => connection);
-    const leaving = givenUpFor(principal.id, kept);
+    const leaving = evictedFor(principal.id, kept);
     if (leaving === undefined) return false;
     const [, conversation] = this.#connections.get(leaving.id) ?? [];
     // Its end is noticed a moment later.

@@ -1,5 +1,5 @@
 import { background } from "../../../../base/background.ts";
-import { givenUpFor } from "../../../../base/limit/eviction.ts";
+import { evictedFor } from "../../../../base/limit/eviction.ts";
 import type { Principal } from "../../../../base/principal.ts";
 import type { ResolvedMcpHttpOptions } from "./options.ts";
 import { Session } from "./session.ts";
@@ -28,7 +28,7 @@ export class Sessions {
   /** A new session, in the place of one that is idle where there are too many. */
   open(principal: Principal): Session | undefined {
     if (this.#sessions.size >= this.#options.limits.maxSessions) {
-      const leaving = givenUpFor(principal.id, this.#sessions.values());
+      const leaving = evictedFor(principal.id, this.#sessions.values());
       if (leaving === undefined) return undefined;
       background(this.end(leaving), "Ending a session of MCP");
     }

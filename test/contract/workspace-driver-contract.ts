@@ -6,9 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { canReflink, CopyDriver } from "./copy.ts";
-import type { WorkspaceDriver } from "./driver.ts";
-import { canOverlay, OverlayDriver } from "./overlay.ts";
+import type { WorkspaceDriver } from "../../src/run/workspace/driver.ts";
 
 const isRoot = process.getuid?.() === 0;
 
@@ -43,19 +41,12 @@ class Rig implements AsyncDisposable {
   }
 }
 
-const DRIVERS: Record<string, { make: () => WorkspaceDriver; skip: string | false }> = {
-  overlay: {
-    make: () => new OverlayDriver(),
-    skip: !canOverlay(tmpdir()) && "Only root can mount here.",
-  },
-  reflink: {
-    make: () => new CopyDriver("reflink"),
-    skip: !(await canReflink(tmpdir())) && "The file system cannot share blocks.",
-  },
-  copy: { make: () => new CopyDriver("copy"), skip: false },
-};
-
-for (const [name, { make, skip }] of Object.entries(DRIVERS)) {
+/** What every driver of workspaces promises. `skip` says why one cannot be had here. */
+export function workspaceDriverContract(
+  name: WorkspaceDriver["name"],
+  make: () => WorkspaceDriver,
+  skip: string | false,
+): void {
   describe(`the driver '${name}'`, { skip }, () => {
     const rig = async () => new Rig(await mkdtemp(join(tmpdir(), "drivers-")), make());
 

@@ -1,0 +1,121 @@
+import assert from "node:assert/strict";
+import { chmodSync } from "node:fs";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { NO_CREDENTIALS } from "../git/server/credentials.ts";
+import { ServerRepository } from "../../test/support/server-repository.ts";
+import { CHECKPOINT, Deliverer, type Delivery } from "./deliver.ts";
+import { DENIED_NAMES } from "./scan.ts";
+
+/** A deliverer that works on the branch `agent/x` of a clone. */
+async function begin(repository: ServerRepository): Promise<Deliverer> {
+  repository.run("switch", "--quiet", "--create", "agent/x");
+  const deliverer = new Deliverer({
+    git: repository.git,
+    tree: repository.tree,
+    url: repository.url,
+    branch: "agent/x",
+    session: "s1",
+    author: { name: "Ada", email: "ada@example.com" },
+    credentials: NO_CREDENTIALS,
+    limits: { maxFile: 1 << 20, maxTotal: 1 << 20, maxFiles: 100, denied: DENIED_NAMES },
+  });
+  await deliverer.begin(repository.revision);
+  return deliverer;
+}
+
+function expectKind<K extends Delivery["kind"]>(
+  delivery: Delivery,
+  kind: K,
+): Extract<Delivery, { kind: K }> {
+  assert.equal(delivery.kind, kind, JSON.stringify(delivery));
+  return delivery as Extract<Delivery, { kind: K }>;
+}
+
+describe("Deliverer", () => {
+  it("commits and pushes what was changed, and says which lines", async () => {
+    using repository = new ServerRepository();
+    const deliverer = await begin(repository);
+    repository.write("README.md", "hello\nworld\n");
+    repository.write("binary", Buffer.from([0, 1, 2]));
+    const { target, changes } = expectKind(await deliverer.deliver("Title", "Body"), "pushed");
+    assert.equal(repository.onRemote("rev-parse", "agent/x"), target.revision);
+    assert.deepEqual(changes, [
+      { path: "README.md", added: 1, removed: 0 },
+      { path: "binary", added: 0, removed: 0 },
+    ]);
+    const message = repository.onRemote("log", "-1", "--format=%an%n%B", "agent/x");
+    assert.equal(message, "Ada\nTitle\n\nBody\n\nTrunkline-Session: s1");
+  });
+
+  it("makes no commit where nothing was changed", async () => {
+    using repository = new ServerRepository();
+    const deliverer = await begin(repository);
+    expectKind(await deliverer.deliver("Title", ""), "unchanged");
+    assert.equal(await deliverer.head(), repository.revision);
+  });
+
+  it("runs no hook of the repository", async () => {
+    using repository = new ServerRepository();
+    const deliverer = await begin(repository);
+    for (const hook of ["pre-commit", "commit-msg", "pre-push", "reference-transaction"]) {
+      const file = join(repository.tree, ".git/hooks", hook);
+      writeFileSync(file, `#!/bin/sh\ntouch '${repository.folder}/ran'\nexit 1\n`);
+      chmodSync(file, 0o755);
+    }
+    repository.write("new", "1");
+    expectKind(await deliverer.deliver("Title", ""), "pushed");
+    assert.doesNotMatch(repository.onRemote("ls-tree", "--name-only", "agent/x"), /ran/);
+    assert.throws(() => chmodSync(join(repository.folder, "ran"), 0o644), { code: "ENOENT" });
+  });
+
+  it("commits nothing that the scan refuses", async () => {
+    using repository = new ServerRepository();
+    const deliverer = await begin(repository);
+    repository.write("key.pem", "secret");
+    const { problems } = expectKind(await deliverer.deliver("Title", ""), "refused");
+    assert.deepEqual(
+      problems.map(({ path }) => path),
+      ["key.pem"],
+    );
+    assert.equal(await deliverer.head(), repository.revision);
+  });
+
+  it("does not push over what somebody else has pushed, and keeps its commit", async () => {
+    using repository = new ServerRepository();
+    const deliverer = await begin(repository);
+    repository.write("new", "1");
+    expectKind(await deliverer.deliver("One", ""), "pushed");
+    repository.onRemote("update-ref", "refs/heads/agent/x", repository.revision);
+    repository.write("new", "2");
+    const { revision, why } = expectKind(await deliverer.deliver("Two", ""), "unpushed");
+    assert.match(why.message, /git push/);
+    assert.equal(await deliverer.head(), revision);
+    assert.equal(repository.onRemote("rev-parse", "agent/x"), repository.revision);
+  });
+
+  it("pushes later what could not be pushed, once", async () => {
+    using repository = new ServerRepository();
+    const deliverer = await begin(repository);
+    const hook = join(repository.remote, "hooks/pre-receive");
+    writeFileSync(hook, "#!/bin/sh\nexit 1\n", { mode: 0o755 });
+    repository.write("new", "1");
+    expectKind(await deliverer.deliver("One", ""), "unpushed");
+    writeFileSync(hook, "#!/bin/sh\n", { mode: 0o755 });
+    expectKind(await deliverer.pushKept(), "pushed");
+    expectKind(await deliverer.pushKept(), "unchanged");
+  });
+
+  it("keeps a checkpoint beside the branch, with what is not committed yet", async () => {
+    using repository = new ServerRepository();
+    const deliverer = await begin(repository);
+    repository.write("draft", "half");
+    await deliverer.checkpoint();
+    assert.equal(repository.run("show", `${CHECKPOINT}:draft`), "half");
+    assert.equal(await deliverer.head(), repository.revision);
+    expectKind(await deliverer.deliver("Title", ""), "pushed");
+    assert.equal(repository.onRemote("for-each-ref", "refs/trunkline"), "");
+  });
+});

@@ -1,0 +1,137 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { parseRemoteUrl } from "../git/remote-url.ts";
+import { checkRemoteUrl, pinAddresses, readRemoteRef, type RemotePolicy } from "./remote-ref.ts";
+
+const REVISION = "0123456789abcdef0123456789abcdef01234567";
+const URL = "https://example.com/acme/app.git";
+
+const read = (remote: object) =>
+  readRemoteRef({ remote: { url: URL, revision: REVISION, ...remote } });
+
+describe("readRemoteRef()", () => {
+  it("is undefined where a client asks for no run", () => {
+    for (const meta of [undefined, null, {}, { remote: null }]) {
+      assert.equal(readRemoteRef(meta), undefined);
+    }
+  });
+
+  it("takes the short name of a branch from a full one, also as the guide misspells it", () => {
+    for (const branch of ["main", "refs/heads/main", "refs/head/main"]) {
+      assert.equal(read({ branch })?.branch, "main");
+    }
+    assert.equal(read({})?.branch, "");
+  });
+
+  it("throws when the revision is no full hash", () => {
+    for (const revision of [
+      undefined,
+      "",
+      "main",
+      "0123456",
+      REVISION.toUpperCase(),
+      `${REVISION}0`,
+    ]) {
+      assert.throws(
+        () => read({ revision }),
+        /'params\._meta\.remote\.revision' must be a full commit/,
+      );
+    }
+    assert.equal(read({ revision: "a".repeat(64) })?.revision, "a".repeat(64));
+  });
+
+  it("throws at a branch that git, or a command line, would take for something else", () => {
+    const branches = [
+      ...["-f", "a/-b", "--upload-pack=x", ".hidden", "a/.b", "a..b", "a b", "a\nb", "a~1", "a^"],
+      ...[
+        "a:b",
+        "a?",
+        "a*",
+        "a[",
+        "a\\b",
+        "@",
+        "a@{1}",
+        "a//b",
+        "a/",
+        "a.",
+        "a.lock",
+        "a.lock/b",
+        7,
+      ],
+    ];
+    for (const branch of branches) {
+      assert.throws(() => read({ branch }), /must be the name of a branch/, String(branch));
+    }
+  });
+
+  it("throws when the address is missing, or too long to be one", () => {
+    for (const url of [undefined, "", 1, `https://example.com/${"a".repeat(2048)}`]) {
+      assert.throws(() => read({ url }), /'params\._meta\.remote\.url' must be/);
+    }
+  });
+});
+
+describe("checkRemoteUrl()", () => {
+  const policy: RemotePolicy = { allowHosts: [], allowPrivate: false, protocols: ["https", "ssh"] };
+
+  it("takes HTTPS and SSH, in both of its forms", () => {
+    for (const url of [URL, "ssh://git@example.com/a.git", "git@example.com:acme/app.git"]) {
+      assert.equal(checkRemoteUrl(url, policy).host, "example.com");
+    }
+  });
+
+  it("refuses other protocols unless they are configured", () => {
+    for (const url of ["/srv/repo", "file:///srv/repo", "http://example.com/a", "ext::sh -c id"]) {
+      assert.throws(() => checkRemoteUrl(url, policy), /See `remote\.protocols`/, url);
+    }
+    assert.doesNotThrow(() => checkRemoteUrl("/srv/repo", { ...policy, protocols: ["file"] }));
+  });
+
+  it("refuses what git could take for an option", () => {
+    for (const url of [
+      "ssh://-oProxyCommand=id@example.com/a",
+      "git@example.com:-x",
+      "-oX@example.com:a",
+    ]) {
+      assert.throws(() => checkRemoteUrl(url, policy), { code: "untrusted" }, url);
+    }
+  });
+
+  it("takes only the hosts of the list, and those below a starred one", () => {
+    const listed = { ...policy, allowHosts: ["github.com", "*.example.com"] };
+    for (const host of ["github.com", "GitHub.com", "git.example.com"]) {
+      assert.doesNotThrow(() => checkRemoteUrl(`https://${host}/a`, listed), host);
+    }
+    for (const host of ["example.com", "evilexample.com", "github.com.evil.net"]) {
+      assert.throws(
+        () => checkRemoteUrl(`https://${host}/a`, listed),
+        /`remote\.allowHosts`/,
+        host,
+      );
+    }
+  });
+
+  it("does not show a password in what it says", () => {
+    const refused = () => checkRemoteUrl("http://ada:s3cret@example.com/a", policy);
+    assert.throws(refused, ({ message }: Error) => !message.includes("s3cret"));
+  });
+});
+
+describe("pinAddresses()", () => {
+  const policy = { allowHosts: [], allowPrivate: false, protocols: [] };
+  const pin = (url: string, addresses: string[], allowPrivate = false) =>
+    pinAddresses(parseRemoteUrl(url), { ...policy, allowPrivate }, async () => addresses);
+
+  it("refuses a host of which any address is private", async () => {
+    await assert.rejects(pin(URL, ["192.0.43.8", "10.0.0.1"]), /leads to 10\.0\.0\.1/);
+    await assert.rejects(pin("https://127.0.0.1/a", []), { code: "untrusted" });
+    assert.deepEqual(await pin(URL, ["10.0.0.1"], true), ["10.0.0.1"]);
+  });
+
+  it("looks up a name, and takes an address as it is", async () => {
+    assert.deepEqual(await pin(URL, ["192.0.43.8"]), ["192.0.43.8"]);
+    assert.deepEqual(await pin("https://8.8.8.8/a", ["unused"]), ["8.8.8.8"]);
+    assert.deepEqual(await pin("/srv/repo", ["unused"]), []);
+  });
+});

@@ -1,0 +1,84 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { NO_CREDENTIALS } from "../git/server/credentials.ts";
+import { ServerRepository } from "../../test/support/server-repository.ts";
+import { type CachedRepository, RepositoryCache } from "./repository-cache.ts";
+
+function cacheOf(repository: ServerRepository, report = (_: string): void => {}): RepositoryCache {
+  return new RepositoryCache({
+    folder: join(repository.folder, "cache"),
+    askpass: "/bin/false",
+    protocols: ["file"],
+    report,
+  });
+}
+
+const countOf = ({ git }: CachedRepository, revision: string): Promise<string> =>
+  git.text(["rev-list", "--count", revision]);
+
+describe("RepositoryCache", () => {
+  it("shares a repository between sessions, but not between scopes of credentials", () => {
+    using repository = new ServerRepository();
+    const cache = cacheOf(repository);
+    const one = cache.at(repository.url, NO_CREDENTIALS);
+    assert.equal(cache.at(repository.url, { scope: "" }), one);
+    assert.notEqual(cache.at(repository.url, { scope: "ada" }).key, one.key);
+    assert.notEqual(cache.at(`${repository.url}/`, NO_CREDENTIALS).key, one.key);
+  });
+
+  it("fetches a commit without its history, and the history when it is asked to", async () => {
+    using repository = new ServerRepository();
+    const second = repository.commit("Second");
+    repository.run("push", "--quiet", "origin", "HEAD:main");
+    const cached = cacheOf(repository).at(repository.url, NO_CREDENTIALS);
+    assert.equal(await cached.has(second), false);
+    const ref = { url: repository.url, branch: "main", revision: second };
+    // Both wait for one fetch: two at once would fight over git's locks.
+    await Promise.all([cached.need(ref, NO_CREDENTIALS), cached.need(ref, NO_CREDENTIALS)]);
+    assert.equal(await cached.has(second), true);
+    assert.equal(await countOf(cached, second), "1");
+    assert.equal(await cached.shallow(), `${second}\n`);
+    await cached.fill(NO_CREDENTIALS);
+    assert.equal(await countOf(cached, second), "2");
+    assert.equal(await cached.shallow(), "");
+  });
+
+  it("says which revision is missing where the branch does not lead to it", async () => {
+    using repository = new ServerRepository();
+    const cached = cacheOf(repository).at(repository.url, NO_CREDENTIALS);
+    const ref = { url: repository.url, branch: "main", revision: "0".repeat(39) + "1" };
+    await assert.rejects(cached.need(ref, NO_CREDENTIALS), {
+      code: "not-found",
+      message: /revision 0+1 is not on branch 'main' there\. Push it first/,
+    });
+    // The failure is not kept: a commit that is there can be fetched.
+    await cached.need({ ...ref, revision: repository.revision }, NO_CREDENTIALS);
+  });
+
+  it("reports a history that could not be fetched, and tries again when asked again", async () => {
+    using repository = new ServerRepository();
+    const events: string[] = [];
+    const cached = cacheOf(repository, (event) => events.push(event)).at(
+      `${repository.url}-away`,
+      NO_CREDENTIALS,
+    );
+    await cached.fill(NO_CREDENTIALS);
+    await cached.fill(NO_CREDENTIALS);
+    assert.deepEqual(events, ["run.cache-not-filled", "run.cache-not-filled"]);
+  });
+
+  it("keeps the commit of a session from being collected until it is let go of", async () => {
+    using repository = new ServerRepository();
+    const cached = cacheOf(repository).at(repository.url, NO_CREDENTIALS);
+    const { revision } = repository;
+    await cached.need({ url: repository.url, branch: "main", revision }, NO_CREDENTIALS);
+    await cached.keep("s1", revision);
+    const refs = () => cached.git.text(["for-each-ref", "refs/trunkline/live"]);
+    assert.match(await refs(), /refs\/trunkline\/live\/s1$/);
+    await cached.letGo("s1");
+    await cached.letGo("s1");
+    assert.equal(await refs(), "");
+  });
+});
