@@ -74,7 +74,10 @@ describe("AgentConnection", () => {
     const agentCapabilities = { loadSession: true };
     await using opened = await open({}, { protocolVersion: 1, agentCapabilities });
     const [hello] = opened.agent.seen;
-    const { clientCapabilities, protocolVersion } = hello?.params as Record<string, unknown>;
+    const { clientCapabilities, protocolVersion } = (hello?.params ?? {}) as Record<
+      string,
+      unknown
+    >;
     assert.equal(protocolVersion, 1);
     assert.deepEqual(clientCapabilities, {
       fs: { readTextFile: true, writeTextFile: true },
