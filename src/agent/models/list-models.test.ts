@@ -67,7 +67,13 @@ describe("listModels()", () => {
   });
 
   it("passes over entries that are no models, and takes no more than it can show", async () => {
-    const data = [null, 7, { id: 3 }, { id: "" }, ...Array(600).fill({ id: "m" })];
+    const data = [
+      null,
+      7,
+      { id: 3 },
+      { id: "" },
+      ...Array.from({ length: 600 }, () => ({ id: "m" })),
+    ];
     const { models } = await listed("openai-compatible", { data });
     assert.equal(models.length, 500);
     assert.ok(models.every(({ model }) => model === "m"));

@@ -1,0 +1,163 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { SessionError } from "../../session/session-error.ts";
+import { type MemoryChannel, memoryPair } from "../../wire/channel/memory.ts";
+import { AgentConnection, type AgentListener } from "./connect.ts";
+import { METHODS } from "./methods.ts";
+
+type Message = Readonly<Record<string, unknown>> & {
+  readonly id?: unknown;
+  readonly method?: unknown;
+};
+
+/** An agent on the raw wire: it answers as it is told, and sees every message. */
+class RawAgent {
+  readonly channel: MemoryChannel;
+  readonly seen: Message[] = [];
+  answer: (message: Message) => object | undefined;
+
+  constructor(channel: MemoryChannel, hello: object = { protocolVersion: 1 }) {
+    this.channel = channel;
+    this.answer = ({ method }) => (method === "initialize" ? { result: hello } : undefined);
+    channel.receive({
+      message: (text) => {
+        const message = JSON.parse(text) as Message;
+        this.seen.push(message);
+        const answer = message.method === undefined ? undefined : this.answer(message);
+        if (answer !== undefined) this.send({ id: message.id, ...answer });
+        return undefined;
+      },
+      fault: () => {},
+      end: () => {},
+    });
+  }
+
+  send(message: object): void {
+    void this.channel.send(JSON.stringify({ jsonrpc: "2.0", ...message }));
+  }
+
+  /** Asks, and gives what it is answered. */
+  async ask(id: number, method: string, params: object): Promise<Message> {
+    this.send({ id, method, params });
+    for (;;) {
+      const answer = this.seen.find((each) => each.id === id && each.method === undefined);
+      if (answer !== undefined) return answer;
+      await new Promise(setImmediate);
+    }
+  }
+}
+
+const unasked = () => assert.fail("nobody asked for it");
+const LISTENER: AgentListener = {
+  update: () => undefined,
+  requestPermission: unasked,
+  readTextFile: unasked,
+  writeTextFile: unasked,
+  createTerminal: unasked,
+  terminalOutput: unasked,
+  waitForExit: unasked,
+  killTerminal: unasked,
+  releaseTerminal: unasked,
+  elicit: unasked,
+};
+
+async function open(listener: Partial<AgentListener> = {}, hello?: object) {
+  const [ours, theirs] = memoryPair();
+  const agent = new RawAgent(theirs, hello);
+  const connection = await AgentConnection.open(ours, { listener: { ...LISTENER, ...listener } });
+  return { agent, connection, [Symbol.asyncDispose]: () => connection[Symbol.asyncDispose]() };
+}
+
+describe("AgentConnection", () => {
+  it("says hello with what we do for an agent, and keeps what it answers", async () => {
+    const agentCapabilities = { loadSession: true };
+    await using opened = await open({}, { protocolVersion: 1, agentCapabilities });
+    const [hello] = opened.agent.seen;
+    const { clientCapabilities, protocolVersion } = (hello?.params ?? {}) as Record<
+      string,
+      unknown
+    >;
+    assert.equal(protocolVersion, 1);
+    assert.deepEqual(clientCapabilities, {
+      fs: { readTextFile: true, writeTextFile: true },
+      terminal: true,
+      elicitation: { form: {} },
+    });
+    assert.deepEqual(opened.connection.capabilities, agentCapabilities);
+  });
+
+  it("talks to no agent that speaks another version, or answers nonsense", async () => {
+    await assert.rejects(open({}, { protocolVersion: 2 }), {
+      code: "unavailable",
+      message: /it speaks version 2 of ACP, not 1/,
+    });
+    await assert.rejects(open({}, { protocolVersion: "1" }), /protocolVersion/);
+  });
+
+  it("answers what an agent asks with the code that the specification has for a failure", async () => {
+    await using opened = await open({
+      readTextFile: async ({ path }) => {
+        if (path === "/gone") throw new SessionError("file-not-found", "There is none", { path });
+        return { content: "text" };
+      },
+    });
+    const { agent } = opened;
+    const read = (id: number, path: string) =>
+      agent.ask(id, "fs/read_text_file", { sessionId: "s", path });
+    assert.deepEqual((await read(1, "/a")).result, { content: "text" });
+    const { error } = (await read(2, "/gone")) as { error?: { code: number; data: object } };
+    assert.deepEqual(
+      [error?.code, error?.data],
+      [-31700, { path: "/gone", details: "There is none" }],
+    );
+    const { error: wrong } = (await read(3, "relative")) as { error?: { code: number } };
+    assert.equal(wrong?.code, -32602);
+    const { error: unknown } = (await agent.ask(4, "fs/format_disk", {})) as {
+      error?: { code: number };
+    };
+    assert.equal(unknown?.code, -32601);
+  });
+
+  it("leaves an agent's output unread while what it said is not stored", async () => {
+    const stored = Promise.withResolvers<void>();
+    const heard: unknown[] = [];
+    await using opened = await open({
+      update: ({ update }) => {
+        heard.push(update.sessionUpdate);
+        return heard.length === 1 ? stored.promise : undefined;
+      },
+    });
+    const update = (sessionUpdate: string) =>
+      opened.agent.send({
+        method: "session/update",
+        params: { sessionId: "s", update: { sessionUpdate } },
+      });
+    update("one");
+    while (heard.length === 0) await new Promise(setImmediate);
+    update("two");
+    for (let turns = 0; turns < 20; turns++) await new Promise(setImmediate);
+    assert.deepEqual(heard, ["one"]);
+    stored.resolve();
+    while (heard.length < 2) await new Promise(setImmediate);
+    assert.deepEqual(heard, ["one", "two"]);
+  });
+
+  it("tells of a cancelled prompt by a notification, and fails what waits when the agent is gone", async () => {
+    await using opened = await open();
+    const { agent, connection } = opened;
+    const prompt = [{ type: "text", text: "x" }];
+    const waiting = connection.request(METHODS.prompt, { sessionId: "s", prompt });
+    const failed = assert.rejects(waiting, { code: "closed" });
+    connection.cancel("s");
+    while (!agent.seen.some(({ method }) => method === "session/cancel")) {
+      await new Promise(setImmediate);
+    }
+    const cancel = agent.seen.find(({ method }) => method === "session/cancel");
+    assert.deepEqual([cancel?.id, cancel?.params], [undefined, { sessionId: "s" }]);
+    await agent.channel.finish();
+    await connection.ended;
+    await connection[Symbol.asyncDispose]();
+    await failed;
+  });
+});
