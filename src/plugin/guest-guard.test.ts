@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { boundedReport } from "./guest-guard.ts";
+import type { Connection } from "../wire/quic/connection.ts";
+import { boundedReport, GuestGuard } from "./guest-guard.ts";
 
 describe("boundedReport()", () => {
   it("passes on a readable number of each kind, and says how many were left out", () => {
@@ -22,5 +23,31 @@ describe("boundedReport()", () => {
       'bad {"number":"last","leftOut":9980}',
       'bad {"number":"after"}',
     ]);
+  });
+});
+
+describe("GuestGuard", () => {
+  const connection = (name: string) => ({ peer: { name } }) as Connection;
+
+  it("has one ledger for all connections of a plugin, and one for each of anybody else", () => {
+    const guestOf = ({ peer }: Connection) => ({
+      name: peer?.name ?? "",
+      isPlugin: peer?.name === "plugin",
+      mayCall: () => true,
+    });
+    const guard = new GuestGuard(guestOf);
+    const [first, second] = [connection("plugin"), connection("plugin")];
+    assert.equal(guard.ledgerOf(first), guard.ledgerOf(second));
+    const [one, other] = [connection("bridge"), connection("bridge")];
+    assert.notEqual(guard.ledgerOf(one), guard.ledgerOf(other));
+    assert.equal(guard.ledgerOf(one), guard.ledgerOf(one));
+  });
+
+  it("begins no more of one plugin's work in a turn than its share, on however many connections", async () => {
+    const guard = new GuestGuard(() => ({ name: "p", isPlugin: true, mayCall: () => true }));
+    let begun = 0;
+    for (let count = 0; count < 30; count++) guard.begin(connection("p"), () => void begun++);
+    assert.ok(begun <= 8, `${begun} were begun at once`);
+    while (begun < 30) await new Promise(setImmediate);
   });
 });

@@ -1,6 +1,6 @@
 import { SignalStop, type Stop, type StopListener } from "../base/stop.ts";
 import type { Deadline, Deadlines } from "../base/limit/deadlines.ts";
-import { TrunklineError } from "../base/errors.ts";
+import { hasBrand, TrunklineError } from "../base/errors.ts";
 import { describeProblem, type Problem } from "../base/check.ts";
 import type { Topic } from "../wire/channel.ts";
 import { STANDARD } from "./codes.ts";
@@ -196,4 +196,24 @@ function toError(error: unknown): RpcError | undefined {
   const { code, message, data } = error as Record<string, unknown>;
   if (typeof code !== "number" || typeof message !== "string") return undefined;
   return new RpcError(code, message, data);
+}
+
+/**
+ * One request of ours gets no answer, since what carried it failed; others are not concerned. The
+ * message says what happened in words that complete "it …".
+ */
+export class LostRequest extends TrunklineError {
+  static readonly #brand = Symbol.for("trunkline.LostRequest");
+  /** Nothing of it has reached the other side, so that it can be made again without harm. */
+  readonly isUnsent: boolean;
+
+  constructor(message: string, { isUnsent }: { readonly isUnsent: boolean }) {
+    super("closed", message);
+    Object.defineProperty(this, LostRequest.#brand, {});
+    this.isUnsent = isUnsent;
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return hasBrand(value, LostRequest.#brand);
+  }
 }

@@ -9,10 +9,17 @@ interface Refusing extends RouteLimits {
   readonly check?: Check;
 }
 
-/** JSON-RPC 2.0, section 4.2: where a method has no check of its own, this much it can rely on. */
+/**
+ * JSON-RPC 2.0 § 4.2: parameters are an object or an array. A method without a check of its own can
+ * rely on that much.
+ */
 const UNSTRUCTURED: Problem = { path: [], says: "must be an object or an array" };
 
-/** Why a message may not reach its handler: too large, wrong parameters, too often; or nothing. */
+/**
+ * Why a message may not reach its handler: it is too large, its parameters are wrong, or it comes too
+ * often. Undefined where it may. The parameters are looked at before the rate counts the call, so
+ * that a wrong call does not cost a right one its turn.
+ */
 export function refuse(route: Refusing, params: unknown, text: string): RpcError | undefined {
   const { maxSize, check, rate } = route;
   if (maxSize !== undefined && isLarger(text, maxSize)) {

@@ -1,7 +1,7 @@
 import { TrunklineError } from "../base/errors.ts";
 import type { Around } from "../protocol/mcp/connect/requests.ts";
 import type { McpClient } from "../protocol/mcp/connect/connect.ts";
-import { LostRequest } from "../rpc/lost-request.ts";
+import { LostRequest } from "../rpc/pending-requests.ts";
 import { RpcError } from "../rpc/rpc-error.ts";
 import { ToolFault } from "../tool/tool.ts";
 import type { Lifecycle } from "./lifecycle.ts";

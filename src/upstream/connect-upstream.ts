@@ -1,7 +1,7 @@
 import { TrunklineError } from "../base/errors.ts";
 import type { Era } from "../protocol/mcp/connect/handshake.ts";
 import { McpClient, type McpClientOptions } from "../protocol/mcp/connect/connect.ts";
-import { LostRequest } from "../rpc/lost-request.ts";
+import { LostRequest } from "../rpc/pending-requests.ts";
 import type { ChannelLimits } from "../wire/channel.ts";
 import type { Link, OpenLink } from "./link.ts";
 import type { StderrLog } from "../base/process/stderr-log.ts";

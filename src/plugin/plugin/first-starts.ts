@@ -2,8 +2,10 @@ import { background } from "../../base/background.ts";
 import type { PluginManifest } from "../../protocol/bus/plugin.gen.ts";
 import type { Plugin } from "./plugin.ts";
 
+type StartedPlugin = Pick<Plugin, "id" | "offer" | "state" | "firstStart" | "start">;
+
 export interface FirstStartsOptions {
-  readonly plugins: () => readonly Plugin[];
+  readonly plugins: () => readonly StartedPlugin[];
   readonly manifestOf: (id: string) => PluginManifest | undefined;
   /** Milliseconds that lists and calls wait for plugins of which nothing is known yet. */
   readonly patience: number;
@@ -39,7 +41,7 @@ export class FirstStarts {
   }
 
   /** Plugins that may turn out to have a tool of that name. */
-  mayHave(tool: string): readonly Plugin[] {
+  mayHave(tool: string): readonly StartedPlugin[] {
     return this.#options.plugins().filter(({ id, offer }) => {
       const manifest = this.#options.manifestOf(id);
       return offer === undefined && (manifest?.providesTools.includes(tool) ?? true);

@@ -7,7 +7,7 @@ import type { PluginLimits } from "./settings.ts";
 
 /** Looks after a plugin that runs: one that no longer answers is as good as dead. */
 export class HealthCheck {
-  readonly #client: BusClient;
+  readonly #client: Pick<BusClient, "ask">;
   readonly #limits: PluginLimits;
   readonly #given: (why: string) => void;
   readonly #timer: NodeJS.Timeout;
@@ -16,7 +16,7 @@ export class HealthCheck {
   #last: string | undefined;
 
   /** `given` is called once, when it is given up. */
-  constructor(client: BusClient, limits: PluginLimits, given: (why: string) => void) {
+  constructor(client: Pick<BusClient, "ask">, limits: PluginLimits, given: (why: string) => void) {
     this.#client = client;
     this.#limits = limits;
     this.#given = given;

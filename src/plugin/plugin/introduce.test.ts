@@ -1,22 +1,78 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { create } from "@bufbuild/protobuf";
 
-import { PromptDefinitionSchema, ToolDefinitionSchema } from "../../protocol/bus/plugin.gen.ts";
-import { boundedOffer } from "./introduce.ts";
+import { memoryClient } from "../../../test/support/linked-plugin.ts";
+import { FAILURE, failure } from "../../protocol/bus/failure.ts";
+import type { BusHandlers } from "../../protocol/bus/serve.ts";
+import { introduce } from "./introduce.ts";
+import type { PluginSettings } from "./settings.ts";
 
-const tool = (name: string, size = 10) =>
-  create(ToolDefinitionSchema, { name, inputSchema: { description: "x".repeat(size) } });
-const prompt = (name: string) => create(PromptDefinitionSchema, { name });
+const SETTINGS: PluginSettings = {
+  ...{ id: "sample", binary: "sample", args: [], env: {}, config: { color: "red" } },
+  ...{ providesStorage: [], providesAi: [], dependsOn: [] },
+};
+const READY: BusHandlers = {
+  register: () => ({ case: "register", value: { accepted: true } }),
+  boot: () => ({ case: "boot", value: { ready: true } }),
+  listTools: () => ({ case: "listTools", value: { tools: [] } }),
+  listPrompts: () => ({ case: "listPrompts", value: { prompts: [] } }),
+};
 
-describe("boundedOffer()", () => {
-  it("takes what has a usual size", () => {
-    const offer = boundedOffer([tool("a"), tool("b", 50_000)], [prompt("c")]);
+const tool = (name: string, size = 10) => ({
+  name,
+  inputSchema: { description: "x".repeat(size) },
+});
+
+async function introduced(handlers: BusHandlers) {
+  await using client = memoryClient({ ...READY, ...handlers });
+  return await introduce(client, SETTINGS, 10_000);
+}
+
+function offering(tools: ReturnType<typeof tool>[]): BusHandlers {
+  return { listTools: () => ({ case: "listTools", value: { tools } }) };
+}
+
+describe("introduce()", () => {
+  it("registers the plugin, boots it with its configuration, and asks what it offers", async () => {
+    const said: unknown[] = [];
+    const offer = await introduced({
+      register: ({ id }) => {
+        said.push(id);
+        return { case: "register", value: { accepted: true } };
+      },
+      boot: ({ config }) => {
+        said.push(config);
+        return { case: "boot", value: { ready: true } };
+      },
+      ...offering([tool("a"), tool("b", 50_000)]),
+      listPrompts: () => ({ case: "listPrompts", value: { prompts: [{ name: "c" }] } }),
+    });
+    assert.deepEqual(said, ["sample", { color: "red" }]);
     assert.deepEqual([offer.tools.length, offer.prompts.length, offer.leftOut], [2, 1, []]);
   });
 
-  it("leaves out one that is too long, and says which", () => {
-    const offer = boundedOffer([tool("a"), tool("huge", 200_000), tool("b")], []);
+  it("says why a plugin refuses to be registered, or cannot boot, and no more than is readable", async () => {
+    const long = "x".repeat(5_000);
+    await assert.rejects(
+      introduced({
+        register: () => ({ case: "register", value: { accepted: false, rejectReason: long } }),
+      }),
+      ({ message }: Error) => message === `It refused to be registered: ${"x".repeat(1_000)}`,
+    );
+    await assert.rejects(introduced({ boot: () => ({ case: "boot", value: { ready: false } }) }), {
+      code: "unavailable",
+      message: "It could not boot: no reason given",
+    });
+  });
+
+  it("takes a plugin that does not know what a prompt is", async () => {
+    const value = failure(FAILURE.unknownRequest, "unrecognized request type");
+    const offer = await introduced({ listPrompts: () => ({ case: "toolCall", value }) });
+    assert.deepEqual(offer.prompts, []);
+  });
+
+  it("leaves out a tool that is too long, and says which", async () => {
+    const offer = await introduced(offering([tool("a"), tool("huge", 200_000), tool("b")]));
     assert.deepEqual(
       offer.tools.map(({ name }) => name),
       ["a", "b"],
@@ -24,15 +80,13 @@ describe("boundedOffer()", () => {
     assert.deepEqual(offer.leftOut, ["huge"]);
   });
 
-  it("leaves out what is too much together", () => {
-    const many = boundedOffer(
-      Array.from({ length: 1_500 }, (_, n) => tool(`t${n}`)),
-      [],
+  it("leaves out what is too much together", async () => {
+    const many = await introduced(
+      offering(Array.from({ length: 1_500 }, (_, index) => tool(`t${index}`))),
     );
     assert.deepEqual([many.tools.length, many.leftOut.length], [1_000, 500]);
-    const large = boundedOffer(
-      Array.from({ length: 30 }, (_, n) => tool(`t${n}`, 100_000)),
-      [],
+    const large = await introduced(
+      offering(Array.from({ length: 30 }, (_, index) => tool(`t${index}`, 100_000))),
     );
     assert.deepEqual([large.tools.length, large.leftOut.length], [10, 20]);
   });

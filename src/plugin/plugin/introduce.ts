@@ -12,7 +12,7 @@ export const LONGEST_REASON = 1_000;
 
 /** Gets to know a plugin that has just been started. Throws why it is of no use. */
 export async function introduce(
-  client: BusClient,
+  client: Pick<BusClient, "ask">,
   { id, config }: PluginSettings,
   timeout: number,
 ): Promise<PluginOffer> {
@@ -54,7 +54,7 @@ const LONGEST = 128 * 1024;
 const LONGEST_ALL = 1024 * 1024;
 
 /** As much of what a plugin offers as others can be made to read. */
-export function boundedOffer(
+function boundedOffer(
   tools: readonly ToolDefinition[],
   prompts: readonly PromptDefinition[],
 ): PluginOffer {

@@ -62,6 +62,8 @@ export async function startPlugin(start: PluginStart): Promise<PluginProcess> {
   }, timeout);
   const stop = (): void => ready.reject(signal.reason as Error);
   signal.addEventListener("abort", stop, { once: true });
+  // It may have come while the process was being started.
+  if (signal.aborted) stop();
   background(
     child.exit.then((exit) => {
       const last = maskText(words.line ?? "").slice(0, LONGEST_WORDS);

@@ -10,7 +10,7 @@ import { fromBusTool, isIdempotent, toToolRequest } from "../../protocol/bus/sha
 import { projectFolder } from "../../tool/project.ts";
 import type { Arguments, Tool, ToolContext, ToolResult } from "../../tool/tool.ts";
 import { isNested, PROVIDER } from "../bus-context.ts";
-import type { Plugin } from "./plugin.ts";
+import type { AskedPlugin } from "./plugin.ts";
 import { callInPieces } from "../serve/stream-call.ts";
 import {
   fromBusPrompt,
@@ -22,7 +22,7 @@ import type { Prompt } from "../../tool/prompt.ts";
 const TRACE_PARENT = "traceparent";
 
 /** A tool of a plugin, under the name that it has here. */
-export function pluginTool(plugin: Plugin, tool: BusTool, name: string): Tool {
+export function pluginTool(plugin: AskedPlugin, tool: BusTool, name: string): Tool {
   // Plugins say nothing of which tools answer only in pieces: it shows when one is called.
   let isStream = false;
   const again = isIdempotent(tool);
@@ -50,7 +50,7 @@ export function pluginTool(plugin: Plugin, tool: BusTool, name: string): Tool {
 
 /** The tool's answer; undefined where the plugin has no such tool that answers at once. */
 async function callAtOnce(
-  plugin: Plugin,
+  plugin: AskedPlugin,
   name: string,
   args: Arguments,
   context: ToolContext,
@@ -76,7 +76,7 @@ async function callAtOnce(
 }
 
 /** A prompt of a plugin, under the name that it has here. */
-export function pluginPrompt(plugin: Plugin, prompt: BusPrompt, name: string): Prompt {
+export function pluginPrompt(plugin: AskedPlugin, prompt: BusPrompt, name: string): Prompt {
   return {
     definition: { ...fromBusPrompt(prompt), name },
     async get(args, context) {

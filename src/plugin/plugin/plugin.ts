@@ -330,6 +330,9 @@ export class Plugin {
   }
 }
 
+/** As much of a plugin as those need who ask it something. */
+export type AskedPlugin = Pick<Plugin, "id" | "link">;
+
 const STATES: Record<PluginState, string> = {
   idle: "is not started yet",
   starting: "is being started",

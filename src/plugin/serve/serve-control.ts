@@ -13,7 +13,7 @@ export const CONTROL = {
 
 /** Puts the tools of `trunkline plugin` before all others. */
 export function serveControl(
-  orchestrator: Orchestrator,
+  orchestrator: Pick<Orchestrator, "status" | "plugin">,
   guests: Guests,
   handlers: BusHandlers,
 ): BusHandlers {

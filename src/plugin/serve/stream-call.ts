@@ -7,14 +7,14 @@ import { projectFolder } from "../../tool/project.ts";
 import { type Arguments, errorResult, type ToolContext, type ToolResult } from "../../tool/tool.ts";
 import { isNested } from "../bus-context.ts";
 import { Pieces } from "./pieces.ts";
-import type { Plugin } from "../plugin/plugin.ts";
+import type { AskedPlugin } from "../plugin/plugin.ts";
 
 /**
  * Calls a plugin's tool that answers in pieces. They go to whoever wants them as they come, else they
  * are put together. Undefined where the plugin has no such tool that answers so.
  */
 export async function callInPieces(
-  plugin: Plugin,
+  plugin: AskedPlugin,
   name: string,
   args: Arguments,
   context: ToolContext,

@@ -1,48 +1,52 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { readdir } from "node:fs/promises";
+import { mkdtempDisposable, readdir } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { SampleStorage } from "../../../test/samples/sample-storage.ts";
+import { MarkdownStorage } from "./markdown-storage.ts";
 
-/** Far more than any of these takes. */
-const MOST_STEPS = 100;
-
-/** Does something in a process that is killed before its n-th step, for every n there is. */
-async function killedAtEachStep(
-  program: string,
-  check: (sample: SampleStorage) => Promise<string>,
-): Promise<Set<string>> {
+/**
+ * Does something in another process, which copies the workspace before each step that it takes on
+ * the disk: what is in a copy is what a process leaves that is killed there. Returns what each copy
+ * holds, and what there is in the end.
+ */
+async function leftAtEachStep(program: string, path: string): Promise<Set<string>> {
+  await using copies = await mkdtempDisposable(join(tmpdir(), "trunkline-steps-"));
+  await using sample = await SampleStorage.open("markdown");
+  await sample.storage.write("a/b.md", { content: Buffer.from("one") }, 0);
+  await sample.storage.write("a/b.md", { content: Buffer.from("two") }, 1);
+  const child = sample.spawn(`
+    import { cpSync } from "node:fs";
+    import fs from "node:fs/promises";
+    import { syncBuiltinESMExports } from "node:module";
+    let step = 0;
+    for (const name of ["open", "rename", "mkdir", "rm", "unlink", "writeFile", "readdir"]) {
+      const original = fs[name];
+      fs[name] = (...args) => {
+        const copy = ${JSON.stringify(copies.path)} + "/" + String(step++).padStart(3, "0");
+        cpSync(${JSON.stringify(sample.folder)}, copy, { recursive: true });
+        return original(...args);
+      };
+    }
+    syncBuiltinESMExports();
+    ${program}`);
+  const [code] = (await once(child, "exit")) as [number | null];
+  assert.equal(code, 0);
+  const steps = (await readdir(copies.path)).toSorted();
+  assert.ok(steps.length > 3, `it took ${steps.length} steps`);
   const outcomes = new Set<string>();
-  for (let step = 1; step < MOST_STEPS; step++) {
-    await using sample = await SampleStorage.open("markdown");
-    await sample.storage.write("a/b.md", { content: Buffer.from("one") }, 0);
-    await sample.storage.write("a/b.md", { content: Buffer.from("two") }, 1);
-    const child = sample.spawn(`
-      import fs from "node:fs/promises";
-      import { syncBuiltinESMExports } from "node:module";
-      let left = ${step};
-      for (const name of ["open", "rename", "mkdir", "rm", "unlink", "writeFile", "readdir"]) {
-        const original = fs[name];
-        fs[name] = (...args) => {
-          left--;
-          if (left === 0) process.kill(process.pid, "SIGKILL");
-          return original(...args);
-        };
-      }
-      syncBuiltinESMExports();
-      ${program}`);
-    const [code] = (await once(child, "exit")) as [number | null];
-    outcomes.add(await check(sample));
-    if (code === 0) return outcomes;
-    assert.equal(code, null, `it failed at step ${step}`);
+  for (const folder of [...steps.map((step) => join(copies.path, step)), sample.folder]) {
+    outcomes.add(await look(folder, path));
   }
-  throw new Error(`It was not done after ${MOST_STEPS} steps`);
+  return outcomes;
 }
 
 /** What is there, after which a change on top of it must be possible, and leave nothing behind. */
-async function look({ storage, folder }: SampleStorage, path: string): Promise<string> {
+async function look(folder: string, path: string): Promise<string> {
+  const storage = new MarkdownStorage(folder);
   const found = await storage.read(path);
   const next = await storage.write(path, { content: Buffer.from("next") }, found?.version ?? 0);
   assert.ok(next > (found?.version ?? 0));
@@ -52,22 +56,22 @@ async function look({ storage, folder }: SampleStorage, path: string): Promise<s
   return found === undefined ? "nothing" : `${String(found.content)} at ${found.version}`;
 }
 
-describe("MarkdownStorage, killed", { timeout: 120_000 }, () => {
+describe("MarkdownFolder, whose process is killed", { timeout: 120_000 }, () => {
   it("has the old document or the new one, never the new one as the old version", async () => {
     const program = `await storage.write("a/b.md", { content: Buffer.from("three") }, 2);`;
-    const outcomes = await killedAtEachStep(program, (sample) => look(sample, "a/b.md"));
+    const outcomes = await leftAtEachStep(program, "a/b.md");
     assert.deepEqual([...outcomes], ["two at 2", "two at 3", "three at 3"]);
   });
 
   it("has a new document or none", async () => {
     const program = `await storage.write("c/d/e.md", { content: Buffer.from("new") }, 0);`;
-    const outcomes = await killedAtEachStep(program, (sample) => look(sample, "c/d/e.md"));
+    const outcomes = await leftAtEachStep(program, "c/d/e.md");
     assert.deepEqual([...outcomes], ["nothing", "new at 1"]);
   });
 
   it("has a document or has deleted it", async () => {
     const program = `await storage.delete("a/b.md");`;
-    const outcomes = await killedAtEachStep(program, (sample) => look(sample, "a/b.md"));
+    const outcomes = await leftAtEachStep(program, "a/b.md");
     assert.deepEqual([...outcomes], ["two at 2", "nothing"]);
   });
 });

@@ -1,5 +1,5 @@
 import type { BusCall, BusHandlers } from "../../protocol/bus/serve.ts";
-import type { Plugin } from "../plugin/plugin.ts";
+import type { AskedPlugin } from "../plugin/plugin.ts";
 import type { PluginLink } from "../plugin/plugin-link.ts";
 import { DEFAULT_STORAGE } from "./serve-storage.ts";
 import { Slots } from "../../base/limit/slots.ts";
@@ -7,11 +7,11 @@ import { nameOf } from "../guests.ts";
 
 /** Sends what is asked of storage to the plugin that provides its kind, else to our own. */
 export function routeStorage(
-  providerOf: (type: string) => Plugin | undefined,
+  providerOf: (type: string) => AskedPlugin | undefined,
   isNested: (call: BusCall) => boolean,
   own: BusHandlers,
 ): BusHandlers {
-  const provider = ({ storageType }: { readonly storageType: string }): Plugin | undefined =>
+  const provider = ({ storageType }: { readonly storageType: string }): AskedPlugin | undefined =>
     providerOf(storageType || DEFAULT_STORAGE);
   return {
     storageRead: async (value, call) => {

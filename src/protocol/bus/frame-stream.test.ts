@@ -2,8 +2,11 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { TestPair } from "../../../test/support/quic-pair.ts";
-import { bodyOf, decodeResponse } from "./codec.ts";
+import { MemoryConnection } from "../../plugin/sdk/test/memory-connection.ts";
+import type { BidiStream } from "../../wire/quic/connection.ts";
+import { bodyOf, decodeResponse, encodeRequest } from "./codec.ts";
 import { BusClient } from "./connect.ts";
+import { readFrames, readResponses } from "./frame-stream.ts";
 import { serveExchange } from "./serve.ts";
 
 /** Announces 4 GiB, of which nothing follows. */
@@ -45,3 +48,40 @@ for (const scheme of ["quic", "tls"] as const) {
     });
   });
 }
+
+describe("a stream that ends inside a frame", () => {
+  it("is told so, as a request and as an answer", async () => {
+    const cut = encodeRequest({ requestId: "1", request: { case: "health", value: {} } });
+    const truncated = (stream: BidiStream) => stream.end(cut.subarray(0, cut.length - 2));
+    const connection = new MemoryConnection((stream) => void truncated(stream));
+    const taker = { first: () => assert.fail(), further: () => assert.fail(), received: () => {} };
+    await assert.rejects(readFrames(connection.openStream(), taker), {
+      message: "Cannot read a request: its last 2 bytes are missing",
+    });
+    await assert.rejects(Array.fromAsync(readResponses(connection.openStream())), {
+      message: "Cannot read an answer: the last 2 bytes are missing",
+    });
+  });
+
+  it("has asked nothing where it is empty, and answered nothing", async () => {
+    const connection = new MemoryConnection((stream) => void stream.end());
+    const taker = { first: () => assert.fail(), further: () => assert.fail(), received: () => {} };
+    await assert.rejects(readFrames(connection.openStream(), taker), /ended before it/);
+    assert.deepEqual(await Array.fromAsync(readResponses(connection.openStream())), []);
+  });
+
+  it("keeps the request that came before, though what follows it is cut off", async () => {
+    const frame = encodeRequest({ requestId: "1", request: { case: "health", value: {} } });
+    const connection = new MemoryConnection((stream) => {
+      void stream.end(Buffer.concat([frame, frame, frame.subarray(0, 3)]));
+    });
+    const taken: string[] = [];
+    await readFrames(connection.openStream(), {
+      first: (body) => void taken.push(`first ${body.length}`),
+      further: (body) => void taken.push(`further ${body.length}`),
+      received: () => {},
+    });
+    const { length } = frame.subarray(4);
+    assert.deepEqual(taken, [`first ${length}`, `further ${length}`]);
+  });
+});

@@ -1,4 +1,5 @@
 import { background } from "../../base/background.ts";
+import { TrunklineError } from "../../base/errors.ts";
 import type { Connection } from "../../wire/quic/connection.ts";
 
 /**
@@ -64,8 +65,11 @@ export class FurtherConnections implements AsyncDisposable {
       connection.closed.then(() => this.#open.delete(connection)),
       "Forgetting a connection",
     );
-    if (this.#isOver) await connection.close(0, "client closed");
-    else this.#timer ??= setInterval(() => this.#closeIdle(), IDLE).unref();
+    if (this.#isOver) {
+      await connection.close(0, "client closed");
+      throw new TrunklineError("closed", "The connection is no longer wanted");
+    }
+    this.#timer ??= setInterval(() => this.#closeIdle(), IDLE).unref();
     return connection;
   }
 

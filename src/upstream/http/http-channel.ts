@@ -1,5 +1,5 @@
 import { background } from "../../base/background.ts";
-import { LostRequest } from "../../rpc/lost-request.ts";
+import { LostRequest } from "../../rpc/pending-requests.ts";
 import {
   type Channel,
   type ChannelLimits,

@@ -1,7 +1,6 @@
 import { TrunklineError } from "../../../base/errors.ts";
 import { STANDARD } from "../../../rpc/codes.ts";
-import { LostRequest } from "../../../rpc/lost-request.ts";
-import type { RequestOptions } from "../../../rpc/pending-requests.ts";
+import { LostRequest, type RequestOptions } from "../../../rpc/pending-requests.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import type { StopListener } from "../../../base/stop.ts";
 import type { ToolContext } from "../../../tool/tool.ts";

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { background } from "../../../base/background.ts";
-import { LostRequest } from "../../../rpc/lost-request.ts";
+import { LostRequest } from "../../../rpc/pending-requests.ts";
 import type { JsonObject } from "../json-object.ts";
 
 /** Milliseconds to wait after a server has ended a subscription, or its stream was cut off. */

@@ -1,0 +1,112 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { create } from "@bufbuild/protobuf";
+
+import { MemoryConnection } from "./sdk/test/memory-connection.ts";
+import { PLUGIN_UNIT } from "../protocol/bus/certificates/certificates.ts";
+import { PluginManifestSchema } from "../protocol/bus/plugin.gen.ts";
+import type { Connection, PeerCertificate } from "../wire/quic/connection.ts";
+import {
+  BRIDGE_NAME,
+  CONTROL_NAME,
+  expectOrchestrator,
+  expectPlugin,
+  Guests,
+  isPlugin,
+  nameOf,
+  problemOfId,
+} from "./guests.ts";
+
+/** A connection of somebody with such a certificate, or none. */
+function by(name?: string, unit?: string): Connection {
+  const peer = name === undefined ? undefined : ({ name, unit } as PeerCertificate);
+  return Object.assign(new MemoryConnection(() => {}), { peer });
+}
+
+const manifest = (id: string, needsTools: string[] = []) =>
+  create(PluginManifestSchema, { id, needsTools });
+
+describe("Guests", () => {
+  it("lets a plugin call its own tools and those it needs, by its manifest or our configuration", () => {
+    const guests = new Guests({ granted: (id) => (id === "ours" ? ["granted"] : undefined) });
+    const ours = by("ours-client");
+    const { isPlugin: isOurs, mayCall } = guests.of(ours);
+    assert.equal(isOurs, true);
+    assert.deepEqual(
+      [mayCall("x", "ours"), mayCall("granted", undefined), mayCall("x", "other")],
+      [true, true, false],
+    );
+    assert.equal(guests.register(by("ours"), manifest("ours", ["said"])), undefined);
+    assert.equal(guests.of(ours).mayCall("said", "other"), true);
+    guests.forget("ours");
+    assert.equal(guests.of(ours).mayCall("said", "other"), false);
+  });
+
+  it("lets a plugin that needs everything call everything", () => {
+    const guests = new Guests({ granted: () => ["*"] });
+    assert.equal(guests.of(by("any")).mayCall("x", undefined), true);
+  });
+
+  it("lets bridges and our own program call whatever the policy allows, others plugins' tools alone", () => {
+    const guests = new Guests({ granted: () => undefined });
+    for (const trusted of [BRIDGE_NAME, "transport.http-client", CONTROL_NAME, undefined]) {
+      assert.equal(guests.of(by(trusted)).mayCall("x", undefined), true, trusted ?? "nobody");
+    }
+    const { mayCall, isPlugin: isOne } = guests.of(by("somebody"));
+    assert.deepEqual([isOne, mayCall("x", undefined), mayCall("x", "a")], [false, false, true]);
+  });
+
+  it("knows a plugin by its certificate, though nobody has configured it", () => {
+    const guests = new Guests({ granted: () => undefined });
+    assert.equal(guests.of(by("stranger", PLUGIN_UNIT)).isPlugin, true);
+    // Which a name that bridges have does not change.
+    assert.equal(guests.of(by("transport.x", PLUGIN_UNIT)).mayCall("x", undefined), false);
+  });
+
+  it("registers nobody without a certificate, under another name, or with endless lists", () => {
+    const guests = new Guests({ granted: () => undefined });
+    assert.match(guests.register(by(), manifest("a")) ?? "", /must show a certificate/);
+    assert.match(guests.register(by("b-client"), manifest("a")) ?? "", /is that of 'b'/);
+    const endless = manifest("a", Array<string>(10_001).fill("t"));
+    assert.match(guests.register(by("a"), endless) ?? "", /at most 10000 entries/);
+    const long = manifest("a", ["t".repeat(1_001)]);
+    assert.match(guests.register(by("a"), long) ?? "", /of 1000 characters/);
+    assert.equal(guests.manifestOf("a"), undefined);
+  });
+});
+
+describe("the other end of a connection", () => {
+  it("is called by its certificate, without the suffix that clients have", () => {
+    assert.deepEqual([by("a-client"), by("a"), by()].map(nameOf), ["a", "a", "anonymous"]);
+  });
+
+  it("is closed where another plugin serves than the one that was dialled", async () => {
+    const [right, wrong] = [by("a"), by("b")];
+    assert.equal(await expectPlugin(right, "a"), right);
+    await assert.rejects(expectPlugin(wrong, "a"), /'b' serves there, not plugin 'a'/);
+    assert.deepEqual([right.isClosed, wrong.isClosed], [false, true]);
+  });
+
+  it("is closed where a plugin serves in place of the orchestrator", async () => {
+    const [right, wrong] = [by("orchestrator"), by("tools.evil", PLUGIN_UNIT)];
+    assert.equal(await expectOrchestrator(right), right);
+    await assert.rejects(expectOrchestrator(wrong), { trouble: "wrong-name" });
+    assert.deepEqual([isPlugin(right), isPlugin(wrong), wrong.isClosed], [false, true, true]);
+  });
+});
+
+describe("problemOfId()", () => {
+  it("refuses ids whose certificates are those of other programs", () => {
+    const taken = [
+      "ca",
+      "Orchestrator",
+      "orchestrator-to-x",
+      CONTROL_NAME,
+      "transport.stdio",
+      "x-client",
+    ];
+    for (const id of taken) assert.notEqual(problemOfId(id), undefined, id);
+    for (const id of ["tools.notes", "ca.x", "client"])
+      assert.equal(problemOfId(id), undefined, id);
+  });
+});

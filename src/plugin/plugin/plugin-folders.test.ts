@@ -1,0 +1,70 @@
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtempDisposable, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { BusCertificates } from "../bus-certificates.ts";
+import { PluginFolders } from "./plugin-folders.ts";
+
+async function open() {
+  const home = await mkdtempDisposable(join(tmpdir(), "trunkline-folders-"));
+  const parent = join(home.path, "run");
+  const certificates = new BusCertificates(join(home.path, "certs"), assert.fail);
+  return {
+    ...{ parent, make: () => new PluginFolders(parent, certificates) },
+    [Symbol.asyncDispose]: () => home.remove(),
+  };
+}
+
+describe("PluginFolders", () => {
+  it("gives a plugin its own certificates and the authority's, without the authority's key", async () => {
+    await using home = await open();
+    await using folders = home.make();
+    const { path, hasOwnAuthority } = await folders.make("tools.a");
+    assert.deepEqual((await readdir(path)).toSorted(), [
+      ...["ca.crt", "tools.a-client.crt", "tools.a-client.key", "tools.a.crt", "tools.a.key"],
+    ]);
+    assert.equal(hasOwnAuthority, false);
+  });
+
+  it("puts a plugin's certificates back that it has replaced, with a key that fits nothing", async () => {
+    await using home = await open();
+    await using folders = home.make();
+    const folder = await folders.make("tools.a");
+    for (const name of ["ca.key", "ca.crt"]) await writeFile(join(folder.path, name), "its own");
+    assert.equal(folder.hasOwnAuthority, true);
+    await folder.appease();
+    assert.equal(folder.hasOwnAuthority, true);
+    await using again = home.make();
+    const other = await again.make("tools.b");
+    assert.equal(
+      await readFile(join(folder.path, "ca.crt"), "utf8"),
+      await readFile(join(other.path, "ca.crt"), "utf8"),
+    );
+  });
+
+  it("removes what a run has left that was killed, and nothing that is in use", async () => {
+    await using home = await open();
+    const abandoned = join(home.parent, "abandoned");
+    await mkdir(abandoned, { recursive: true });
+    const inUse = home.make();
+    const { path } = await inUse.make("tools.a");
+    assert.equal(existsSync(abandoned), false);
+    await using another = home.make();
+    await another.make("tools.b");
+    assert.equal(existsSync(path), true);
+    await inUse[Symbol.asyncDispose]();
+    assert.equal(existsSync(path), false);
+  });
+
+  it("tries again with the next plugin where the folder could not be made", async () => {
+    await using home = await open();
+    await using folders = home.make();
+    await writeFile(home.parent, "in the way");
+    await assert.rejects(folders.make("tools.a"));
+    await rm(home.parent);
+    await folders.make("tools.a");
+  });
+});

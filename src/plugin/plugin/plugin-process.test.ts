@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { type PluginStart, startPlugin } from "./plugin-process.ts";
+
+/** Starts a program of that code as a plugin. */
+function start(code: string, options: Partial<PluginStart> = {}) {
+  return startPlugin({
+    settings: {
+      ...{ id: "sample", binary: process.execPath, args: ["--eval", code, "--"], config: {} },
+      ...{ env: { GREETING: "hello" }, providesStorage: [], providesAi: [], dependsOn: [] },
+    },
+    orchestratorAddress: "localhost:1",
+    certsDir: "/certs",
+    timeout: 600_000,
+    signal: new AbortController().signal,
+    said: () => {},
+    ...options,
+  });
+}
+
+describe("startPlugin()", { timeout: 60_000 }, () => {
+  it("tells a plugin where all is, and learns from its READY line where it serves", async () => {
+    const said: string[] = [];
+    const code = `
+      console.log("on stdout, which nobody reads");
+      console.error(process.env.GREETING + " " + process.argv.slice(1).join(" "));
+      console.error("READY localhost:50123");
+      process.stdin.resume();`;
+    const { child, address } = await start(code, { said: (line) => said.push(line) });
+    await child.end();
+    assert.equal(address, "localhost:50123");
+    assert.deepEqual(said, [
+      "hello --orchestrator-addr=localhost:1 --listen-addr=localhost:0 --certs-dir=/certs",
+    ]);
+  });
+
+  it("tells the last words of a plugin that ends before it is ready, without its secrets", async () => {
+    const code = `console.error("first"); console.error("no token: Bearer abcdefgh12345678"); process.exit(3);`;
+    await assert.rejects(start(code), ({ message }: Error) => {
+      assert.match(message, /^It ended \(3\) before it was READY, after saying: no token: /);
+      assert.doesNotMatch(message, /abcdefgh/);
+      return true;
+    });
+  });
+
+  it("ends a plugin that does not get ready in time, or that is no longer wanted", async () => {
+    await assert.rejects(
+      start("process.stdin.resume()", { timeout: 1 }),
+      /did not say READY within 1 ms/,
+    );
+    const abort = new AbortController();
+    const starting = start("process.stdin.resume()", { signal: abort.signal });
+    abort.abort(new Error("not wanted"));
+    await assert.rejects(starting, /not wanted/);
+  });
+
+  it("says that there is no such program", async () => {
+    const settings = {
+      ...{ id: "x", binary: "/nowhere/plugin", args: [], env: {}, config: {} },
+      ...{ providesStorage: [], providesAi: [], dependsOn: [] },
+    };
+    await assert.rejects(start("", { settings }), /nowhere/);
+  });
+});

@@ -1,0 +1,46 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { Stopper } from "../../../base/stop.ts";
+import { NO_STOP, RunningCalls } from "./running-calls.ts";
+
+describe("RunningCalls", { timeout: 30_000 }, () => {
+  it("calls work off when its caller has gone, and nobody else's", async () => {
+    const calls = new RunningCalls();
+    const caller = new Stopper();
+    const stopped: string[] = [];
+    const work = (name: string) => (stopper: Stopper) =>
+      new Promise<void>((resolve) => {
+        stopper.add({
+          stopped: ({ message }) => resolve(void stopped.push(`${name}: ${message}`)),
+        });
+      });
+    const first = calls.run({ stop: caller }, work("first"));
+    const second = calls.run({ stop: NO_STOP }, work("second"));
+    caller.stop(new Error("gone"));
+    await first;
+    assert.deepEqual(stopped, ["first: gone"]);
+    calls.stopAll(new Error("end"));
+    await second;
+    assert.deepEqual(stopped, ["first: gone", "second: end"]);
+  });
+
+  it("calls off what begins after the end", async () => {
+    const calls = new RunningCalls();
+    calls.stopAll(new Error("end"));
+    const reason = await calls.run({ stop: NO_STOP }, async (stopper) => stopper.reason?.message);
+    assert.equal(reason, "end");
+  });
+
+  it("is idle once all has ended, also by failing, or after so long", async () => {
+    const calls = new RunningCalls();
+    await calls.idle(600_000);
+    const work = Promise.withResolvers<void>();
+    const run = calls.run({ stop: NO_STOP }, () => work.promise);
+    await calls.idle(1);
+    const idle = calls.idle(600_000);
+    work.reject(new Error("failed"));
+    await assert.rejects(run, /failed/);
+    await idle;
+  });
+});

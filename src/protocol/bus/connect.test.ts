@@ -1,0 +1,91 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { memoryConnection } from "../../../test/support/linked-plugin.ts";
+import { Stopper } from "../../base/stop.ts";
+import { MemoryConnection } from "../../plugin/sdk/test/memory-connection.ts";
+import type { BidiStream } from "../../wire/quic/connection.ts";
+import { bodyOf, decodeRequest, encodeResponse } from "./codec.ts";
+import { BusClient, LostError } from "./connect.ts";
+
+const HEALTH = { case: "health", value: {} } as const;
+const WELL = { case: "health", value: { message: "well" } } as const;
+
+/** A client whose requests meet what is done with their streams, one after another. */
+function meeting(...acts: ((stream: BidiStream) => unknown)[]): BusClient {
+  let at = 0;
+  const serve = (stream: BidiStream): void => void acts[Math.min(at++, acts.length - 1)]?.(stream);
+  return new BusClient({ name: "It", dial: async () => new MemoryConnection(serve) });
+}
+
+/** Answers with the id that it makes of the request's. */
+function answering(idOf: (id: string) => string) {
+  return async (stream: BidiStream): Promise<void> => {
+    const { requestId } = decodeRequest(bodyOf(await stream.readAll(10_000)));
+    await stream.end(encodeResponse({ requestId: idOf(requestId), response: WELL }));
+  };
+}
+
+describe("BusClient", { timeout: 30_000 }, () => {
+  it("takes an answer to its request, or one that names none, and no other", async () => {
+    await using client = meeting(
+      answering((id) => id),
+      answering(() => ""),
+      answering(() => "another"),
+    );
+    assert.equal((await client.ask(HEALTH)).response.case, "health");
+    assert.equal((await client.ask(HEALTH)).response.case, "health");
+    await assert.rejects(client.ask(HEALTH), /gave the answer to 'another', not to 'trunkline-3'/);
+  });
+
+  it("says that a request was lost which may have been done, and asks again only where that is harmless", async () => {
+    const reset = (stream: BidiStream): void => stream.reset();
+    await using once = meeting(reset);
+    await assert.rejects(once.ask(HEALTH), (error: unknown) => {
+      assert.ok(error instanceof LostError);
+      assert.match(error.message, /^It broke off before it had answered: .* may have been done/);
+      return true;
+    });
+    await using twice = meeting(
+      reset,
+      answering((id) => id),
+    );
+    assert.equal((await twice.ask(HEALTH, { again: true })).response.case, "health");
+  });
+
+  it("breaks off a request that takes too long, or that nobody wants any more", async () => {
+    const broken: Error[] = [];
+    const silent = (stream: BidiStream): void =>
+      stream.stop.add({ stopped: (reason) => void broken.push(reason) });
+    await using client = meeting(silent);
+    await assert.rejects(client.ask(HEALTH, { timeout: 10 }), {
+      code: "timeout",
+      message: "Waited 10 ms for It to answer 'health'",
+    });
+    const stop = new Stopper();
+    const asked = client.ask(HEALTH, { stop });
+    while (broken.length < 1) await new Promise(setImmediate);
+    stop.stop(new Error("enough"));
+    await assert.rejects(asked, /enough/);
+    while (broken.length < 2) await new Promise(setImmediate);
+  });
+
+  it("reads no more of an answer than it was told to", async () => {
+    await using client = new BusClient({
+      name: "It",
+      dial: async () =>
+        memoryConnection({
+          health: () => ({ case: "health", value: { message: "x".repeat(5_000) } }),
+        }),
+    });
+    await assert.rejects(client.ask(HEALTH, { most: 1_000 }), {
+      code: "limit",
+      message: /^It gave no answer that can be read/,
+    });
+  });
+
+  it("says what is wrong with an answer that is none", async () => {
+    await using client = meeting((stream) => stream.end(Buffer.of(0, 0, 0, 9, 1)));
+    await assert.rejects(client.ask(HEALTH), /Cannot read a frame: only 1 of its 9 bytes came/);
+  });
+});

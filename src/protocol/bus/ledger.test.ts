@@ -1,0 +1,49 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { type Begun, Ledger, OverLimit } from "./ledger.ts";
+
+function exchange(givenUp: string[], name: string): Begun {
+  return { giveUp: () => void givenUp.push(name) };
+}
+
+describe("Ledger", () => {
+  it("gives up the request that has taken longest to come, when one too many begins", () => {
+    const ledger = new Ledger({ exchanges: 2, bytes: 100 });
+    const lost: string[] = [];
+    const [first, second, third] = ["first", "second", "third"].map((name) => exchange(lost, name));
+    assert.ok(first && second && third);
+    ledger.begin(first);
+    ledger.begin(second);
+    // It has come whole, and is no longer one of those that are waited for.
+    ledger.run(first);
+    ledger.begin(third);
+    assert.deepEqual(lost, []);
+    ledger.begin(exchange(lost, "fourth"));
+    assert.deepEqual(lost, ["second"]);
+  });
+
+  it("runs so many requests, and takes so many bytes; what is over is refused, and counts nothing", () => {
+    const ledger = new Ledger({ exchanges: 1, bytes: 10 });
+    const [first, second] = [exchange([], "first"), exchange([], "second")];
+    ledger.run(first);
+    assert.throws(() => ledger.run(second), OverLimit);
+    ledger.done();
+    ledger.run(second);
+    ledger.take(10);
+    assert.throws(() => ledger.take(1), { code: "limit", message: /over 10 bytes/ });
+    assert.equal(ledger.bytes, 10);
+    ledger.give(10);
+    ledger.done();
+    assert.equal(ledger.isIdle, true);
+  });
+
+  it("forgets a request that will not come", () => {
+    const ledger = new Ledger({ exchanges: 1, bytes: 10 });
+    const one = exchange([], "one");
+    ledger.begin(one);
+    assert.equal(ledger.isIdle, false);
+    ledger.end(one);
+    assert.equal(ledger.isIdle, true);
+  });
+});

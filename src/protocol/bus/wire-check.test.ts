@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { create, toBinary } from "@bufbuild/protobuf";
+
+import { PluginRequestSchema, ToolRequestSchema } from "./plugin.gen.ts";
+import { checkWire, MAX_PARTS, WireProblem } from "./wire-check.ts";
+import { shapeOf } from "./wire-shape.ts";
+
+const SHAPE = shapeOf(ToolRequestSchema);
+
+function problemOf(bytes: number[]): string {
+  try {
+    checkWire(SHAPE, Uint8Array.from(bytes));
+    return "none";
+  } catch (error) {
+    assert.ok(error instanceof WireProblem);
+    return `${error.kind}: ${error.message}`;
+  }
+}
+
+describe("checkWire()", () => {
+  it("counts what a message is made of: each key of a map as much as several values", () => {
+    const partsOf = (args: object) => {
+      const message = create(ToolRequestSchema, { arguments: { ...args } });
+      return checkWire(SHAPE, toBinary(ToolRequestSchema, message));
+    };
+    assert.equal(partsOf({}), 1);
+    // Three for the key, one for its value.
+    assert.equal(partsOf({ a: 1 }), 5);
+    // A list is a part, and so is each of its items.
+    assert.equal(partsOf({ a: 1, b: [true, null] }), 5 + 4 + 1 + 2);
+  });
+
+  it("refuses a field with the wire type of another, a field 0, and groups", () => {
+    assert.equal(problemOf([0x08, 1]), "malformed: field 1 of ToolRequest has wire type 0");
+    assert.equal(problemOf([0x00]), "malformed: ToolRequest has a field 0");
+    assert.match(problemOf([0xfb, 0x07]), /has wire type 3/);
+  });
+
+  it("refuses what ends inside of a value, and numbers that are too long", () => {
+    assert.match(problemOf([0x0a, 5, 0x41]), /it ends inside field 1/);
+    assert.match(problemOf([0x0a]), /it ends inside ToolRequest/);
+    assert.match(problemOf([0x80, 0x80, 0x80, 0x80, 0x80, 1]), /more than 32 bits/);
+    const unknown = [0xf8, 0x07, ...Array<number>(10).fill(0x80), 1];
+    assert.match(problemOf(unknown), /more than 64 bits/);
+  });
+
+  it("refuses a message that is given twice, which the reader would merge", () => {
+    const once = toBinary(
+      PluginRequestSchema,
+      create(PluginRequestSchema, {
+        request: { case: "health", value: {} },
+      }),
+    );
+    assert.throws(
+      () => checkWire(shapeOf(PluginRequestSchema), Buffer.concat([once, once])),
+      /is there twice/,
+    );
+  });
+
+  it("refuses more parts than the limit, unknown fields among them", () => {
+    const unknown = [0xf8, 0x07, 1];
+    const fill = (count: number) => Array.from({ length: count }, () => unknown).flat();
+    assert.equal(problemOf(fill(MAX_PARTS)), "none");
+    assert.match(problemOf(fill(MAX_PARTS + 1)), /^limit: it is made of more than/);
+  });
+});
