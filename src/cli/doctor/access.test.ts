@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { defaultConfig } from "../../gateway/config/defaults.ts";
+import { defaultConfig } from "../../gateway/config/config.ts";
 import type { Config } from "../../gateway/config/config.ts";
 import { AccessTokens } from "../../store/access/access-tokens.ts";
 import { checkAccess } from "./access.ts";
