@@ -119,7 +119,7 @@ describe("trunkline identity guard", { timeout: 120_000, skip: WITHOUT_SSHD }, (
     const any = { GIT_SSH_COMMAND: `ssh -i ${rig.ssh.keyOf("alice")}` };
     const loose = await rig.run("git push -q origin main", { cwd, env: any });
     assert.notEqual(loose.code, 0);
-    assert.match(loose.err, /any key that an agent has before the key of 'alice'/);
+    assert.match(loose.err, /the agent's keys before the key of 'alice'/);
     assert.deepEqual(pushes(), []);
   });
 
@@ -156,7 +156,7 @@ describe("trunkline identity guard", { timeout: 120_000, skip: WITHOUT_SSHD }, (
     assert.deepEqual(told, [
       ["identity.guard.allow", "ok", undefined],
       ["identity.guard", "ok", undefined],
-      ["identity.guard", "ok", "a pass that was given (pairing)"],
+      ["identity.guard", "ok", "a pass (pairing)"],
       ["identity.guard", "refused", undefined],
       ["identity.guard", "ok", "TRUNKLINE_GUARD=skip"],
       ["identity.guard", "refused", undefined],
