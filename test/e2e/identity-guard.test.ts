@@ -105,7 +105,7 @@ describe("trunkline identity guard", { timeout: 120_000, skip: WITHOUT_SSHD }, (
     const { code, err } = await rig.run("git push -q origin HEAD:refs/heads/main", { cwd });
     assert.notEqual(code, 0);
     assert.match(err, /One commit is made as 'bob'/);
-    assert.match(err, /One commit is made by <op@laptop>, who is none of your identities/);
+    assert.match(err, /One commit is made by <op@laptop>, which is not one of your identities/);
     assert.deepEqual(pushes(), []);
   });
 
@@ -115,11 +115,11 @@ describe("trunkline identity guard", { timeout: 120_000, skip: WITHOUT_SSHD }, (
     const wrong = { GIT_SSH_COMMAND: `ssh -i ${rig.ssh.keyOf("bob")} -o IdentitiesOnly=yes` };
     const { code, err } = await rig.run("git push -q origin main", { cwd, env: wrong });
     assert.notEqual(code, 0);
-    assert.match(err, /ssh would show '.*id_bob' instead of the key of 'alice'/);
+    assert.match(err, /ssh would offer '.*id_bob' instead of the key of 'alice'/);
     const any = { GIT_SSH_COMMAND: `ssh -i ${rig.ssh.keyOf("alice")}` };
     const loose = await rig.run("git push -q origin main", { cwd, env: any });
     assert.notEqual(loose.code, 0);
-    assert.match(loose.err, /any key that an agent has before the key of 'alice'/);
+    assert.match(loose.err, /the agent's keys before the key of 'alice'/);
     assert.deepEqual(pushes(), []);
   });
 
@@ -145,7 +145,7 @@ describe("trunkline identity guard", { timeout: 120_000, skip: WITHOUT_SSHD }, (
     await rig.must(COMMIT, { cwd });
     const passed = await rig.run(wrong, { cwd });
     assert.equal(passed.code, 0);
-    assert.match(passed.err, /allows this commit because of a pass that was given \(pairing\)/);
+    assert.match(passed.err, /allows this commit because of a pass \(pairing\)/);
     assert.equal((await rig.run(wrong, { cwd })).code, 1);
     assert.equal((await rig.run(`TRUNKLINE_GUARD=skip ${wrong}`, { cwd })).code, 0);
     assert.equal((await rig.run(wrong, { cwd })).code, 1);
@@ -156,7 +156,7 @@ describe("trunkline identity guard", { timeout: 120_000, skip: WITHOUT_SSHD }, (
     assert.deepEqual(told, [
       ["identity.guard.allow", "ok", undefined],
       ["identity.guard", "ok", undefined],
-      ["identity.guard", "ok", "a pass that was given (pairing)"],
+      ["identity.guard", "ok", "a pass (pairing)"],
       ["identity.guard", "refused", undefined],
       ["identity.guard", "ok", "TRUNKLINE_GUARD=skip"],
       ["identity.guard", "refused", undefined],

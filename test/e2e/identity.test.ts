@@ -160,7 +160,7 @@ describe("trunkline identity", { timeout: 240_000 }, () => {
         /'email' must be an address such as/,
       ],
       ["trunkline identity add x --provider github --user $'a\\nb' --email a@b", 2, /on one line/],
-      ["trunkline identity edit work", 2, /Say what is to change/],
+      ["trunkline identity edit work", 2, /Name what to change/],
       ["trunkline identity edit work --match nonsense", 2, /Cannot read the match rule/],
       ["trunkline identity edit work --token-source ghp_x", 2, /never the token itself/],
       ["trunkline identity remove none", 1, /no identity 'none'/],
@@ -231,7 +231,7 @@ describe("trunkline identity", { timeout: 240_000 }, () => {
     assert.equal(await home.must("git config gpg.format"), "openpgp\n");
     const again = await home.run("trunkline identity import ~/juggler.json");
     assert.equal(again.code, 2);
-    assert.match(again.err, /already identities of these names: work.*--force/);
+    assert.match(again.err, /these identities exist already: work.*--force/);
   });
 
   it("gives a shell an identity that ends with it", async () => {

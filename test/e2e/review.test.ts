@@ -88,7 +88,7 @@ describe("trunkline review", { timeout: 120_000 }, () => {
     using home = new ReviewHome();
     const wrong: [string[], RegExp][] = [
       [["add", "--comment", "x"], /--file/],
-      [["add", "--file", "main.go", "--line", "x", "--comment", "x"], /is no line/],
+      [["add", "--file", "main.go", "--line", "x", "--comment", "x"], /Cannot use '--line x'/],
       [["add", "--file", "main.go", "--line", "999", "--comment", "x"], /it has 60 lines/],
       [["add", "--file", "../../../etc/passwd", "--comment", "x"], /outside/],
       [["add", "--file", "main.go"], /Cannot add an empty comment/],
@@ -106,7 +106,7 @@ describe("trunkline review", { timeout: 120_000 }, () => {
     using home = new ReviewHome();
     const file = join(home.repository, ".git/lazygit.yml");
     writeFileSync(file, "# mine\ngui: {}\n");
-    assert.match((await home.run(["setup", "lazygit"])).out, /^Wrote /);
+    assert.match((await home.run(["setup", "lazygit"])).out, /^Added the commands to /);
     const text = readFileSync(file, "utf8");
     assert.match(text, /^# mine\ngui: \{\}\n/);
     assert.match((await home.run(["setup", "lazygit"])).out, /^Nothing to change/);

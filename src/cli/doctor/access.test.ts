@@ -1,0 +1,59 @@
+import assert from "node:assert/strict";
+import { mkdtempDisposableSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { defaultConfig } from "../../gateway/config/config.ts";
+import type { Config } from "../../gateway/config/config.ts";
+import { AccessTokens } from "../../store/access/access-tokens.ts";
+import { checkAccess } from "./access.ts";
+
+async function check(data: string, host: string, serve: Partial<Config["serve"]> = {}) {
+  const config = defaultConfig(data);
+  const findings = await checkAccess({
+    ...config,
+    server: { ...config.server, host },
+    serve: { ...config.serve, ...serve },
+  });
+  return findings.map(({ state, says }) => `${state} ${says}`);
+}
+
+describe("checkAccess()", () => {
+  it("says who can log in, and with how many tokens", async () => {
+    using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-doctor-"));
+    const who = "ok programs on this machine can log in with the owner's token";
+    assert.deepEqual(await check(folder.path, "127.0.0.1"), [`${who}, 0 other tokens`]);
+    await new AccessTokens(folder.path).create("ci", { scopes: ["tools"] }, undefined);
+    assert.deepEqual(await check(folder.path, "127.0.0.1"), [`${who}, 1 other token`]);
+  });
+
+  it("warns of clear text where other machines can connect", async () => {
+    using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-doctor-"));
+    const open = await check(folder.path, "0.0.0.0");
+    assert.match(open[0] ?? "", /^ok other machines can log in/);
+    assert.match(open[1] ?? "", /^warn /);
+    const published = await check(folder.path, "127.0.0.1", { publicUrl: "http://x.example" });
+    assert.ok(
+      published.some((says) =>
+        says.includes("`serve.publicUrl` is http://x.example, which is not encrypted"),
+      ),
+      published.join("\n"),
+    );
+  });
+
+  it("fails for what `serve` would refuse", async () => {
+    using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-doctor-"));
+    const [found] = await check(folder.path, "127.0.0.1", { publicUrl: "not an address" });
+    assert.match(found ?? "", /^fail .*publicUrl/);
+  });
+
+  it("fails for an authorization server whose keys it cannot find", async () => {
+    using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-doctor-"));
+    const found = await check(folder.path, "127.0.0.1", {
+      publicUrl: "https://tools.example.com",
+      oauth: { authorizationServers: ["http://127.0.0.1:1"] },
+    } as Partial<Config["serve"]>);
+    assert.match(found.at(-1) ?? "", /^fail cannot find the keys of http:\/\/127\.0\.0\.1:1: /);
+  });
+});

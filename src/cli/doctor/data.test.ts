@@ -1,0 +1,50 @@
+import assert from "node:assert/strict";
+import { chmodSync, mkdtempDisposableSync, readdirSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { checkData } from "./data.ts";
+
+describe("checkData()", () => {
+  it("finds nothing wrong with a folder of one's own, and leaves nothing in it", async () => {
+    using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-doctor-"));
+    const [found] = await checkData(folder.path);
+    assert.deepEqual(found, { state: "ok", what: "Data folder", says: folder.path });
+    assert.deepEqual(readdirSync(folder.path), []);
+  });
+
+  it("warns of a folder that others can read, with the command that closes it", async () => {
+    using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-doctor-"));
+    chmodSync(folder.path, 0o755);
+    const [found] = await checkData(folder.path);
+    assert.equal(found?.state, "warn");
+    assert.equal(found?.next, `Run: chmod 700 '${folder.path}'`);
+  });
+
+  it("says that a folder will be created, however many are missing", async () => {
+    using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-doctor-"));
+    const [found] = await checkData(join(folder.path, "a/b/c"));
+    assert.equal(found?.state, "ok");
+    assert.match(found?.says ?? "", /will be created/);
+    assert.deepEqual(readdirSync(folder.path), []);
+  });
+
+  it("fails for a file, and for a folder below one", async () => {
+    using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-doctor-"));
+    const file = join(folder.path, "data");
+    writeFileSync(file, "");
+    const [own] = await checkData(file);
+    assert.deepEqual([own?.state, own?.says], ["fail", `${file} is not a folder`]);
+    const [below] = await checkData(join(file, "sub"));
+    assert.equal(below?.state, "fail");
+  });
+
+  it("fails for a folder that cannot be written, not even by root, with what to do", async (test) => {
+    if (process.platform !== "linux") return test.skip("needs /proc, which Linux has");
+    const [found] = await checkData("/proc/self");
+    assert.equal(found?.state, "fail");
+    assert.match(found?.says ?? "", /^cannot write to \/proc\/self: /);
+    assert.match(found?.next ?? "", /--data/);
+  });
+});

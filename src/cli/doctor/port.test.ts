@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer, type RequestListener } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, it } from "node:test";
+
+import { defaultConfig } from "../../gateway/config/config.ts";
+import { checkPort } from "./port.ts";
+
+const { serve } = defaultConfig("/data");
+
+/** What is found of the port of a server that answers so. */
+async function found(listener: RequestListener) {
+  const server = createServer(listener);
+  await using _closed = { [Symbol.asyncDispose]: () => closed(server) };
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  return { ...(await checkPort({ server: { host: "127.0.0.1", port }, serve })), port };
+}
+
+async function closed(server: ReturnType<typeof createServer>): Promise<void> {
+  server.closeAllConnections();
+  server.close();
+  await once(server, "close");
+}
+
+describe("checkPort()", () => {
+  it("has nothing to check where a free port is picked", async () => {
+    const { state } = await checkPort({ server: { host: "127.0.0.1", port: 0 }, serve });
+    assert.equal(state, "ok");
+  });
+
+  it("knows a gateway that is running, also one that hides its version", async () => {
+    const named = await found((_, response) =>
+      response.end(JSON.stringify({ status: "ok", version: "1.2.3" })),
+    );
+    assert.equal(named.says, `Trunkline 1.2.3 is running on 127.0.0.1:${named.port}`);
+    const unnamed = await found((_, response) => response.end('{"status":"ok"}'));
+    assert.match(unnamed.says, /^a gateway is running/);
+  });
+
+  for (const [what, body] of [
+    ["other JSON", '{"status":"down"}'],
+    ["a page", "<html>"],
+  ] as const) {
+    it(`fails for another program there, one that answers with ${what}`, async () => {
+      const { state, says, next } = await found((_, response) => response.end(body));
+      assert.equal(state, "fail");
+      assert.match(says, /^another program listens on 127\.0\.0\.1:/);
+      assert.match(next ?? "", /server\.port/);
+    });
+  }
+
+  it("fails for an address that is not of this machine", async () => {
+    // RFC 5737: 192.0.2.0/24 is for documentation.
+    const finding = await checkPort({ server: { host: "192.0.2.1", port: 4180 }, serve });
+    assert.equal(finding.state, "fail");
+    assert.match(finding.says, /cannot listen on 192\.0\.2\.1:4180: EADDRNOTAVAIL/);
+  });
+});

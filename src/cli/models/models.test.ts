@@ -1,0 +1,56 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, it } from "node:test";
+
+import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts";
+
+/** A provider like OpenAI with one model. */
+async function provider() {
+  const server = createServer((_, response) => {
+    response.setHeader("content-type", "application/json");
+    response.end('{"data":[{"id":"gpt-x","object":"model"}]}');
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+describe("trunkline models list", () => {
+  it("says how to get one where there is no language model", async () => {
+    await using line = await SampleCommandLine.create();
+    const { code, out, err } = await line.run("models", "list");
+    assert.equal(code, 0);
+    assert.match(out, /^\* offline +\S/);
+    assert.match(err, /^There is no language model\. Store a provider's key/);
+  });
+
+  it("marks the model that new sessions use", async () => {
+    await using openai = await provider();
+    const models = { default: "openai/gpt-x" };
+    await using line = await SampleCommandLine.create({ models });
+    Object.assign(line.env, { OPENAI_API_KEY: "sk-x", OPENAI_BASE_URL: openai.url });
+    const { out, err } = await line.run("models", "list");
+    assert.match(out, /^\* openai\/gpt-x +\S/m);
+    assert.match(out, /^ {2}offline /m);
+    assert.equal(err, "");
+  });
+
+  it("names a provider that does not answer, and never its key", async () => {
+    await using line = await SampleCommandLine.create();
+    const env = { OPENAI_API_KEY: "sk-secret", OPENAI_BASE_URL: "http://127.0.0.1:1/v1" };
+    Object.assign(line.env, env);
+    const { code, out, err } = await line.run("models", "list");
+    assert.equal(code, 0);
+    assert.match(err, /^openai did not list its models: /);
+    assert.doesNotMatch(out + err, /sk-secret/);
+  });
+});

@@ -1,0 +1,49 @@
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts";
+
+describe("trunkline plugin new", () => {
+  it("creates a plugin in a folder of its name, or in another, and never over files", async () => {
+    await using line = await SampleCommandLine.create();
+    const { project } = line.home;
+    const created = await line.json("plugin", "new", "greeter");
+    assert.deepEqual(created, { plugin: "greeter", folder: join(project, "greeter") });
+    assert.ok(existsSync(join(project, "greeter/package.json")));
+    assert.equal((await line.run("plugin", "new", "greeter")).code, 2);
+    assert.equal((await line.run("plugin", "new", "greeter", "--dir", "elsewhere")).code, 0);
+    assert.ok(existsSync(join(project, "elsewhere/package.json")));
+  });
+
+  it("refuses a name that cannot be an id", async () => {
+    await using line = await SampleCommandLine.create();
+    const { code, err } = await line.run("plugin", "new", "../Greeter");
+    assert.equal(code, 2);
+    assert.match(err, /'\.\.\/Greeter'/);
+  });
+});
+
+describe("trunkline plugin list, call, logs and restart", () => {
+  /** Port 1 is nobody's. */
+  const NOBODY = ["--orchestrator-addr", "tls://127.0.0.1:1"];
+
+  for (const args of [["list"], ["call", "greet"], ["logs", "x"], ["restart", "x"]]) {
+    it(`says that no bus is running: ${args.join(" ")}`, async () => {
+      await using line = await SampleCommandLine.create();
+      const { code, out, err } = await line.run("plugin", ...args, ...NOBODY);
+      assert.deepEqual([code, out], [1, ""]);
+      assert.match(err, /127\.0\.0\.1:1/);
+      assert.doesNotMatch(err, /bug in Trunkline/);
+    });
+  }
+
+  it("refuse an empty folder of certificates, and arguments that are no object", async () => {
+    await using line = await SampleCommandLine.create();
+    const empty = await line.run("plugin", "list", "--certs-dir=");
+    assert.equal(empty.code, 2);
+    assert.match(empty.err, /Cannot use an empty '--certs-dir'/);
+    assert.equal((await line.run("plugin", "call", "greet", "--args", "[]")).code, 2);
+  });
+});

@@ -1,0 +1,115 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts";
+import { SessionLog } from "../../store/session/session-log.ts";
+import { SessionRules } from "../../store/session/session-rules.ts";
+
+const EVENTS = [
+  { kind: "prompt", turnId: "t1", prompt: [{ type: "text", text: "Do it" }], by: "zed" },
+  {
+    kind: "prompt",
+    turnId: "t1",
+    prompt: [{ type: "text", text: "Soon" }],
+    by: "zed",
+    steers: true,
+  },
+  { kind: "end", turnId: "t1", stopReason: "end_turn" },
+];
+
+/** Sessions `aaaa1` of the project and `aaaa2` of another folder, both with a turn. */
+async function setUp(): Promise<SampleCommandLine> {
+  const line = await SampleCommandLine.create();
+  await using log = await SessionLog.open(line.home.data);
+  for (const [id, cwd] of [
+    ["aaaa1", line.home.project],
+    ["aaaa2", line.home.path],
+  ] as const) {
+    const { key } = await log.create({ id, cwd, agent: "trunkline", title: "Do it", notes: {} });
+    for (const event of EVENTS) log.append(key, "client", JSON.stringify(event));
+    await log.flush();
+    await log.release(key);
+  }
+  return line;
+}
+
+describe("trunkline session", () => {
+  it("lists all sessions, or those of a folder", async () => {
+    await using line = await setUp();
+    const listed = async (...args: string[]) => {
+      const found = await line.json<{ sessions: { id: string }[] }>("session", "list", ...args);
+      return found.sessions.map(({ id }) => id).toSorted();
+    };
+    assert.deepEqual(await listed(), ["aaaa1", "aaaa2"]);
+    assert.deepEqual(await listed("--folder", "."), ["aaaa1"]);
+  });
+
+  it("shows a session: text that joins a turn begins none", async () => {
+    await using line = await setUp();
+    type Shown = { turns: number; events: number; lastTurn: string };
+    const { turns, events, lastTurn } = await line.json<Shown>("session", "show", "aaaa1");
+    assert.deepEqual([turns, events, lastTurn], [1, 3, "end_turn"]);
+    assert.match((await line.run("session", "show", "aaaa1")).out, /^id +aaaa1\n/);
+  });
+
+  it("finds a session by the beginning of its id, where that is enough", async () => {
+    await using line = await setUp();
+    assert.equal((await line.run("session", "show", "aaaa")).code, 1);
+    assert.match((await line.run("session", "show", "aaaa")).err, /2 sessions/);
+    assert.equal((await line.run("session", "replay", "aaaa2")).out, "> Do it\n> Soon\n");
+  });
+
+  it("replays the events after a number, and refuses what is none", async () => {
+    await using line = await setUp();
+    const { out } = await line.run("session", "replay", "aaaa1", "--after", "2", "--json");
+    assert.equal((JSON.parse(out) as { seq: number }).seq, 3);
+    for (const number of ["-1", "1.5", "", "two"]) {
+      const refused = await line.run("session", "replay", "aaaa1", `--after=${number}`);
+      assert.equal(refused.code, 2, number);
+    }
+  });
+
+  it("exports Markdown in which a prompt is a quotation of its own", async () => {
+    await using line = await setUp();
+    const { out } = await line.run("session", "export", "aaaa1", "--format", "markdown");
+    assert.equal(out, "# Do it\n\n> Do it\n\n\n> Soon\n\n");
+  });
+
+  it("deletes those that it finds, and stops at the first that there is not", async () => {
+    await using line = await setUp();
+    const { code, out } = await line.run("session", "delete", "aaaa1", "nope", "aaaa2");
+    assert.deepEqual([code, out], [1, "Deleted aaaa1.\n"]);
+    const { out: left } = await line.run("session", "list");
+    assert.match(left, /^aaaa2 /m);
+    assert.doesNotMatch(left, /aaaa1/);
+  });
+});
+
+describe("trunkline session permissions", () => {
+  it("lists what is always allowed, and revokes it once", async () => {
+    await using line = await setUp();
+    const { project: workspace } = line.home;
+    {
+      await using log = await SessionLog.open(line.home.data);
+      const rules = new SessionRules(log.database);
+      await rules.add({
+        workspace,
+        subject: "write",
+        decision: "allow",
+        by: "zed",
+        session: "aaaa1",
+        principal: "",
+      });
+    }
+    const { out } = await line.run("session", "permissions");
+    assert.equal(out, `   1  allow   write  in ${workspace} (zed)\n`);
+    assert.equal((await line.run("session", "permissions", "--folder", "/other")).out, "");
+    const revoked = await line.run("session", "permissions", "--revoke", "1");
+    assert.equal(revoked.out, "Revoked permission 1. Agents will ask again.\n");
+    const again = await line.run("session", "permissions", "--revoke", "1");
+    assert.equal(again.code, 1);
+    assert.match(again.err, /Cannot revoke permission '1': no such permission/);
+    const none = await line.run("session", "permissions");
+    assert.equal(none.err, "There are no lasting permissions.\n");
+  });
+});

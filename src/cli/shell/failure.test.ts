@@ -1,0 +1,47 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { sampleProgram } from "../../../test/samples/sample-program.ts";
+import { renderFailure } from "./failure.ts";
+
+const PATH = [sampleProgram({ run: async () => 0 })] as const;
+const render = (error: unknown, verbose = false) => renderFailure(error, PATH, verbose);
+
+describe("renderFailure()", () => {
+  it("shows an expected failure in its own words, and how to use the command after misuse", () => {
+    const failed = render(new TrunklineError("unavailable", "Cannot connect"));
+    assert.deepEqual(failed, { text: "trunkline: Cannot connect\n", exitCode: 1 });
+    const misused = render(new TrunklineError("usage", "Give a name"));
+    assert.equal(misused.exitCode, 2);
+    assert.match(misused.text, /^trunkline: Give a name\nRun `trunkline --help`/);
+  });
+
+  it("calls anything else a bug, whose stack --verbose shows", () => {
+    const bug = new TypeError("x is not a function");
+    const { text, exitCode } = render(bug);
+    assert.equal(exitCode, 1);
+    assert.match(
+      text,
+      /failed because of a bug in Trunkline: x is not a function\nRun it again with --verbose/,
+    );
+    assert.match(render(bug, true).text, /TypeError: x is not a function\n +at /);
+    assert.match(render("thrown").text, /bug in Trunkline: thrown\n/);
+  });
+
+  it("does not call it a bug when the system refuses", () => {
+    for (const code of ["EACCES", "ENOSPC", "EMFILE"]) {
+      const { text } = render(Object.assign(new Error(`${code}: no`), { code }));
+      assert.doesNotMatch(text, /bug/, code);
+    }
+    const unexpected = Object.assign(new Error("ENOENT: no"), { code: "ENOENT" });
+    assert.match(render(unexpected).text, /bug/);
+  });
+
+  it("masks secrets, in messages and in stacks", () => {
+    const error = new Error("GET https://ada:hunter2@example.com failed");
+    for (const verbose of [false, true]) {
+      assert.doesNotMatch(render(error, verbose).text, /hunter2/);
+    }
+  });
+});

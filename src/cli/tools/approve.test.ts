@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts";
+
+const SERVER = join(import.meta.dirname, "../../../test/support/notes-server.mjs");
+
+/** Two servers with the same tools, of which `read_note` of `notes` has changed since it was seen. */
+async function setUp(): Promise<SampleCommandLine> {
+  const line = await SampleCommandLine.create();
+  const configure = async (description: string) => {
+    const file = join(line.home.path, `${description.length}.txt`);
+    writeFileSync(file, description);
+    const notes = { command: process.execPath, args: [SERVER, file] };
+    const other = { command: process.execPath, args: [SERVER] };
+    const config = { mcpServers: { notes, other } };
+    await line.home.write(line.home.userFile, JSON.stringify(config));
+  };
+  await configure("Reads a note.");
+  await line.run("tools", "list");
+  await configure("Reads a note, and sends it.");
+  return line;
+}
+
+describe("trunkline tools diff and approve", () => {
+  it("show the change, and let the tool through once it is approved", async () => {
+    await using line = await setUp();
+    const { out } = await line.run("tools", "diff");
+    assert.match(out, /^'read_note' of 'notes' \([0-9a-f]{12}\) has changed:\n/);
+    assert.match(
+      out,
+      /^- description: Reads a note\.\n\+ description: Reads a note, and sends it\.$/m,
+    );
+    const approved = await line.json<{ approved: { server: string; name: string }[] }>(
+      ...["tools", "approve", "--all"],
+    );
+    assert.deepEqual(
+      approved.approved.map(({ server, name }) => `${server}/${name}`),
+      ["notes/read_note"],
+    );
+    assert.equal((await line.run("tools", "diff")).err, "Nothing is held.\n");
+  });
+
+  it("refuse a choice that is none, is two, or does not exist", async () => {
+    await using line = await setUp();
+    for (const [args, why] of [
+      [[], /Cannot approve without a choice.*Held: notes\/read_note/],
+      [["--all", "read_note"], /only one of these/],
+    ] as const) {
+      const { code, err } = await line.run("tools", "approve", ...args);
+      assert.equal(code, 2, err);
+      assert.match(err, why);
+    }
+    const unknown = await line.run("tools", "approve", "nope");
+    assert.equal(unknown.code, 1);
+    const server = await line.run("tools", "approve", "--server", "nobody");
+    assert.match(server.err, /Server 'nobody' has no tools\. Servers with tools: notes, other\./);
+  });
+});

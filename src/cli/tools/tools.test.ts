@@ -1,0 +1,55 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts";
+
+const SERVER = join(import.meta.dirname, "../../../test/support/notes-server.mjs");
+
+/** A configuration with a server that has the tools `read_note` and `fail`. */
+const setUp = (policy: object = {}): Promise<SampleCommandLine> => {
+  const notes = { command: process.execPath, args: [SERVER] };
+  return SampleCommandLine.create({ mcpServers: { notes }, ...policy });
+};
+
+describe("trunkline tools list", () => {
+  it("lists tools with their server and the first line of their description", async () => {
+    await using line = await setUp();
+    const { out } = await line.run("tools", "list");
+    assert.match(out, /^read_note +notes +Reads a note$/m);
+    assert.match(out, /^fail +notes +Always fails$/m);
+    assert.match(out, /^juggler_status +trunkline +\S/m);
+  });
+
+  it("marks what the policy denies to a person at the terminal", async () => {
+    const policy = { tools: { rules: [{ tool: "fail", decision: "deny" }] } };
+    await using line = await setUp({ policy });
+    assert.match((await line.run("tools", "list")).out, /^fail +notes +\(denied\) Always fails$/m);
+  });
+});
+
+describe("trunkline tools call", () => {
+  it("prints what the tool answers, and exits with 1 where it fails", async () => {
+    await using line = await setUp();
+    const { code, out } = await line.run("tools", "call", "read_note", "--args", '{"name":"x"}');
+    assert.deepEqual([code, out], [0, "The note x: \u001b[31mred\u001b[0m\n"]);
+    const failed = await line.run("tools", "call", "fail");
+    assert.deepEqual(failed, { code: 1, out: "", err: "It cannot be done\n" });
+  });
+
+  it("suggests names like an unknown one, and else how to find them", async () => {
+    await using line = await setUp();
+    const near = await line.run("tools", "call", "read_notes");
+    assert.equal(near.code, 1);
+    assert.match(near.err, /There is no tool 'read_notes'\. Did you mean 'read_note'\?/);
+    const far = await line.run("tools", "call", "x".repeat(30));
+    assert.match(far.err, /`trunkline tools list` lists them/);
+  });
+
+  it("refuses arguments that the tool's schema does not allow", async () => {
+    await using line = await setUp();
+    const { code, err } = await line.run("tools", "call", "read_note");
+    assert.equal(code, 1);
+    assert.match(err, /name/);
+  });
+});
