@@ -149,6 +149,8 @@ class RunSession implements AgentSession {
       return end;
     }
     const delivery = await this.#run.deliver(turn);
+    // What is not committed can be had as a patch.
+    if (delivery.kind === "refused") await this.#run.checkpoint();
     if (delivery.kind === "unpushed") this.#run.pushLater((target) => this.#tellOfPush(target));
     await say(turn, wordsOn(delivery));
     const { _meta } = end;

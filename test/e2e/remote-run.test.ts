@@ -237,9 +237,16 @@ describe("a remote run", { timeout: 300_000, skip: WITHOUT_SSHD || noSandbox }, 
     assert.equal(pushed.code, 0);
     assert.equal(pushed.result.run, "pushed");
     assert.deepEqual(pushed.result.changes, [{ path: "new.txt", added: 1, removed: 0 }]);
-    const refused = await ask("run w|sh|-c|echo secret > .env");
+    const refused = await ask("run w|sh|-c|echo 'secret of mine' > .env");
     assert.equal(refused.code, 1);
     assert.equal(refused.result.run, "refused");
+    const { session } = refused.result as { session: string };
+    const patch = await rig.must(`trunkline session export ${session} --patch`);
+    assert.match(patch, /^\+secret of mine$/m);
+    const workspaces = (): number => readdirSync(join(rig.root, "data/run/work")).length;
+    const before = workspaces();
+    await rig.must(`trunkline session delete ${session}`);
+    assert.equal(workspaces(), before - 1);
     const unknown = await ask("anything", "--revision", "nowhere");
     assert.equal(unknown.code, 1);
     assert.match(unknown.stderr, /There is no branch or tag 'nowhere'/);

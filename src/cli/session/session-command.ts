@@ -97,6 +97,10 @@ export const session: Command = {
       summary: "Print a whole session as JSON or Markdown",
       args: [SESSION],
       options: {
+        patch: {
+          type: "boolean",
+          describe: "Print what a remote run has changed, for `git apply`, instead of the session",
+        },
         format: {
           type: "string",
           value: "FORMAT",
@@ -107,6 +111,10 @@ export const session: Command = {
         json: { type: "boolean", describe: "Print JSON, which is the default" },
       },
       examples: [
+        {
+          run: "trunkline session export SESSION --patch | git apply",
+          explains: "Take over the changes of a run that could not be pushed.",
+        },
         {
           run: "trunkline session export SESSION --format markdown > talk.md",
           explains: "Save it as Markdown.",

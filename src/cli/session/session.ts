@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
+import { LazyRuns } from "../../gateway/runs/lazy-runs.ts";
 import { SessionCommands, type SessionEntry } from "../../gateway/session/session-commands.ts";
 import type { Invocation } from "../shell/command.ts";
 import { visibleLine } from "../../base/text/visible.ts";
@@ -77,11 +78,15 @@ export async function replay(
 
 /** `trunkline session export ID` */
 export async function exportSession(
-  invocation: Invocation<{ readonly format?: string }>,
+  invocation: Invocation<{ readonly format?: string; readonly patch?: boolean }>,
 ): Promise<number> {
-  const { values, positionals, out } = invocation;
+  const { values, positionals, out, data } = invocation;
   await using commands = await open(invocation);
   const session = await commands.find(positionals[0] ?? "");
+  if (values.patch === true) {
+    data(await commands.patch(session));
+    return 0;
+  }
   const events: SessionEntry[] = await Array.fromAsync(commands.events(session.id));
   if (values.format !== "markdown") {
     out(`${JSON.stringify({ session, events }, null, 2)}\n`);
@@ -100,11 +105,14 @@ export async function exportSession(
 /** `trunkline session delete ID…` */
 export async function remove(invocation: Invocation<Printing>): Promise<number> {
   const { values, positionals, out } = invocation;
-  await using commands = await open(invocation);
+  const house = await quietHouse(invocation);
+  await using commands = await SessionCommands.open(house.config.data);
+  await using runs = new LazyRuns(house);
   const deleted: string[] = [];
   for (const name of positionals) {
-    const { id } = await commands.find(name);
+    const { id, notes } = await commands.find(name);
     await commands.delete(id);
+    if (notes.run !== undefined) await runs.remove(notes.run);
     deleted.push(id);
     if (values.json !== true) out(`Deleted ${id}.\n`);
   }

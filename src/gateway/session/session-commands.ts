@@ -1,3 +1,5 @@
+import { join } from "node:path";
+
 import { Journal } from "../../agent/files/journal.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { SessionEvent } from "../../session/event.ts";
@@ -51,6 +53,12 @@ export class SessionCommands implements AsyncDisposable {
       const event = message as SessionEvent;
       yield { seq, at: new Date(at).toISOString(), direction, event };
     }
+  }
+
+  /** What a remote run has changed, for `git apply`; also what could not be pushed. */
+  async patch({ notes }: SessionRecord): Promise<string> {
+    const { patchOf } = await import("../../run/patch.ts");
+    return await patchOf(join(this.#data, "run"), notes.run);
   }
 
   /** Has agents ask again, which is put on record. Whether there was such a rule. */

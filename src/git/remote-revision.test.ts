@@ -1,0 +1,81 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempDisposable, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { Git } from "./git.ts";
+import { resolveRemoteRevision } from "./remote-revision.ts";
+
+/** A repository with a branch and a tag, and a clone of it. */
+async function rig() {
+  const folder = await mkdtempDisposable(join(tmpdir(), "remote-revision-"));
+  const [remote, clone] = [join(folder.path, "remote.git"), join(folder.path, "clone")];
+  const env = { ...process.env, GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" };
+  const git = (...args: string[]): string => {
+    const who = ["-c", "user.name=Ada", "-c", "user.email=ada@example.com"];
+    return execFileSync("git", [...who, ...args], {
+      cwd: folder.path,
+      env,
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "ignore"],
+    }).trim();
+  };
+  git("init", "--quiet", "--bare", "--initial-branch=main", remote);
+  git("clone", "--quiet", remote, clone);
+  await writeFile(join(clone, "a"), "a");
+  git("-C", clone, "add", ".");
+  git("-C", clone, "commit", "--quiet", "-m", "One");
+  git("-C", clone, "push", "--quiet", "origin", "HEAD:main");
+  git("-C", clone, "tag", "-a", "v1", "-m", "v1");
+  git("-C", clone, "push", "--quiet", "origin", "v1");
+  const head = git("-C", clone, "rev-parse", "HEAD");
+  const find = (repository: string, wanted?: string) =>
+    resolveRemoteRevision(repository, wanted, folder.path, (url, refs) =>
+      new Git(folder.path).text(["ls-remote", "--symref", "--", url, ...refs], {
+        mode: "write",
+        protocols: ["file"],
+      }),
+    );
+  return {
+    url: `file://${remote}`,
+    remote,
+    clone,
+    head,
+    git,
+    find,
+    [Symbol.asyncDispose]: () => folder.remove(),
+  };
+}
+
+describe("resolveRemoteRevision()", () => {
+  it("finds the default branch, a branch and the commit of a tag", async () => {
+    await using it = await rig();
+    const { url, head } = it;
+    assert.deepEqual(await it.find(url), { url, branch: "main", revision: head });
+    assert.deepEqual(await it.find(url, "main"), { url, branch: "main", revision: head });
+    // An annotated tag is an object of its own: what is meant is the commit behind it.
+    assert.deepEqual(await it.find(url, "v1"), { url, branch: "", revision: head });
+  });
+
+  it("takes a hash as it is, without asking anybody", async () => {
+    await using it = await rig();
+    const revision = "a".repeat(40);
+    const list = () => Promise.reject(new Error("asked"));
+    const found = await resolveRemoteRevision(it.url, revision, it.clone, list);
+    assert.deepEqual(found, { url: it.url, branch: "", revision });
+  });
+
+  it("takes what is checked out in a folder, and where that pushes to", async () => {
+    await using it = await rig();
+    assert.deepEqual(await it.find(it.clone), { url: it.remote, branch: "", revision: it.head });
+  });
+
+  it("says what there is not", async () => {
+    await using it = await rig();
+    await assert.rejects(it.find(it.url, "nowhere"), /There is no branch or tag 'nowhere'/);
+    it.git("-C", it.clone, "remote", "remove", "origin");
+    await assert.rejects(it.find(it.clone), /has no remote/);
+  });
+});
