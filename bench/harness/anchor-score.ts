@@ -1,4 +1,4 @@
-import { Placing, Versions } from "../../src/review/anchor/place.ts";
+import { Placing, Versions } from "../../src/review/anchor/line-position.ts";
 import type { Sample } from "./bench.ts";
 
 /** What became of a line, from 1. `undecided` is not counted, but how many are is told. */

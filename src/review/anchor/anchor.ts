@@ -5,7 +5,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { readRegularFile } from "../../base/file/read-regular-file.ts";
 import type { Anchor, Side } from "../../store/review/review-thread.ts";
 import { blobId, isBinary, linesOf, textOf } from "./file-lines.ts";
-import { CONTEXT } from "./place.ts";
+import { CONTEXT } from "./line-position.ts";
 import { type FoundRepository, headCommit } from "../repository.ts";
 
 /** The text of a larger file is not kept: its comments are found by their words alone. */

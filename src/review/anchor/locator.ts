@@ -3,7 +3,7 @@ import type { Anchor } from "../../store/review/review-thread.ts";
 import { readable } from "./anchor.ts";
 import { FileHistory } from "./file-history.ts";
 import { blobId, linesOf, textOf } from "./file-lines.ts";
-import { GONE, place, type Place, Placing, Versions } from "./place.ts";
+import { GONE, place, type Place, Placing, Versions } from "./line-position.ts";
 import { Renames } from "./renames.ts";
 
 /** A place in a worktree as it is now. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import type { Anchor } from "../../store/review/review-thread.ts";
-import { CONTEXT, place, type Place } from "./place.ts";
+import { CONTEXT, place, type Place } from "./line-position.ts";
 
 const TEXT = `package main
 
