@@ -38,13 +38,14 @@ export async function makeAnchor(request: AnchorRequest): Promise<MadeAnchor> {
   const { commit: head, content } = isOld
     ? await asCommitted(repository.root, request.base ?? "HEAD", path)
     : { commit: headCommit(repository), content: written(repository, path) };
-  const place = { path, side, ...(head === undefined ? {} : { commit: head }) };
+  const position = { path, side, ...(head === undefined ? {} : { commit: head }) };
   if (content === undefined) {
-    if (line === undefined && (await isSomething(repository, path, head))) return { anchor: place };
+    if (line === undefined && (await isSomething(repository, path, head)))
+      return { anchor: position };
     throw noSuchFile(path, line, isOld);
   }
   const isKept = content.length <= LARGEST_TEXT;
-  const kept = { ...place, blob: blobId(content) };
+  const kept = { ...position, blob: blobId(content) };
   const withText = isKept ? { content } : {};
   if (line === undefined || end === undefined) return { anchor: kept, ...withText };
   if (isBinary(content)) {

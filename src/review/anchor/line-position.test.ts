@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import type { Anchor } from "../../store/review/review-thread.ts";
-import { CONTEXT, place, type Place } from "./line-position.ts";
+import { CONTEXT, findLines, type LinePosition } from "./line-position.ts";
 
 const TEXT = `package main
 
@@ -45,70 +45,85 @@ function edited(edit: (lines: string[]) => void): string[] {
   return lines;
 }
 
-function placed(line: number, now: string[], end = line): Place {
-  return place(anchorAt(line, end), TEXT, now);
+function positionOf(line: number, now: string[], end = line): LinePosition {
+  return findLines(anchorAt(line, end), TEXT, now);
 }
 
-test("place() says that a line of an unchanged text is exactly where it was", () => {
+test("findLines() says that a line of an unchanged text is exactly where it was", () => {
   for (const line of TEXT.keys()) {
-    const { line: found, method } = placed(line + 1, TEXT);
+    const { line: found, method } = positionOf(line + 1, TEXT);
     assert.equal(found, line + 1);
     assert.equal(method, "diff");
   }
-  assert.equal(placed(10, TEXT).confidence, "exact");
+  assert.equal(positionOf(10, TEXT).confidence, "exact");
 });
 
-test("place() follows a line through changes above and below it", () => {
+test("findLines() follows a line through changes above and below it", () => {
   const now = edited((lines) => lines.splice(3, 0, "// one", "// two"));
-  assert.deepEqual(placed(10, now), { line: 12, end: 12, confidence: "exact", method: "diff" });
-  assert.deepEqual(placed(10, now, 14), { line: 12, end: 16, confidence: "exact", method: "diff" });
+  assert.deepEqual(positionOf(10, now), {
+    line: 12,
+    end: 12,
+    confidence: "exact",
+    method: "diff",
+  });
+  assert.deepEqual(positionOf(10, now, 14), {
+    line: 12,
+    end: 16,
+    confidence: "exact",
+    method: "diff",
+  });
 });
 
-test("place() calls a deleted line gone, though its words are elsewhere", () => {
+test("findLines() calls a deleted line gone, though its words are elsewhere", () => {
   const now = edited((lines) => lines.splice(16, 5));
-  assert.equal(placed(18, now).confidence, "gone");
-  assert.equal(placed(19, now).confidence, "gone");
+  assert.equal(positionOf(18, now).confidence, "gone");
+  assert.equal(positionOf(19, now).confidence, "gone");
 });
 
-test("place() finds a block that was moved by its words", () => {
+test("findLines() finds a block that was moved by its words", () => {
   const now = edited((lines) => {
     const moved = lines.splice(4, 4);
     lines.splice(14, 0, "", ...moved);
   });
   for (const line of [5, 6]) {
-    const { line: found = 0, method } = placed(line, now);
+    const { line: found = 0, method } = positionOf(line, now);
     assert.equal(now[found - 1], TEXT[line - 1]);
     assert.equal(method, "quote");
   }
 });
 
-test("place() finds a line that was changed in its place, and is not sure of it", () => {
+test("findLines() finds a line that was changed in its place, and is not sure of it", () => {
   const now = edited((lines) => (lines[9] = "\tvalue := compute(1, 2, 3)"));
-  assert.deepEqual(placed(10, now), { line: 10, end: 10, confidence: "low", method: "fuzzy" });
+  assert.deepEqual(positionOf(10, now), {
+    line: 10,
+    end: 10,
+    confidence: "low",
+    method: "fuzzy",
+  });
   const replaced = edited((lines) => (lines[9] = "\tpanic(errors.New())"));
-  assert.equal(placed(10, replaced).confidence, "gone");
+  assert.equal(positionOf(10, replaced).confidence, "gone");
 });
 
-test("place() is not certain of a line in a block that occurs twice", () => {
+test("findLines() is not certain of a line in a block that occurs twice", () => {
   const block = ["{", "  same", "  words", "  here", "  again", "}"];
   const before = [...block, ...block];
   const anchor = anchorAt(3, 3, before);
-  assert.equal(place(anchor, before, ["new", ...before]).confidence, "high");
+  assert.equal(findLines(anchor, before, ["new", ...before]).confidence, "high");
 });
 
-test("place() narrows a range to what is left of it", () => {
+test("findLines() narrows a range to what is left of it", () => {
   const now = edited((lines) => lines.splice(9, 2));
-  const found = placed(9, now, 13);
+  const found = positionOf(9, now, 13);
   assert.deepEqual(found, { line: 9, end: 11, confidence: "high", method: "diff" });
 });
 
-test("place() looks for the words alone where the text was not kept", () => {
+test("findLines() looks for the words alone where the text was not kept", () => {
   const now = edited((lines) => lines.splice(0, 0, "// a", "// b"));
-  const found = place(anchorAt(10), undefined, now);
+  const found = findLines(anchorAt(10), undefined, now);
   assert.deepEqual(found, { line: 12, end: 12, confidence: "high", method: "quote" });
-  assert.equal(place(anchorAt(10), undefined, []).confidence, "gone");
+  assert.equal(findLines(anchorAt(10), undefined, []).confidence, "gone");
 });
 
-test("place() leaves a comment on a whole file with the file", () => {
-  assert.equal(place({ path: "x", side: "new" }, TEXT, []).confidence, "exact");
+test("findLines() leaves a comment on a whole file with the file", () => {
+  assert.equal(findLines({ path: "x", side: "new" }, TEXT, []).confidence, "exact");
 });
