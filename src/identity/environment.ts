@@ -1,4 +1,9 @@
-import { gitSettings, type GitSettingsOptions, MARK, OWN_KEYS } from "./git-settings.ts";
+import {
+  gitSettings,
+  type GitSettingsOptions,
+  IDENTITY_KEY,
+  OPTIONAL_KEYS,
+} from "./git-settings.ts";
 import { authorOf, type Identity } from "./identity.ts";
 
 export interface EnvironmentOptions extends GitSettingsOptions {
@@ -63,9 +68,9 @@ interface FormerSettings {
 function formerSettings(base: NodeJS.ProcessEnv): FormerSettings | undefined {
   const count = countOf(base);
   const keys = Array.from({ length: count }, (_, at) => base[`GIT_CONFIG_KEY_${at}`] ?? "");
-  const start = keys.indexOf(MARK);
+  const start = keys.indexOf(IDENTITY_KEY);
   if (start < 0) return undefined;
-  const ours = new Set<string>([MARK, "user.name", "user.email", ...OWN_KEYS]);
+  const ours = new Set<string>([IDENTITY_KEY, "user.name", "user.email", ...OPTIONAL_KEYS]);
   if (!keys.slice(start).every((key) => ours.has(key))) return undefined;
   const ssh = keys.lastIndexOf("core.sshCommand");
   return { start, ssh: ssh < start ? undefined : base[`GIT_CONFIG_VALUE_${ssh}`] };
@@ -87,7 +92,7 @@ export function withIdentity(
 export function identityOfEnvironment(env: NodeJS.ProcessEnv): string | undefined {
   let found: string | undefined;
   for (let at = 0; at < countOf(env); at++) {
-    if (env[`GIT_CONFIG_KEY_${at}`] === MARK) found = env[`GIT_CONFIG_VALUE_${at}`];
+    if (env[`GIT_CONFIG_KEY_${at}`] === IDENTITY_KEY) found = env[`GIT_CONFIG_VALUE_${at}`];
   }
   return found ?? env.TRUNKLINE_IDENTITY;
 }

@@ -15,16 +15,16 @@ export interface GitSettingsOptions {
 }
 
 /** The key that says which identity a configuration was made for. */
-export const MARK = "trunkline.identity";
+export const IDENTITY_KEY = "trunkline.identity";
 
 /**
  * The key that lists what else a switch has set in a file. The next one takes away what its identity
  * has no use for, and nothing that somebody else has set.
  */
-export const SETS = "trunkline.sets";
+export const SWITCHED_KEYS = "trunkline.sets";
 
 /** Keys that not every identity has a use for. */
-export const OWN_KEYS = [
+export const OPTIONAL_KEYS = [
   "user.signingKey",
   "gpg.format",
   "commit.gpgSign",
@@ -40,7 +40,7 @@ export function gitSettings(identity: Identity, options: GitSettingsOptions = {}
   const { name, email } = authorOf(identity);
   const { signing, sshKey } = identity;
   const settings: GitSetting[] = [
-    { key: MARK, values: [identity.name] },
+    { key: IDENTITY_KEY, values: [identity.name] },
     { key: "user.name", values: [name] },
     { key: "user.email", values: [email] },
   ];

@@ -13,7 +13,7 @@ import { Journal, type JournalState } from "./switch/journal.ts";
 import { type Recovery, recoverIfNeeded } from "./switch/recover.ts";
 import { rightIdentity } from "./detect/right-identity.ts";
 import { type IdentityStatus, identityStatus } from "./detect/status.ts";
-import { lookAround, lookAroundRepository } from "./detect/surroundings.ts";
+import { readGitContext, readRepositoryContext } from "./detect/git-context.ts";
 import { planSwitch, type SwitchOptions } from "./switch/switch-plan.ts";
 import { planSync } from "./switch/sync-plan.ts";
 import { planUndo, type UndoOptions } from "./switch/undo.ts";
@@ -75,25 +75,29 @@ export class Identities {
   }
 
   async detect(folder: string): Promise<Detection> {
-    return await detectIdentity(this.list, await lookAround(this.#git(folder)));
+    return await detectIdentity(this.list, await readGitContext(this.#git(folder)));
   }
 
   /** The name of the identity that should act in a folder, where anybody can tell. */
   async right(folder: string): Promise<string | undefined> {
-    const around = await lookAround(this.#git(folder));
-    return (await rightIdentity(this.list, around, this.#options.env)).identity?.name;
+    const context = await readGitContext(this.#git(folder));
+    return (await rightIdentity(this.list, context, this.#options.env)).identity?.name;
   }
 
   async status(folder: string): Promise<IdentityStatus> {
-    return await identityStatus(this.list, await lookAround(this.#git(folder)), this.#options.env);
+    return await identityStatus(
+      this.list,
+      await readGitContext(this.#git(folder)),
+      this.#options.env,
+    );
   }
 
   async planSwitch(name: string, folder: string, request: SwitchRequest = {}): Promise<Plan> {
     const identity = this.find(name);
     const git = this.#git(folder);
-    const around = request.global ? await lookAround(git) : await lookAroundRepository(git);
+    const context = request.global ? await readGitContext(git) : await readRepositoryContext(git);
     const { env } = this.#options;
-    return await planSwitch(identity, around, { ...request, env, identities: this.list });
+    return await planSwitch(identity, context, { ...request, env, identities: this.list });
   }
 
   /** Can be undone. */
@@ -110,7 +114,7 @@ export class Identities {
     if (folder === undefined || options.id !== undefined) {
       return await planUndo(this.#journal, options);
     }
-    const { repository } = await lookAroundRepository(this.#git(folder));
+    const { repository } = await readRepositoryContext(this.#git(folder));
     const { worktree = repository.commonDir } = repository;
     return await planUndo(this.#journal, { ...options, worktree });
   }

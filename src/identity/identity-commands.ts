@@ -13,7 +13,7 @@ import type { Applied } from "./switch/apply.ts";
 import { type EnvironmentPlan, environmentPlan, withIdentity } from "./environment.ts";
 import type { Identity } from "./identity.ts";
 import { SecurityModes } from "./tools/security-mode.ts";
-import { lookAround, lookAroundRepository } from "./detect/surroundings.ts";
+import { readGitContext, readRepositoryContext } from "./detect/git-context.ts";
 import type { SigningReadiness } from "./signing/signing-readiness.ts";
 import { TokenCommands } from "./tokens/token-commands.ts";
 import { Tokens } from "./tokens/tokens.ts";
@@ -118,7 +118,8 @@ export class IdentityCommands implements AsyncDisposable {
 
   /** Answers git's question for a credential. What goes wrong is a refusal. */
   async credential(operation: string, text: string): Promise<CredentialVerdict> {
-    const { answerCredential, hearCredential } = await import("./credential/credential-helper.ts");
+    const { answerCredential, recordCredentialUse } =
+      await import("./credential/credential-helper.ts");
     const { parseCredential, QUIT } = await import("./credential/credential-text.ts");
     const started = performance.now();
     const question = parseCredential(text);
@@ -126,11 +127,11 @@ export class IdentityCommands implements AsyncDisposable {
     const asked = { operation, url: `${protocol}://${host}/${path ?? ""}` };
     let verdict: CredentialVerdict;
     try {
-      const around = await lookAround(this.git("."));
+      const context = await readGitContext(this.git("."));
       const { tokens, env } = this;
-      const options = { identities: this.identities.list, tokens, around, env };
+      const options = { identities: this.identities.list, tokens, context, env };
       if (operation === "store" || operation === "erase") {
-        const identity = await hearCredential(operation, question, options);
+        const identity = await recordCredentialUse(operation, question, options);
         verdict = { text: "", identity, refused: undefined };
       } else verdict = await answerCredential(question, options);
     } catch (error) {
@@ -147,9 +148,9 @@ export class IdentityCommands implements AsyncDisposable {
     const { judge } = await import("./guard/guard.ts");
     const started = performance.now();
     const { env } = this;
-    const around = await lookAroundRepository(this.git("."));
-    const verdict = await judge(question, { identities: this.identities.list, around, env });
-    const { worktree = around.repository.gitDir } = around.repository;
+    const context = await readRepositoryContext(this.git("."));
+    const verdict = await judge(question, { identities: this.identities.list, context, env });
+    const { worktree = context.repository.gitDir } = context.repository;
     const isRight = verdict.problems.length === 0;
     const override = isRight ? undefined : await this.#override(worktree);
     const { hook, remote } = question;
@@ -173,22 +174,22 @@ export class IdentityCommands implements AsyncDisposable {
 
   async installGuard(folder: string): Promise<GuardStatus> {
     const { installGuard } = await import("./guard/install-guard.ts");
-    return await installGuard(await lookAroundRepository(this.git(folder)), this.program);
+    return await installGuard(await readRepositoryContext(this.git(folder)), this.program);
   }
 
   async removeGuard(folder: string): Promise<boolean> {
     const { removeGuard } = await import("./guard/install-guard.ts");
-    return await removeGuard(await lookAroundRepository(this.git(folder)));
+    return await removeGuard(await readRepositoryContext(this.git(folder)));
   }
 
   async guardStatus(folder: string): Promise<GuardStatus> {
     const { guardStatus } = await import("./guard/install-guard.ts");
-    return await guardStatus(await lookAroundRepository(this.git(folder)));
+    return await guardStatus(await readRepositoryContext(this.git(folder)));
   }
 
   /** Lets the next commit or push of a work tree through. */
   async givePass(folder: string, reason: string | undefined): Promise<GuardPass> {
-    const { repository } = await lookAroundRepository(this.git(folder));
+    const { repository } = await readRepositoryContext(this.git(folder));
     const started = performance.now();
     const pass = await this.passes.give(repository.worktree ?? repository.gitDir, reason);
     this.record("guard.allow", pass, started, "terminal");

@@ -1,14 +1,14 @@
 import type { GitConfig } from "../../git/config/git-config.ts";
-import type { Surroundings } from "../detect/surroundings.ts";
+import type { GitContext } from "../detect/git-context.ts";
 import type { Identity } from "../identity.ts";
-import { rightIdentity, towards } from "../detect/right-identity.ts";
+import { rightIdentity, withOnlyRemote } from "../detect/right-identity.ts";
 import { isExpired, type Tokens } from "../tokens/tokens.ts";
 import { type CredentialQuestion, credentialText, QUIT } from "./credential-text.ts";
 
-export interface CredentialSurroundings {
+export interface CredentialContext {
   readonly identities: readonly Identity[];
   readonly tokens: Tokens;
-  readonly around: Surroundings;
+  readonly context: GitContext;
   readonly env: NodeJS.ProcessEnv;
 }
 
@@ -26,17 +26,21 @@ export interface CredentialVerdict {
  */
 export async function answerCredential(
   question: CredentialQuestion,
-  options: CredentialSurroundings,
+  options: CredentialContext,
 ): Promise<CredentialVerdict> {
-  const { identities, tokens, around, env } = options;
-  const strange = isSafe(question) ? strangeTransport(around.config) : unsafe(question);
+  const { identities, tokens, context, env } = options;
+  const strange = isSafe(question) ? transportOverride(context.config) : unsafe(question);
   if (strange !== undefined) return refuse(strange);
   const { protocol, host, path, username } = question;
   if (path === undefined || path === "") {
     return refuse("git did not send the repository's path: set credential.useHttpPath to true");
   }
   const url = `${protocol}://${host}/${path}`;
-  const { identity, acting, why } = await rightIdentity(identities, towards(around, url), env);
+  const { identity, acting, why } = await rightIdentity(
+    identities,
+    withOnlyRemote(context, url),
+    env,
+  );
   if (acting === undefined) return refuse("no identity is active here. " + switchTo(identity));
   if (identity === undefined) return refuse(`no identity matches ${url}. ${why}`);
   if (identity.name !== acting) {
@@ -69,10 +73,10 @@ export async function answerCredential(
 }
 
 /** Git says that a server took, or refused, what it was given. Nothing is ever stored for it. */
-export async function hearCredential(
+export async function recordCredentialUse(
   operation: "store" | "erase",
   question: CredentialQuestion,
-  options: CredentialSurroundings,
+  options: CredentialContext,
 ): Promise<string | undefined> {
   if (operation === "store" || question.password === undefined) return undefined;
   const { identities, tokens } = options;
@@ -114,7 +118,7 @@ const TRANSPORT =
  * What a repository's own configuration does to connections. It may come from a stranger, and would
  * get at the token by way of a proxy or a certificate of its own.
  */
-function strangeTransport(config: GitConfig): string | undefined {
+function transportOverride(config: GitConfig): string | undefined {
   const found = config.entries.find(({ key, scope }) => {
     return (scope === "local" || scope === "worktree") && TRANSPORT.test(key);
   });

@@ -14,7 +14,7 @@ import {
   type Target,
 } from "./match.ts";
 import { sshOptions } from "./ssh-options.ts";
-import { lookAround, type Surroundings } from "./surroundings.ts";
+import { readGitContext, type GitContext } from "./git-context.ts";
 
 /** Which identity a folder is for. */
 export interface Detection {
@@ -37,18 +37,18 @@ export interface Detection {
 /** Finds out which identity a folder is for. Changes nothing and connects to nobody. */
 export async function detectIdentity(
   identities: readonly Identity[],
-  around: Surroundings,
+  context: GitContext,
 ): Promise<Detection> {
-  const { remotes, repository, git } = around;
+  const { remotes, repository, git } = context;
   if (remotes.length === 0 && repository?.worktree !== undefined && isNested(repository.gitDir)) {
     const outer = await superproject(git);
     if (outer !== undefined) {
-      const detection = await detectIdentity(identities, await lookAround(git.in(outer)));
+      const detection = await detectIdentity(identities, await readGitContext(git.in(outer)));
       const note = `This submodule has no remote, so the identity of '${outer}', which contains it, is used.`;
       return { ...detection, notes: [note, ...detection.notes] };
     }
   }
-  const folders = foldersOf(around);
+  const folders = foldersOf(context);
   const found = await Promise.all(
     remotes.map((remote) => candidatesFor(identities, remote, folders, git.env)),
   );
@@ -60,7 +60,7 @@ export async function detectIdentity(
     ...decide(candidates, remote, identities),
     candidates,
     remote: remote && { name: remote.name, url: maskText(url?.effective ?? "") },
-    notes: [...rewriteNotes(around, remote), ...otherNotes(found, deciding, remotes)],
+    notes: [...rewriteNotes(context, remote), ...otherNotes(found, deciding, remotes)],
   };
 }
 
@@ -69,7 +69,7 @@ function isNested(gitDir: string): boolean {
   return /\/modules\//.test(gitDir);
 }
 
-function foldersOf({ repository, git }: Surroundings): string[] {
+function foldersOf({ repository, git }: GitContext): string[] {
   if (repository === undefined) return [realpathSync(git.folder)];
   const { worktree, gitDir, commonDir } = repository;
   // A linked work tree may be anywhere: where the repository is counts too.
@@ -147,7 +147,7 @@ function decide(
 }
 
 /** A repository may say of an address that it is another; who pushes there should know. */
-function rewriteNotes({ config }: Surroundings, remote: Remote | undefined): string[] {
+function rewriteNotes({ config }: GitContext, remote: Remote | undefined): string[] {
   const address = remote && pushAddress(remote);
   if (address === undefined || address.raw === address.effective) return [];
   const [from, to] = [parseRemoteUrl(address.raw).host, parseRemoteUrl(address.effective).host];

@@ -1,9 +1,9 @@
 import type { RemoteAddress } from "../../git/remotes.ts";
 import { type Detection, detectIdentity } from "./detect.ts";
 import { identityOfEnvironment } from "../environment.ts";
-import { MARK } from "../git-settings.ts";
+import { IDENTITY_KEY } from "../git-settings.ts";
 import type { Identity } from "../identity.ts";
-import type { Surroundings } from "./surroundings.ts";
+import type { GitContext } from "./git-context.ts";
 
 /** Who should act somewhere, and who does. */
 export interface RightIdentity {
@@ -22,11 +22,11 @@ export interface RightIdentity {
  */
 export async function rightIdentity(
   identities: readonly Identity[],
-  around: Surroundings,
+  context: GitContext,
   env: NodeJS.ProcessEnv,
 ): Promise<RightIdentity> {
-  const detection = await detectIdentity(identities, around);
-  const acting = identityOfEnvironment(env) ?? around.config.get(MARK);
+  const detection = await detectIdentity(identities, context);
+  const acting = identityOfEnvironment(env) ?? context.config.get(IDENTITY_KEY);
   const { candidates, explanation } = detection;
   const weight = candidates[0]?.weight;
   const best = candidates.filter((each) => each.weight === weight);
@@ -49,7 +49,7 @@ export async function rightIdentity(
 }
 
 /** The surroundings, as if there were this one remote. */
-export function towards(around: Surroundings, url: string, name = ""): Surroundings {
+export function withOnlyRemote(context: GitContext, url: string, name = ""): GitContext {
   const address: RemoteAddress = { raw: url, effective: url };
-  return { ...around, remotes: [{ name, fetch: [address], push: [address] }] };
+  return { ...context, remotes: [{ name, fetch: [address], push: [address] }] };
 }

@@ -1,9 +1,9 @@
 import type { ConfigScope } from "../../git/config/config-list.ts";
 import { type Detection, detectIdentity } from "./detect.ts";
 import { identityOfEnvironment } from "../environment.ts";
-import { MARK } from "../git-settings.ts";
+import { IDENTITY_KEY } from "../git-settings.ts";
 import type { Identity } from "../identity.ts";
-import type { Surroundings } from "./surroundings.ts";
+import type { GitContext } from "./git-context.ts";
 
 /** Who git acts as in a folder, and who it should. */
 export interface IdentityStatus {
@@ -28,16 +28,16 @@ export interface IdentityStatus {
 
 export async function identityStatus(
   identities: readonly Identity[],
-  around: Surroundings,
+  context: GitContext,
   env: NodeJS.ProcessEnv,
 ): Promise<IdentityStatus> {
-  const { config, repository } = around;
-  const detected = await detectIdentity(identities, around);
+  const { config, repository } = context;
+  const detected = await detectIdentity(identities, context);
   const author = {
     name: env.GIT_AUTHOR_NAME ?? config.get("author.name") ?? config.get("user.name"),
     email: env.GIT_AUTHOR_EMAIL ?? config.get("author.email") ?? config.get("user.email"),
   };
-  const mark = config.last(MARK);
+  const mark = config.last(IDENTITY_KEY);
   const ofEnvironment = identityOfEnvironment(env);
   const switched =
     ofEnvironment !== undefined

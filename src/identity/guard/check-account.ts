@@ -3,7 +3,7 @@ import { type ProgramEnd, runProgram } from "../../git/run-program.ts";
 import { parseCredential } from "../credential/credential-text.ts";
 import { sshCommand } from "../git-settings.ts";
 import type { Identity } from "../identity.ts";
-import type { Surroundings } from "../detect/surroundings.ts";
+import type { GitContext } from "../detect/git-context.ts";
 import type { GuardProblem } from "./verdict.ts";
 
 const TIMEOUT = 10_000;
@@ -13,13 +13,13 @@ const MAX_OUTPUT = 1024 * 1024;
 export async function checkAccount(
   identity: Identity,
   url: string,
-  around: Surroundings,
+  context: GitContext,
   env: NodeJS.ProcessEnv,
 ): Promise<GuardProblem[]> {
   const remote = parseRemoteUrl(url);
-  if (remote.transport === "ssh") return await checkKey(identity, remote, around, env);
+  if (remote.transport === "ssh") return await checkKey(identity, remote, context, env);
   if (remote.transport === "https" || remote.transport === "http") {
-    return await checkCredential(identity, remote, around, env);
+    return await checkCredential(identity, remote, context, env);
   }
   return [];
 }
@@ -28,7 +28,7 @@ export async function checkAccount(
 async function checkKey(
   identity: Identity,
   { user, host = "", port }: RemoteUrl,
-  { config, git }: Surroundings,
+  { config, git }: GitContext,
   env: NodeJS.ProcessEnv,
 ): Promise<GuardProblem[]> {
   const { sshKey, name } = identity;
@@ -63,7 +63,7 @@ async function checkKey(
 async function checkCredential(
   identity: Identity,
   remote: RemoteUrl,
-  { git }: Surroundings,
+  { git }: GitContext,
   env: NodeJS.ProcessEnv,
 ): Promise<GuardProblem[]> {
   const { transport, host = "", port, path, user } = remote;

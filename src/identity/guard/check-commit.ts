@@ -5,7 +5,7 @@ import { gitSettings } from "../git-settings.ts";
 import type { Identity } from "../identity.ts";
 import { authorOf } from "../identity.ts";
 import type { RightIdentity } from "../detect/right-identity.ts";
-import type { Surroundings } from "../detect/surroundings.ts";
+import type { GitContext } from "../detect/git-context.ts";
 import type { GuardProblem } from "./verdict.ts";
 
 /** Left by git while it puts in commits that others may have made. */
@@ -20,29 +20,29 @@ interface Person {
 export async function checkCommit(
   right: RightIdentity & { readonly identity: Identity },
   identities: readonly Identity[],
-  around: Surroundings,
+  context: GitContext,
   env: NodeJS.ProcessEnv,
 ): Promise<GuardProblem[]> {
   const { identity } = right;
   const [author, committer] = await Promise.all([
-    personOf("GIT_AUTHOR_IDENT", around, env),
-    personOf("GIT_COMMITTER_IDENT", around, env),
+    personOf("GIT_AUTHOR_IDENT", context, env),
+    personOf("GIT_COMMITTER_IDENT", context, env),
   ]);
-  const gitDir = around.repository?.gitDir ?? "";
+  const gitDir = context.repository?.gitDir ?? "";
   const isOthersWork = OTHERS_WORK.some((name) => existsSync(join(gitDir, name)));
   const isOwn = identities.some((each) => isBy(author, each));
   const mayBeOthers = isOthersWork && !isOwn;
   return [
     ...(mayBeOthers ? [] : personProblem("author", author, right)),
     ...personProblem("committer", committer, right),
-    ...signingProblem(identity, around),
+    ...signingProblem(identity, context),
   ];
 }
 
 /** As git itself has it; hooks are told the author in variables. */
 async function personOf(
   variable: string,
-  { git }: Surroundings,
+  { git }: GitContext,
   env: NodeJS.ProcessEnv,
 ): Promise<Person | undefined> {
   const named = Object.entries(env).filter(([name]) =>
@@ -74,7 +74,7 @@ function isBy(person: Person | undefined, { email }: Identity): boolean {
 }
 
 /** Whether git is set to sign as the identity does. What it does in the end, the push looks at. */
-function signingProblem(identity: Identity, { config }: Surroundings): GuardProblem[] {
+function signingProblem(identity: Identity, { config }: GitContext): GuardProblem[] {
   const { signing } = identity;
   if (signing === undefined || signing.signCommits === false) return [];
   const wanted = new Map(gitSettings(identity).map(({ key, values }) => [key, values.at(-1)]));

@@ -7,11 +7,11 @@ import { setConfig, unsetConfig } from "../../git/config/git-config.ts";
 import { hooksFolder, hooksIn, type Repository } from "../../git/repository.ts";
 import type { OwnProgram } from "../credential/helper-command.ts";
 import { shellQuote } from "../git-settings.ts";
-import type { Surroundings } from "../detect/surroundings.ts";
+import type { GitContext } from "../detect/git-context.ts";
 import { guardScript, HOOK_MARK, keptName, passingScript } from "./hook-script.ts";
 import { GUARD_HOOKS, type GuardHook } from "./verdict.ts";
 
-type InRepository = Surroundings & { readonly repository: Repository };
+type InRepository = GitContext & { readonly repository: Repository };
 
 export interface GuardStatus {
   readonly isInstalled: boolean;
@@ -35,10 +35,10 @@ const BEFORE = "trunkline.hooksBefore";
 
 /** Has git ask the guard before commits and pushes, in all work trees of the repository. */
 export async function installGuard(
-  around: InRepository,
+  context: InRepository,
   program: OwnProgram,
 ): Promise<GuardStatus> {
-  const { repository, config, git } = around;
+  const { repository, config, git } = context;
   const named = config.last("core.hooksPath");
   const own = ownFolder(repository);
   const isOurs = named?.value !== undefined && hooksFolder(repository, config, git.env) === own;
@@ -49,9 +49,9 @@ export async function installGuard(
     const isInHome = before?.startsWith("~") === true;
     const next = isInHome ? hooksIn(repository, before, git.env) : (before ?? "");
     await installInFront(own, next, program);
-    if (!isOurs) await pointTo(around, own, named.value, scopeOf(named.scope));
+    if (!isOurs) await pointTo(context, own, named.value, scopeOf(named.scope));
   }
-  return await guardStatus(around, isOurs || named?.value === undefined ? undefined : own);
+  return await guardStatus(context, isOurs || named?.value === undefined ? undefined : own);
 }
 
 /** Among the repository's own hooks; what is there already is kept under another name. */
@@ -83,7 +83,7 @@ async function installInFront(folder: string, before: string, program: OwnProgra
 }
 
 async function pointTo(
-  { git }: Surroundings,
+  { git }: GitContext,
   folder: string,
   before: string,
   scope: "local" | "worktree",
@@ -93,8 +93,8 @@ async function pointTo(
 }
 
 /** Takes the guard out: hooks are as they were. Whether there was one. */
-export async function removeGuard(around: InRepository): Promise<boolean> {
-  const { repository, config, git } = around;
+export async function removeGuard(context: InRepository): Promise<boolean> {
+  const { repository, config, git } = context;
   const own = ownFolder(repository);
   const named = config.last("core.hooksPath");
   let wasThere = false;
