@@ -18,19 +18,19 @@ import { readGitContext, type GitContext } from "./git-context.ts";
 
 /** Which identity a folder is for. */
 export interface Detection {
-  /** Nothing where none fits, or several fit as well. */
+  /** Undefined if none matches, or several match equally well. */
   readonly identity: string | undefined;
   readonly confidence: Confidence | "none";
   readonly reason: Reason | undefined;
-  /** Several identities fit equally well. */
+  /** Several identities match equally well. */
   readonly isAmbiguous: boolean;
   /** In words. */
   readonly explanation: string;
-  /** What was found by the remote that decided, the best first. */
+  /** The matches of the deciding remote, best first. */
   readonly candidates: readonly Candidate[];
-  /** The remote that decided, or the first there is. */
+  /** The remote that decided, or the first one. */
   readonly remote: { readonly name: string; readonly url: string } | undefined;
-  /** What else there is to know, such as a remote that belongs to somebody else. */
+  /** Further information, such as a remote that matches another identity. */
   readonly notes: readonly string[];
 }
 
@@ -64,7 +64,7 @@ export async function detectIdentity(
   };
 }
 
-/** Submodules keep what is theirs in a folder of the repository around them. */
+/** The git folder of a submodule lies in `modules` of the containing repository. */
 function isNested(gitDir: string): boolean {
   return /\/modules\//.test(gitDir);
 }
@@ -72,7 +72,7 @@ function isNested(gitDir: string): boolean {
 function foldersOf({ repository, git }: GitContext): string[] {
   if (repository === undefined) return [realpathSync(git.folder)];
   const { worktree, gitDir, commonDir } = repository;
-  // A linked work tree may be anywhere: where the repository is counts too.
+  // A linked work tree may be anywhere, so the repository's own folder counts too.
   return [...(worktree === undefined ? [gitDir] : [worktree]), dirname(commonDir)];
 }
 
@@ -92,12 +92,12 @@ async function candidatesFor(
   return resolved === undefined ? plain : best(identities, { ...target, resolved });
 }
 
-/** Where work goes counts more than where it comes from. */
+/** The push URL counts more than the fetch URL. */
 function pushAddress({ push, fetch }: Remote): RemoteAddress | undefined {
   return push[0] ?? fetch[0];
 }
 
-/** What a host of ssh's really is, where it is not what it is called. */
+/** The real host name and keys behind an SSH alias; undefined if it is not an alias. */
 async function resolveAlias(
   address: RemoteAddress,
   env: NodeJS.ProcessEnv,
@@ -146,7 +146,7 @@ function decide(
   return { identity: first.identity, confidence, reason, isAmbiguous: false, explanation };
 }
 
-/** A repository may say of an address that it is another; who pushes there should know. */
+/** A repository's own `insteadOf` can redirect pushes to another host; the user should know. */
 function rewriteNotes({ config }: GitContext, remote: Remote | undefined): string[] {
   const address = remote && pushAddress(remote);
   if (address === undefined || address.raw === address.effective) return [];

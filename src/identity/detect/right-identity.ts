@@ -5,20 +5,20 @@ import { IDENTITY_KEY } from "../git-settings.ts";
 import type { Identity } from "../identity.ts";
 import type { GitContext } from "./git-context.ts";
 
-/** Who should act somewhere, and who does. */
+/** Which identity a repository needs, and which is active. */
 export interface RightIdentity {
-  /** Nothing where nobody can tell. */
+  /** Undefined if that cannot be decided. */
   readonly identity: Identity | undefined;
-  /** The name of the identity in force: of the process, or that was switched to. */
+  /** The name of the active identity: the environment's, else the one that was switched to. */
   readonly acting: string | undefined;
-  /** In words: why it is the right one, or why none is. */
+  /** The reason, as text. */
   readonly why: string;
   readonly detection: Detection;
 }
 
 /**
- * Which identity is the right one. Of several that fit equally well it is the one in force, and where
- * none fits as well: somebody has chosen it. One that fits better than the one in force wins.
+ * Decides which identity a repository needs. The active one wins a tie, and counts if none matches,
+ * since somebody chose it. An identity that matches better than the active one wins.
  */
 export async function rightIdentity(
   identities: readonly Identity[],
@@ -48,7 +48,7 @@ export async function rightIdentity(
   return { identity: find(detection.identity), acting, why: explanation, detection };
 }
 
-/** The surroundings, as if there were this one remote. */
+/** The context with this remote as the only one. */
 export function withOnlyRemote(context: GitContext, url: string, name = ""): GitContext {
   const address: RemoteAddress = { raw: url, effective: url };
   return { ...context, remotes: [{ name, fetch: [address], push: [address] }] };

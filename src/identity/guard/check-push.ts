@@ -13,7 +13,7 @@ interface PushedCommit {
 
 const SHOWN = 3;
 
-/** What is wrong with the commits that are about to be pushed, and are not yet anywhere else. */
+/** Checks the commits of a push that are on no remote yet. */
 export async function checkPushed(
   { identity }: RightIdentity & { readonly identity: Identity },
   identities: readonly Identity[],

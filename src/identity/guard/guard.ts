@@ -14,7 +14,7 @@ export interface GuardOptions {
   readonly env: NodeJS.ProcessEnv;
 }
 
-/** Whether a commit or a push may be made. Whatever cannot be found out counts against it. */
+/** Decides whether a commit or a push is allowed. A check that fails to run counts as a problem. */
 export async function judge(question: GuardQuestion, options: GuardOptions): Promise<GuardVerdict> {
   const { identities, env } = options;
   const { hook, remote, refs = "" } = question;
@@ -50,7 +50,7 @@ export async function judge(question: GuardQuestion, options: GuardOptions): Pro
   };
 }
 
-/** One that was chosen, for a push that is somebody else's. */
+/** The active identity is not the one that the push needs. */
 function actingProblem(right: RightIdentity & { readonly identity: Identity }): GuardProblem[] {
   const { identity, acting, why } = right;
   if (acting === undefined || acting === identity.name) return [];
@@ -67,7 +67,7 @@ function nextFor(problems: readonly GuardProblem[], { name }: Identity): string 
   return kinds.size === 0 ? "" : `trunkline identity switch ${name}${again}`;
 }
 
-/** Said before git waits for it. */
+/** Shown before git waits for the touch. */
 function touchNotes({ signing }: Identity): string[] {
   if (signing?.hardware !== true || signing.touchPolicy === "off") return [];
   return ["The signing key is on a hardware device: touch it when it blinks."];
