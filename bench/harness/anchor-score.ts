@@ -1,4 +1,4 @@
-import { Placing, Versions } from "../../src/review/anchor/place.ts";
+import { LineMatcher, VersionMatcher } from "../../src/review/anchor/line-position.ts";
 import type { Sample } from "./bench.ts";
 
 /** What became of a line, from 1. `undecided` is not counted, but how many are is told. */
@@ -22,8 +22,8 @@ export class AnchorScore {
    */
   placeAll(texts: readonly (readonly string[])[], fateOf: (at: number) => Fate): void {
     const before = texts[0] ?? [];
-    const direct = new Placing(before, texts.at(-1) ?? []);
-    const versions = new Versions(texts);
+    const direct = new LineMatcher(before, texts.at(-1) ?? []);
+    const versions = new VersionMatcher(texts);
     for (const [at, text] of before.entries()) {
       // Nobody has anything to say of an empty line or a brace.
       if (!/[\p{L}\p{N}]/u.test(text)) continue;
@@ -31,14 +31,14 @@ export class AnchorScore {
       this.#counts[fate.kind]++;
       if (fate.kind === "undecided") continue;
       const began = performance.now();
-      const first = direct.place(at, at);
-      const place = first.confidence === "exact" ? first : versions.place(at, at);
+      const first = direct.find(at, at);
+      const position = first.confidence === "exact" ? first : versions.find(at, at);
       this.#milliseconds += performance.now() - began;
-      const isRight = place.line === ("line" in fate ? fate.line : undefined);
+      const isRight = position.line === ("line" in fate ? fate.line : undefined);
       if (isRight) this.#right[fate.kind]++;
-      else if (place.line !== undefined) this.#misplaced++;
+      else if (position.line !== undefined) this.#misplaced++;
       else if (fate.kind === "rewritten") this.#rewrittenGone++;
-      if (place.confidence !== "exact") continue;
+      if (position.confidence !== "exact") continue;
       this.#exact++;
       if (!isRight) this.#wrongExact++;
     }

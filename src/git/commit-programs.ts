@@ -18,7 +18,7 @@ export interface CommitProgram {
 
 export interface CommitPrograms {
   readonly programs: readonly CommitProgram[];
-  /** Of the programs, and of what is in their files; another one means that others would run. */
+  /** A hash of the programs and their files. It changes when other programs would run. */
   readonly digest: string;
 }
 
@@ -27,13 +27,13 @@ const HOOKS = [
   ...["pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"],
   ...["post-index-change", "reference-transaction", "pre-auto-gc"],
 ];
-/** A hook is some lines; of one that is not, its size and time have to do. */
+/** A larger hook is not read: its size and time go into the digest instead. */
 const LARGEST_HOOK = 1024 * 1024;
 
 /**
- * What git would run at a commit in this folder: hooks, whoever has put them there, and what the
- * repository's own configuration names. What the person has configured for all repositories (a
- * filter for large files, say) is not listed.
+ * The programs that git would run at a commit in this folder: all hooks, and the programs that the
+ * repository's own configuration names. Programs that the user has configured for all repositories
+ * (a filter for large files, say) are not listed.
  */
 export async function commitPrograms(git: Git): Promise<CommitPrograms> {
   const { repository, config } = await discover(git);
@@ -42,7 +42,7 @@ export async function commitPrograms(git: Git): Promise<CommitPrograms> {
   const programs: CommitProgram[] = [];
   for (const folder of foldersOf(repository, config, git.env)) {
     for (const hook of HOOKS) {
-      // The guard keeps the hook that was there before it under such a name.
+      // The guard renames an existing hook to this name, and runs it.
       for (const file of [join(folder, hook), join(folder, `${hook}.before-trunkline`)]) {
         const content = await contentOf(file);
         if (content === undefined) continue;
@@ -56,7 +56,10 @@ export async function commitPrograms(git: Git): Promise<CommitPrograms> {
   return { programs: [...programs, ...configured], digest: hash.digest("hex") };
 }
 
-/** With where hooks were before the guard was put in front of them, which goes on with those. */
+/**
+ * The folder of hooks, and the one that was configured before the guard: the guard runs its hooks
+ * too.
+ */
 function foldersOf(repository: Repository, config: GitConfig, env: NodeJS.ProcessEnv): string[] {
   const before = config.get("trunkline.hooksBefore");
   return [
@@ -96,7 +99,7 @@ function filters(config: GitConfig): CommitProgram[] {
   );
 }
 
-/** Whether commits are signed is also for the identity to say. */
+/** Listed whether or not commits are signed now: an identity may turn signing on. */
 function signers(config: GitConfig): CommitProgram[] {
   const keys = ["gpg.program", ...["openpgp", "x509", "ssh"].map((each) => `gpg.${each}.program`)];
   return [...keys, "gpg.ssh.defaultKeyCommand"].flatMap((key) => {
@@ -104,7 +107,7 @@ function signers(config: GitConfig): CommitProgram[] {
   });
 }
 
-/** Only what the repository itself says. */
+/** Only entries of the repository's own configuration. */
 function own(entry: ConfigEntry | undefined, name: string): CommitProgram[] {
   const isOwn = entry?.scope === "local" || entry?.scope === "worktree";
   return isOwn && entry.value ? [{ name, command: entry.value }] : [];

@@ -13,8 +13,8 @@ export interface Discovered {
 }
 
 /**
- * Finds out both with one call of git where the repository is an ordinary one: it is looked for as
- * git does, and git confirms it by naming the file that it read. In all other cases git is asked.
+ * For an ordinary repository, one call of git finds both: we look for the repository as git does,
+ * and git's list of configuration files confirms it. In all other cases git is asked separately.
  */
 export async function discover(git: Git): Promise<Discovered> {
   const likely = git.env.GIT_CEILING_DIRECTORIES === undefined ? lookFor(git.folder) : undefined;
@@ -37,7 +37,7 @@ function lookFor(folder: string): Repository | undefined {
   }
   for (; ; at = dirname(at)) {
     if (existsSync(join(at, ".git"))) return worktreeAt(at);
-    // A folder that may be a repository itself is for git to judge.
+    // This may be a bare repository: only git can tell.
     if (existsSync(join(at, "HEAD")) && existsSync(join(at, "objects"))) return undefined;
     if (at === dirname(at)) return undefined;
   }
@@ -45,7 +45,7 @@ function lookFor(folder: string): Repository | undefined {
 
 function isConfirmed({ worktree = "", commonDir }: Repository, config: GitConfig): boolean {
   if (config.isTrue("core.bare") || config.get("core.worktree") !== undefined) return false;
-  // The first is never from a file that is included.
+  // The first local entry never comes from an included file.
   const local = config.entries.find(({ scope }) => scope === "local");
   if (local === undefined || !local.origin.startsWith("file:")) return false;
   const read = resolve(worktree, local.origin.slice("file:".length));

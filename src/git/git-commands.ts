@@ -1,14 +1,20 @@
 import { TrunklineError } from "../base/errors.ts";
 
-/** What a call of git may do: reading runs no program, writing runs what git is configured to. */
+/**
+ * What a call of git may do: "read" runs no other program, "write" runs hooks and filters as
+ * configured.
+ */
 export type GitMode = "read" | "write";
 
-/** Of git's commands, one that is used here. */
+/** One of the git commands that we use. */
 interface GitCommand {
   readonly mode: GitMode;
-  /** Put behind its name. Options win over every configuration; settings do not always. */
+  /**
+   * Options that follow the command's name. Options override every configuration; `-c` settings do
+   * not always.
+   */
   readonly options?: readonly string[];
-  /** It compares files with what is stored, for which git runs filters. */
+  /** It reads files of the work tree, for which git runs filters. */
   readonly filters?: boolean;
 }
 
@@ -17,8 +23,8 @@ const PATCH = ["--no-ext-diff", "--no-textconv", "--submodule=short"];
 const SUBMODULES = "--ignore-submodules=dirty";
 
 /**
- * All commands that are used. What is not among them is refused: to git it might be an alias, which
- * a repository can define.
+ * All commands that we use. Any other is refused: it might be an alias, which a repository can
+ * define.
  */
 const COMMANDS: Readonly<Record<string, GitCommand>> = {
   "cat-file": { mode: "read" },
@@ -44,13 +50,13 @@ const COMMANDS: Readonly<Record<string, GitCommand>> = {
   "ls-remote": { mode: "write" },
 };
 
-/** The command that arguments are for, with what has to be added to them. */
+/** The command that the arguments call, and the arguments with its options added. */
 export interface GivenCommand extends GitCommand {
   readonly name: string;
   readonly args: readonly string[];
 }
 
-/** Throws for a command that is not known, or that does more than its mode lets it. */
+/** Throws for an unknown command, and for one that writes in read mode. */
 export function gitCommand(args: readonly string[], mode: GitMode): GivenCommand {
   const [name = "", ...rest] = args;
   const longer = [rest[0] ?? "", "--list", "--get"].filter((word) => rest.includes(word));

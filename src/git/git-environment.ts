@@ -1,10 +1,13 @@
-/** Of our own environment, what git, ssh and gpg need to find a person's files and agents. */
+/**
+ * The variables of our environment that git, ssh and gpg need to find the user's files and agents.
+ */
 const PASSED = [
   /^(?:PATH|HOME|USER|LOGNAME|SHELL|TERM|LANG|LANGUAGE|TZ|TMPDIR|TMP|TEMP|DISPLAY)$/,
   /^(?:LC_|XDG_)/,
   /^(?:https?_proxy|no_proxy|all_proxy|SSL_CERT_(?:FILE|DIR))$/i,
   /^(?:SSH_AUTH_SOCK|SSH_AGENT_PID|GNUPGHOME|GPG_TTY)$/,
-  // Not `GIT_DIR` and its like: a folder is asked what it is, not the hook that we were started by.
+  // Not `GIT_DIR` and the like: they may come from a hook that started us, and name another
+  // repository.
   /^GIT_CONFIG_(?:NOSYSTEM|SYSTEM|GLOBAL|PARAMETERS|COUNT|KEY_\d+|VALUE_\d+)$/,
   /^GIT_(?:CEILING_DIRECTORIES|DISCOVERY_ACROSS_FILESYSTEM|EXEC_PATH|SSL_NO_VERIFY|SSL_CAINFO)$/,
 ];

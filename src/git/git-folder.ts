@@ -4,10 +4,10 @@ import { dirname, join, resolve } from "node:path";
 import { readRegularFile } from "../base/file/read-regular-file.ts";
 import type { Repository } from "./repository.ts";
 
-/** Bytes of a file that only says where another is. */
+/** Bytes. The file holds only a path. */
 const LONGEST_POINTER = 64 * 1024;
 
-/** The work tree whose top folder this is, as its files have it; git itself is not asked. */
+/** The work tree whose top folder this is, read from its files without running git. */
 export function worktreeAt(folder: string): (Repository & { worktree: string }) | undefined {
   const file = join(folder, ".git");
   try {
@@ -29,30 +29,30 @@ export function commonDirOf(gitDir: string): string {
   return realpathSync(resolve(gitDir, common));
 }
 
-/** A repository may be anybody's, and these files anything. */
+/** The repository is not trusted: this may be a pipe, or huge. */
 function pointerIn(file: string): string | undefined {
   return readRegularFile(file, { most: LONGEST_POINTER })?.toString("utf8");
 }
 
-/** Whether git would take a folder for a repository. */
+/** Whether git takes a folder for a repository (git's setup.c, `is_git_directory`). */
 export function isGitFolder(folder: string): boolean {
   return ["HEAD", "objects", "refs"].every((name) => existsSync(join(folder, name)));
 }
 
 /**
- * Whether the git folder lies among the files of another repository. Those come from whoever made
- * that one, and so does the configuration in it (git-config(1), `safe.bareRepository`).
+ * Whether a git folder lies in the work tree of another repository. Then its configuration comes
+ * from whoever wrote those files (git-config(1), `safe.bareRepository`).
  */
 export function isEmbedded(gitFolder: string): boolean {
   for (let at = dirname(gitFolder), below = gitFolder; ; below = at, at = dirname(at)) {
     const own = join(at, ".git");
-    // What is in `.git` is never a file of a repository.
+    // A repository's own `.git` is not part of its work tree.
     if (below === own || at === dirname(at)) return false;
     if (existsSync(own)) return true;
   }
 }
 
-/** Whether a folder is in a bare repository that stands alone, and not in a work tree. */
+/** Whether a folder is in a bare repository that is not part of another repository's work tree. */
 export function isInBareRepository(folder: string): boolean {
   let at: string;
   try {
@@ -67,7 +67,7 @@ export function isInBareRepository(folder: string): boolean {
   }
 }
 
-/** The folder that holds the `.git` by which git finds the repository; nothing where there is none. */
+/** The nearest folder upwards with a `.git`; undefined if there is none. */
 export function topFolder(folder: string): string | undefined {
   for (let at = realpathSync(folder); ; at = dirname(at)) {
     if (existsSync(join(at, ".git"))) return at;

@@ -1,15 +1,15 @@
 import { existsSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 
-/** What HFS+ leaves out of names (git, utf8.c). */
+/** Characters that HFS+ ignores in names (git's utf8.c). */
 const INVISIBLE = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g;
-/** By these, git knows a folder as a repository (setup.c). */
+/** A folder with these entries is a repository to git (setup.c). */
 const MARKS = ["HEAD", "objects", "refs"];
 
 /**
- * Whether a file is git's own: in `.git`, by whatever name a file system knows that, or in any other
- * folder that git would take for a repository. A hook or a setting that is written there runs with
- * the next command of git.
+ * Whether a path belongs to git itself: in `.git` under any name that a file system accepts for it,
+ * or in another folder that git takes for a repository. A hook or a setting written there would run
+ * with the next git command.
  */
 export function isGitOwned(path: string): boolean {
   return path.split(/[/\\]/).some(isDotGit) || isInGitFolder(path);
@@ -21,12 +21,12 @@ function isDotGit(step: string): boolean {
   return /^(?:\.git|git~1)[. ]*$/i.test(name);
 }
 
-/** What is about to be written counts as if it were there. */
+/** The file that is about to be written counts as existing. */
 function isInGitFolder(path: string): boolean {
   for (let below = path, at = dirname(path); at !== below; below = at, at = dirname(at)) {
     const child = basename(below);
     if (MARKS.every((mark) => mark === child || existsSync(join(at, mark)))) return true;
-    // A work tree may lie in the folder of its repository.
+    // A work tree may lie inside the folder of its repository.
     if (existsSync(join(at, ".git"))) return false;
   }
   return false;

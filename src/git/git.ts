@@ -10,7 +10,7 @@ import { hardenedCall } from "./hardened-call.ts";
 import { type ProgramEnd, runProgram } from "./run-program.ts";
 
 export interface GitOptions {
-  /** The environment of whoever asks; git gets the part of it that it needs. */
+  /** The caller's environment; git gets the variables that it needs. */
   readonly env?: NodeJS.ProcessEnv;
   /** Milliseconds. */
   readonly timeout?: number;
@@ -19,15 +19,15 @@ export interface GitOptions {
 }
 
 export interface GitCall {
-  /** Exit codes that are answers; 0 is one when left out. */
+  /** Exit codes that are not failures; 0 by default. */
   readonly accepts?: readonly number[];
   readonly input?: string | Buffer;
-  /** Variables besides the usual ones. */
+  /** Additional variables. */
   readonly env?: NodeJS.ProcessEnv;
   /**
-   * "read", when left out, runs none of the programs that git can be configured to run: a repository
-   * is not trusted by being looked at. "write" may change it, and runs its hooks and filters: that
-   * is for a person to allow.
+   * "read", the default, runs none of the programs that git can be configured to run: looking at a
+   * repository does not mean trusting it. "write" may change the repository and runs its hooks and
+   * filters, so a person has to allow it.
    */
   readonly mode?: GitMode;
   /** The transports that it may use (`https`, `ssh`, `file`); none when left out. */
@@ -46,8 +46,8 @@ const TIMEOUT = 30_000;
 const MAX_OUTPUT = 64 * 1024 * 1024;
 
 /**
- * Git as it is run in one folder. Arguments are passed as they are: no shell sees them. Nothing else
- * starts git but git/server, for folders of its own.
+ * Runs git in one folder, without a shell. Nothing else in the program runs git, except git/server
+ * in folders of its own.
  */
 export class Git {
   readonly folder: string;
@@ -71,12 +71,12 @@ export class Git {
     return (this.#isInBare ??= isInBareRepository(this.folder));
   }
 
-  /** What ssh and other companions of git run in. */
+  /** The environment for ssh and other programs that work with git. */
   get env(): NodeJS.ProcessEnv {
     return this.#env;
   }
 
-  /** Runs git to its end. Throws what git says when it fails. */
+  /** Runs git and waits for its end. Throws git's message when it fails. */
   async run(args: readonly string[], call: GitCall = {}): Promise<GitAnswer> {
     const { timeout = TIMEOUT, maxOutput = MAX_OUTPUT } = this.#options;
     const { mode = "read", protocols = [] } = call;
@@ -108,7 +108,7 @@ export class Git {
     throw gitFailure(args, end, this.folder);
   }
 
-  /** What git writes, without the last line end. */
+  /** The output of git without the last line end. */
   async text(args: readonly string[], call: GitCall = {}): Promise<string> {
     const { stdout } = await this.run(args, call);
     return stdout.toString("utf8").replace(/\r?\n$/, "");
@@ -116,7 +116,7 @@ export class Git {
 
   #unstarted(error: unknown): unknown {
     if (!(error instanceof TrunklineError) || error.code !== "unavailable") return error;
-    // A folder that is not there looks to the system like a program that is not.
+    // The system reports ENOENT for a missing folder as well as for a missing program.
     if (!statSync(this.folder, { throwIfNoEntry: false })?.isDirectory()) {
       const says = `Cannot run git in '${this.folder}': there is no such folder`;
       return new TrunklineError("not-found", says, { cause: error });
@@ -127,7 +127,7 @@ export class Git {
   }
 }
 
-/** Says in git's own words what went wrong. */
+/** An error with git's own message. */
 export function gitFailure(args: readonly string[], end: ProgramEnd, folder: string): Error {
   const said = maskText(end.stderr.trim()).replaceAll(/^(?:fatal|error): /gm, "");
   if (/detected dubious ownership/.test(said)) {

@@ -13,19 +13,19 @@ export interface HardenedCall {
   readonly env: NodeJS.ProcessEnv;
 }
 
-/** A hook that has git look at fewer files. Nothing is lost without it. */
+/** The file system monitor is a hook. Git works without it. */
 const ALWAYS = ["core.fsmonitor=false"];
-/** The summary of submodules is made by a git that runs in each of them. */
+/** For the summary, git would run in each submodule, with that submodule's configuration. */
 const READING = ["core.hooksPath=/dev/null", "status.submoduleSummary=false"];
 
-/** A variable that is empty: what `--config-env` gives to keys whose names hold a `=`. */
+/** An empty variable for `--config-env`, which also accepts keys whose names contain `=`. */
 const EMPTY = "TRUNKLINE_EMPTY";
 
 /**
- * Puts a call of git so that a repository has nothing run by it. There is no switch for that in git:
- * what can be turned off by name is; filters can have any name, so all that are configured are
- * looked up and made empty, those of the person too, since a repository's attributes choose among
- * them.
+ * Adds arguments and variables so that a repository cannot make git run a program. Git has no
+ * single option for that. What has a setting is turned off by it. Filters can have any name, so all
+ * configured filters are looked up and emptied, the user's own too, since a repository's attributes
+ * choose among them.
  */
 export async function hardenedCall(
   git: Git,
@@ -34,12 +34,13 @@ export async function hardenedCall(
 ): Promise<HardenedCall> {
   const isReading = mode === "read";
   const env = {
-    // Objects that a partial clone lacks would be fetched, by a program that its remote names.
+    // Otherwise git fetches missing objects of a partial clone, with a program that the remote's
+    // configuration names.
     GIT_NO_LAZY_FETCH: "1",
     ...(isReading ? { GIT_OPTIONAL_LOCKS: "0" } : {}),
   };
   const bare = `safe.bareRepository=${git.isInBareRepository ? "all" : "explicit"}`;
-  // Asking for the configuration runs nothing, and what is set here would be in the answer.
+  // Reading the configuration runs nothing, and settings added here would appear in the output.
   if (command.name === "config") return { args: ["-c", bare, ...command.args], env };
   const filters = command.filters === true ? await filterSettings(git) : undefined;
   if (filters !== undefined) checkWorkTree(git, filters);
@@ -53,18 +54,18 @@ export async function hardenedCall(
   return { args, env: emptied.length > 0 ? { ...env, [EMPTY]: "" } : env };
 }
 
-/** A repository may say that its files are somewhere else, such as in a person's home. */
+/** A repository could point core.worktree at somebody's home folder. */
 function checkWorkTree(git: Git, { workTree }: FilterSettings): void {
   const top = topFolder(git.folder);
   const found = top === undefined ? undefined : worktreeAt(top);
-  // What is set for all does not hold for a linked work tree (setup.c).
+  // Linked work trees ignore the shared core.worktree (git's setup.c).
   const isLinked = found !== undefined && found.gitDir !== found.commonDir;
   const named = isLinked ? workTree.worktree : (workTree.worktree ?? workTree.local);
   if (named === undefined) return;
   try {
     if (found !== undefined && realpathSync(resolve(found.gitDir, named)) === top) return;
   } catch {
-    // It is not there at all.
+    // The folder does not exist.
   }
   const says = `its core.worktree is '${named}', which is not the folder that it is in`;
   throw new TrunklineError("untrusted", `Cannot use the repository in '${git.folder}': ${says}`);

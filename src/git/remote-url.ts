@@ -1,10 +1,10 @@
-/** Where a remote is, as far as its address says. */
+/** The parts of a remote's URL. */
 export interface RemoteUrl {
   readonly transport: "https" | "http" | "ssh" | "git" | "file" | "other";
   /** `git@host:path`, the short form of `ssh://`. */
   readonly isScp: boolean;
   readonly user: string | undefined;
-  /** In small letters; of ssh, it may be an alias that only ssh understands. */
+  /** Lower case. For SSH it may be an alias from the SSH configuration. */
   readonly host: string | undefined;
   readonly port: number | undefined;
   /** As it is written, after the host. */
@@ -26,7 +26,7 @@ const TRANSPORTS: Readonly<Record<string, RemoteUrl["transport"]>> = {
   file: "file",
 };
 
-/** Reads an address as git does. Whatever is no address is a path. */
+/** Parses a URL as git does (git-fetch(1), "GIT URLS"). Anything else is a path. */
 export function parseRemoteUrl(text: string): RemoteUrl {
   const [, scheme, rest = ""] = SCHEME.exec(text) ?? [];
   if (scheme !== undefined) return withScheme(scheme.toLowerCase(), rest);
@@ -50,7 +50,7 @@ function scpLike(text: string): RemoteUrl | undefined {
   const host = bracketed ?? plain;
   if (host === undefined) return undefined;
   if (process.platform === "win32" && /^[a-z]$/i.test(host)) return undefined;
-  // Of brackets, git knows an address with colons, and anything with a port.
+  // Git accepts brackets around an IPv6 address and around `host:port`.
   const isAddress = bracketed !== undefined && /:.*:/.test(bracketed);
   const authority = readAuthority(isAddress ? `[${host}]` : host);
   const named = user === undefined ? authority : { ...authority, user };
@@ -72,7 +72,7 @@ function local(transport: "file" | "other", path: string): RemoteUrl {
 
 function readAuthority(text: string): Pick<RemoteUrl, "user" | "host" | "port"> {
   const at = text.lastIndexOf("@");
-  // What follows a colon there is a password, and nobody's business.
+  // The part after the colon is a password; drop it.
   const user = at < 0 ? undefined : text.slice(0, at).split(":", 1)[0];
   const [, address, plain = "", port] =
     /^(?:\[([^\]]*)\]|([^:]*))(?::(\d*))?$/.exec(text.slice(at + 1)) ?? [];
@@ -93,8 +93,8 @@ function readPath(path: string): Pick<RemoteUrl, "owner" | "repository"> {
 }
 
 /**
- * The same repository by way of another name for its host that ssh knows. The form stays what it
- * was, port and all; only what is not ssh yet becomes `user@alias:path`.
+ * The URL of the same repository through another SSH host name. The form and the port stay; a URL
+ * that is not SSH becomes `user@alias:path`.
  */
 export function throughSshHost(text: string, alias: string, user = "git"): string | undefined {
   const url = parseRemoteUrl(text);

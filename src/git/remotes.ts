@@ -1,6 +1,6 @@
 import type { GitConfig } from "./config/git-config.ts";
 
-/** An address as it is written, and as git uses it. */
+/** A URL as configured, and as git uses it. */
 export interface RemoteAddress {
   readonly raw: string;
   readonly effective: string;
@@ -33,8 +33,8 @@ export function remotesOf(config: GitConfig): Remote[] {
   const remotes = [...names].map((name) => {
     const urls = listed(config, `remote.${name}.url`);
     const pushUrls = listed(config, `remote.${name}.pushurl`);
-    // Only where nothing says where to push does `pushInsteadOf` count, and then for all: addresses
-    // that it does not fit are not pushed to.
+    // `pushInsteadOf` applies only if no pushurl is set, and then URLs that it does not match are
+    // not pushed to (git's remote.c).
     const pushed = urls.flatMap((raw) => {
       const effective = rewritten(raw, pushInstead);
       return effective === undefined ? [] : [{ raw, effective }];
@@ -50,7 +50,7 @@ export function remotesOf(config: GitConfig): Remote[] {
   return remotes.toSorted((a, b) => rank(a) - rank(b));
 }
 
-/** Since git 2.46 an empty value forgets those before it; older ones would fail on it. */
+/** Since git 2.46 an empty value resets the list; older versions fail on it. */
 function listed(config: GitConfig, key: string): string[] {
   const values = config.values(key);
   return values.slice(values.lastIndexOf("") + 1);

@@ -29,7 +29,7 @@ export async function findRepository(git: Git): Promise<Repository | undefined> 
     if (/not a git repository/.test(stderr)) return undefined;
     throw gitFailure(args, { code, stdout, stderr }, git.folder);
   }
-  // A path that holds a line end makes more lines than there are questions.
+  // A path that contains a line end gives more lines than questions.
   if (lines.length > QUESTIONS.length) return await askOneByOne(git, bare === "true");
   return { isBare: bare === "true", gitDir, commonDir, worktree };
 }
@@ -136,7 +136,10 @@ export function hooksFolder(
   return hooksIn(repository, named, env);
 }
 
-/** A value of `core.hooksPath` as a path. Git runs hooks in the top folder, where it counts from. */
+/**
+ * A value of `core.hooksPath` as a path. It is relative to the folder that hooks run in, the top of
+ * the work tree.
+ */
 export function hooksIn(
   { worktree, gitDir }: Repository,
   named: string,

@@ -15,13 +15,13 @@ export interface ProgramRun {
   readonly cwd?: string;
   /** What it reads; nothing when left out. */
   readonly input?: string | Buffer;
-  /** What it can read from descriptor 3, and nobody from anywhere else. */
+  /** A secret that the program reads from descriptor 3; it is in no argument, variable or file. */
   readonly secret?: string | undefined;
   /** Milliseconds after which it is killed with all that it started. */
   readonly timeout: number;
   /** Bytes it may write to stdout. */
   readonly maxOutput: number;
-  /** Calls it off: it is asked to end, then made to, with all that it started. */
+  /** Cancels the run: SIGTERM, then SIGKILL for it and everything it started. */
   readonly stop?: Stop | undefined;
 }
 
@@ -29,17 +29,22 @@ export interface ProgramRun {
 export interface ProgramEnd {
   readonly code: number | NodeJS.Signals;
   readonly stdout: Buffer;
-  /** The beginning of what it complained of. */
+  /** The beginning of its stderr. */
   readonly stderr: string;
 }
 
 const MAX_STDERR = 16 * 1024;
-/** What takes longer is watched, so that it ends when we are killed; starting the watch costs more
- * than most programs take. */
+/**
+ * Milliseconds after which a watchdog ends the program if we are killed. Starting the watchdog
+ * earlier would cost more than most programs take.
+ */
 const BRIEF = 250;
-/** What a program left running may keep its streams open for good. */
+/**
+ * Milliseconds to wait for the streams after the exit: a background process may keep them open
+ * forever.
+ */
 const STREAMS_GRACE = 200;
-/** Git takes its locks away when it is asked to end, and leaves them when it is killed. */
+/** Milliseconds between SIGTERM and SIGKILL: on SIGTERM git removes its lock files. */
 const STOP_GRACE = 1_000;
 
 const running = new Set<number>();
@@ -47,7 +52,7 @@ let isMindingExit = false;
 
 /** Runs a program in a process group of its own. Throws when it cannot start or breaks a limit. */
 export async function runProgram(run: ProgramRun): Promise<ProgramEnd> {
-  // Loaded with the first program: a start that needs none does not wait for it.
+  // Loaded with the first program, so that a start without one is faster.
   const { spawn } = process.getBuiltinModule("node:child_process");
   const child = spawn(run.command, [...run.args], {
     stdio: [
@@ -73,7 +78,7 @@ export async function runProgram(run: ProgramRun): Promise<ProgramEnd> {
 async function finish(child: ChildProcess, pid: number, run: ProgramRun): Promise<ProgramEnd> {
   let failure: Error | undefined;
   let tree: ProcessTree | undefined;
-  // Before it is told to end: what it started cannot be told by its parent then.
+  // Before the signal: afterwards the parent of its children is no longer known.
   const look = (): void => (tree ??= new ProcessTree(pid)).lookNow();
   const giveUp = (error: Error): void => {
     failure ??= error;
@@ -100,7 +105,7 @@ async function finish(child: ChildProcess, pid: number, run: ProgramRun): Promis
     giveUp(new TrunklineError("timeout", `'${called}' did not finish within ${run.timeout} ms`));
   }, run.timeout);
   const letGo = own(pid);
-  // That it does not read to the end is told by how it ends.
+  // A program that does not read all input says so by its exit code.
   child.stdin?.on("error", () => {});
   child.stdin?.end(run.input);
   if (run.secret !== undefined) {
@@ -151,7 +156,7 @@ function ended(child: ChildProcess): Promise<number | NodeJS.Signals> {
   });
 }
 
-/** Sees to it that the group ends with us. Returns how to let go of it. */
+/** Ends the process group when we end. Returns a function that stops doing so. */
 function own(pid: number): () => void {
   running.add(pid);
   if (!isMindingExit) {

@@ -1,21 +1,26 @@
-import { gitSettings, type GitSettingsOptions, MARK, OWN_KEYS } from "./git-settings.ts";
+import {
+  gitSettings,
+  type GitSettingsOptions,
+  IDENTITY_KEY,
+  OPTIONAL_KEYS,
+} from "./git-settings.ts";
 import { authorOf, type Identity } from "./identity.ts";
 
 export interface EnvironmentOptions extends GitSettingsOptions {
-  /** The environment that it comes on top of; what that tells git already stays. */
+  /** The environment to extend; settings for git that it already has stay. */
   readonly base?: NodeJS.ProcessEnv;
 }
 
-/** How a process acts as an identity without anything on disk being changed. */
+/** Environment changes that make a process use an identity, without changing files. */
 export interface EnvironmentPlan {
   readonly set: Readonly<Record<string, string>>;
-  /** Variables that would say otherwise. */
+  /** Variables that would override the identity. */
   readonly unset: readonly string[];
 }
 
 /**
- * The variables that make git, and all that a process starts, act as an identity. They are stronger
- * than every file, so that agents with different identities work side by side.
+ * The variables that make git use an identity, in a process and everything it starts. Variables
+ * override all files, so agents with different identities can work side by side.
  */
 export function environmentPlan(
   identity: Identity,
@@ -46,7 +51,7 @@ export function environmentPlan(
     unset.push(`GIT_CONFIG_KEY_${at}`, `GIT_CONFIG_VALUE_${at}`);
   }
   const ssh = settings.find(({ key }) => key === "core.sshCommand")?.values[0];
-  // This variable is stronger than the setting, so a strange one must not stay.
+  // This variable overrides the setting, so another identity's value must not stay.
   if (ssh !== undefined) set.GIT_SSH_COMMAND = ssh;
   else if (former !== undefined && former.ssh === base.GIT_SSH_COMMAND)
     unset.push("GIT_SSH_COMMAND");
@@ -59,13 +64,13 @@ interface FormerSettings {
   readonly ssh: string | undefined;
 }
 
-/** The settings of an identity that an environment has already, if they are the last in it. */
+/** The settings of another identity that the environment already has, if they are the last ones. */
 function formerSettings(base: NodeJS.ProcessEnv): FormerSettings | undefined {
   const count = countOf(base);
   const keys = Array.from({ length: count }, (_, at) => base[`GIT_CONFIG_KEY_${at}`] ?? "");
-  const start = keys.indexOf(MARK);
+  const start = keys.indexOf(IDENTITY_KEY);
   if (start < 0) return undefined;
-  const ours = new Set<string>([MARK, "user.name", "user.email", ...OWN_KEYS]);
+  const ours = new Set<string>([IDENTITY_KEY, "user.name", "user.email", ...OPTIONAL_KEYS]);
   if (!keys.slice(start).every((key) => ours.has(key))) return undefined;
   const ssh = keys.lastIndexOf("core.sshCommand");
   return { start, ssh: ssh < start ? undefined : base[`GIT_CONFIG_VALUE_${ssh}`] };
@@ -83,11 +88,11 @@ export function withIdentity(
   return env;
 }
 
-/** The identity that an environment was made for. */
+/** The identity that an environment was prepared for. */
 export function identityOfEnvironment(env: NodeJS.ProcessEnv): string | undefined {
   let found: string | undefined;
   for (let at = 0; at < countOf(env); at++) {
-    if (env[`GIT_CONFIG_KEY_${at}`] === MARK) found = env[`GIT_CONFIG_VALUE_${at}`];
+    if (env[`GIT_CONFIG_KEY_${at}`] === IDENTITY_KEY) found = env[`GIT_CONFIG_VALUE_${at}`];
   }
   return found ?? env.TRUNKLINE_IDENTITY;
 }

@@ -1,30 +1,30 @@
 import { TrunklineError } from "../base/errors.ts";
 import { authorOf, type Identity } from "./identity.ts";
 
-/** A key of git's configuration and all values that it is to have. */
+/** A key of git's configuration and all its values. */
 export interface GitSetting {
   readonly key: string;
   readonly values: readonly string[];
 }
 
 export interface GitSettingsOptions {
-  /** What git is to ask for passwords, and nobody else: a command as `credential.helper` takes it. */
+  /** The only credential helper that git should use, as a value of `credential.helper`. */
   readonly credentialHelper?: string;
   /** Leaves signing as it is. */
   readonly keepSigning?: boolean;
 }
 
-/** The key that says which identity a configuration was made for. */
-export const MARK = "trunkline.identity";
+/** The key that names the identity of a configuration. */
+export const IDENTITY_KEY = "trunkline.identity";
 
 /**
- * The key that lists what else a switch has set in a file. The next one takes away what its identity
- * has no use for, and nothing that somebody else has set.
+ * The key that lists the optional keys which a switch has set in a file. The next switch removes
+ * those that its identity does not need, and no keys that somebody else has set.
  */
-export const SETS = "trunkline.sets";
+export const SWITCHED_KEYS = "trunkline.sets";
 
-/** Keys that not every identity has a use for. */
-export const OWN_KEYS = [
+/** Keys that not every identity needs. */
+export const OPTIONAL_KEYS = [
   "user.signingKey",
   "gpg.format",
   "commit.gpgSign",
@@ -34,13 +34,15 @@ export const OWN_KEYS = [
   "credential.useHttpPath",
 ] as const;
 
-/** What git has to be told to act as an identity. Signing is always spoken of: it must not be
- * somebody else's. */
+/**
+ * The settings that make git use an identity. Signing is always set, so that commits are not signed
+ * with another identity's key.
+ */
 export function gitSettings(identity: Identity, options: GitSettingsOptions = {}): GitSetting[] {
   const { name, email } = authorOf(identity);
   const { signing, sshKey } = identity;
   const settings: GitSetting[] = [
-    { key: MARK, values: [identity.name] },
+    { key: IDENTITY_KEY, values: [identity.name] },
     { key: "user.name", values: [name] },
     { key: "user.email", values: [email] },
   ];
@@ -60,7 +62,7 @@ export function gitSettings(identity: Identity, options: GitSettingsOptions = {}
   if (sshKey !== undefined) settings.push({ key: "core.sshCommand", values: [sshCommand(sshKey)] });
   if (options.credentialHelper !== undefined) {
     settings.push(
-      // The empty one forgets all helpers that were named before.
+      // An empty value clears the list of helpers (gitcredentials(7)).
       { key: "credential.helper", values: ["", options.credentialHelper] },
       { key: "credential.useHttpPath", values: ["true"] },
     );
@@ -68,7 +70,9 @@ export function gitSettings(identity: Identity, options: GitSettingsOptions = {}
   return settings;
 }
 
-/** Without a key of its own, gpg finds one by the address, and ssh signs with what it logs in with. */
+/**
+ * Without a signing key, gpg chooses one by the email address, and ssh signs with the login key.
+ */
 function signingKey(identity: Identity): string {
   const { signing, sshKey, email = "" } = identity;
   if (signing?.key !== undefined) return signing.key;
@@ -81,12 +85,14 @@ function signingKey(identity: Identity): string {
   );
 }
 
-/** How git is to call ssh so that it shows this key before any other. Git has a shell read it. */
+/** The value of `core.sshCommand` that makes ssh offer this key first. A shell parses it. */
 export function sshCommand(key: string): string {
   return `ssh ${keyOption(key)} -o IdentitiesOnly=yes`;
 }
 
-/** Of `%`, ssh takes what follows for a token, and `-i` does not know how to write it. */
+/**
+ * ssh expands `%` tokens in file names, and `-i` has no way to escape them (ssh_config(5), TOKENS).
+ */
 function keyOption(key: string): string {
   if (!key.includes("%")) return `-i ${shellQuote(key)}`;
   const quoted = key.replaceAll("%", "%%").replaceAll(/["\\]/g, "\\$&");

@@ -13,7 +13,7 @@ import { Journal, type JournalState } from "./switch/journal.ts";
 import { type Recovery, recoverIfNeeded } from "./switch/recover.ts";
 import { rightIdentity } from "./detect/right-identity.ts";
 import { type IdentityStatus, identityStatus } from "./detect/status.ts";
-import { lookAround, lookAroundRepository } from "./detect/surroundings.ts";
+import { readGitContext, readRepositoryContext } from "./detect/git-context.ts";
 import { planSwitch, type SwitchOptions } from "./switch/switch-plan.ts";
 import { planSync } from "./switch/sync-plan.ts";
 import { planUndo, type UndoOptions } from "./switch/undo.ts";
@@ -27,18 +27,21 @@ export interface SettingsEdit {
 /** The user's configuration file, in which identities are kept. */
 export interface IdentitiesFile {
   readonly path: string;
-  /** Somebody named it with `--config` or `TRUNKLINE_CONFIG`, so programs that we start must too. */
+  /**
+   * It was named with `--config` or `TRUNKLINE_CONFIG`, so programs that we start must get that
+   * too.
+   */
   readonly isNamed: boolean;
   /** Writes all edits or none. Comments and layout stay. */
   edit(edits: readonly SettingsEdit[]): Promise<void>;
-  /** The first thing wrong with settings that are not in the file yet. */
+  /** Checks settings before they are written; returns the first problem. */
   check(settings: IdentitySettings): Promise<Problem | undefined>;
 }
 
 export interface IdentitiesOptions {
   /** The identities as they are configured, by name. */
   readonly settings: Readonly<Record<string, IdentitySettings>>;
-  /** What RemoteJuggler's configuration had that is none of an identity: its export has it again. */
+  /** The rest of RemoteJuggler's configuration, besides identities. An export writes it again. */
   readonly juggler?: JugglerValues | undefined;
   readonly file: IdentitiesFile;
   /** The data folder, with the journal of switches. */
@@ -49,7 +52,7 @@ export interface IdentitiesOptions {
 
 export type SwitchRequest = Omit<SwitchOptions, "env" | "identities">;
 
-/** The identities of a configuration, and all that is done with them. */
+/** The configured identities, and the operations on them. */
 export class Identities {
   readonly list: readonly Identity[];
   /** The user's file, in which they are kept. */
@@ -69,31 +72,35 @@ export class Identities {
     return findIdentity(this.list, name);
   }
 
-  /** Repairs a change that was broken off. Call it before anything else, it is cheap. */
+  /** Completes or rolls back an interrupted change. Call it before anything else; it is cheap. */
   async recover(): Promise<Recovery | undefined> {
     return await recoverIfNeeded(this.#journal);
   }
 
   async detect(folder: string): Promise<Detection> {
-    return await detectIdentity(this.list, await lookAround(this.#git(folder)));
+    return await detectIdentity(this.list, await readGitContext(this.#git(folder)));
   }
 
-  /** The name of the identity that should act in a folder, where anybody can tell. */
+  /** The name of the identity that a folder needs, if that can be decided. */
   async right(folder: string): Promise<string | undefined> {
-    const around = await lookAround(this.#git(folder));
-    return (await rightIdentity(this.list, around, this.#options.env)).identity?.name;
+    const context = await readGitContext(this.#git(folder));
+    return (await rightIdentity(this.list, context, this.#options.env)).identity?.name;
   }
 
   async status(folder: string): Promise<IdentityStatus> {
-    return await identityStatus(this.list, await lookAround(this.#git(folder)), this.#options.env);
+    return await identityStatus(
+      this.list,
+      await readGitContext(this.#git(folder)),
+      this.#options.env,
+    );
   }
 
   async planSwitch(name: string, folder: string, request: SwitchRequest = {}): Promise<Plan> {
     const identity = this.find(name);
     const git = this.#git(folder);
-    const around = request.global ? await lookAround(git) : await lookAroundRepository(git);
+    const context = request.global ? await readGitContext(git) : await readRepositoryContext(git);
     const { env } = this.#options;
-    return await planSwitch(identity, around, { ...request, env, identities: this.list });
+    return await planSwitch(identity, context, { ...request, env, identities: this.list });
   }
 
   /** Can be undone. */
@@ -102,7 +109,10 @@ export class Identities {
     return await this.#apply(folder, () => this.planSwitch(name, folder, request));
   }
 
-  /** The last change in a folder's work tree, or with no folder, of the person's own files. */
+  /**
+   * Undoes the last change in a folder's work tree; without a folder, the last change of the user's
+   * own files.
+   */
   async planUndo(
     folder: string | undefined,
     options: Omit<UndoOptions, "worktree">,
@@ -110,7 +120,7 @@ export class Identities {
     if (folder === undefined || options.id !== undefined) {
       return await planUndo(this.#journal, options);
     }
-    const { repository } = await lookAroundRepository(this.#git(folder));
+    const { repository } = await readRepositoryContext(this.#git(folder));
     const { worktree = repository.commonDir } = repository;
     return await planUndo(this.#journal, { ...options, worktree });
   }
@@ -119,7 +129,7 @@ export class Identities {
     return await this.#apply(folder ?? "/", () => this.planUndo(folder, options));
   }
 
-  /** What would make ssh and git know the identities by themselves; see `sync`. */
+  /** The changes that `sync` would make. */
   async planSync(options: { readonly remove?: boolean } = {}): Promise<Plan> {
     const { env } = this.#options;
     const folder = join(dirname(this.file), "identities");
@@ -131,7 +141,7 @@ export class Identities {
     return await this.#apply("/", () => this.planSync(options));
   }
 
-  /** The changes that are remembered, the oldest first. */
+  /** The changes in the journal, oldest first. */
   async history(): Promise<JournalState[]> {
     return await this.#journal.entries();
   }
@@ -176,7 +186,7 @@ export class Identities {
     return await applyPlan(this.#journal, this.#git(folder), makePlan);
   }
 
-  /** An error is about what was typed, not about the file: the settings are not in it yet. */
+  /** The error is about the given values, not about the file, which does not have them yet. */
   async #check(name: string, settings: IdentitySettings): Promise<void> {
     const problem = await this.#options.file.check(settings);
     if (problem === undefined) return;

@@ -13,7 +13,7 @@ import type { Applied } from "./switch/apply.ts";
 import { type EnvironmentPlan, environmentPlan, withIdentity } from "./environment.ts";
 import type { Identity } from "./identity.ts";
 import { SecurityModes } from "./tools/security-mode.ts";
-import { lookAround, lookAroundRepository } from "./detect/surroundings.ts";
+import { readGitContext, readRepositoryContext } from "./detect/git-context.ts";
 import type { SigningReadiness } from "./signing/signing-readiness.ts";
 import { TokenCommands } from "./tokens/token-commands.ts";
 import { Tokens } from "./tokens/tokens.ts";
@@ -27,14 +27,14 @@ export interface IdentityCommandsOptions extends IdentitiesOptions {
   readonly ask?: ((question: string) => Promise<string>) | undefined;
 }
 
-/** How a commit or a push came out. */
+/** The guard's decision on a commit or a push. */
 export interface GuardOutcome extends GuardVerdict {
   readonly isAllowed: boolean;
-  /** By what it may be made though something is wrong with it. */
+  /** Why it is allowed in spite of problems. */
   readonly override: string | undefined;
 }
 
-/** Identities with their tokens, their guard and the record of both. */
+/** Identities with their tokens and guard. Both write to the audit. */
 export class IdentityCommands implements AsyncDisposable {
   readonly identities: Identities;
   readonly tokens: Tokens;
@@ -63,7 +63,7 @@ export class IdentityCommands implements AsyncDisposable {
     return this.#options.env;
   }
 
-  /** How git and hooks call us. What was named for this run is named for theirs. */
+  /** How git and hooks start us, with the same configuration and data folder as this run. */
   get program(): OwnProgram {
     const { data, file } = this.#options;
     return {
@@ -73,17 +73,17 @@ export class IdentityCommands implements AsyncDisposable {
     };
   }
 
-  /** For `gitSettings`: who git is to ask for passwords. */
+  /** The credential helper for `gitSettings`. */
   get credentialHelper(): string {
     return helperCommand(this.program);
   }
 
-  /** Switches, and has git ask us for tokens where the identity has one. Can be undone. */
+  /** Switches the identity. If it has a token, git asks us for it. Can be undone. */
   async switch(name: string, folder: string, request: SwitchRequest = {}): Promise<Applied> {
     return await this.identities.switch(name, folder, await this.withHelper(name, request));
   }
 
-  /** Where an identity has no token, whoever git asked before is left to it. */
+  /** Without a token, git keeps its own credential helpers. */
   async withHelper(name: string, request: SwitchRequest = {}): Promise<SwitchRequest> {
     const identity = this.identities.find(name);
     const isWanted = identity.tokenSource.kind !== "none" && (await this.#hasToken(identity));
@@ -97,15 +97,15 @@ export class IdentityCommands implements AsyncDisposable {
   }
 
   /**
-   * An environment in which git acts as an identity. It asks us for tokens and nobody else: what a
-   * process does as one identity must not get another's.
+   * An environment in which git uses an identity. Git asks only us for tokens, so that a process
+   * cannot get another identity's token.
    */
   environment(name: string, base: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
     const { credentialHelper } = this;
     return withIdentity(this.identities.find(name), base, { credentialHelper });
   }
 
-  /** The same as a list of what changes. */
+  /** The same, as a list of changes. */
   environmentPlan(name: string, base: NodeJS.ProcessEnv): EnvironmentPlan {
     const { credentialHelper } = this;
     return environmentPlan(this.identities.find(name), { base, credentialHelper });
@@ -116,9 +116,10 @@ export class IdentityCommands implements AsyncDisposable {
     return new Git(resolve(cwd, folder), { env });
   }
 
-  /** Answers git's question for a credential. What goes wrong is a refusal. */
+  /** Answers git's credential request. A failure is a refusal. */
   async credential(operation: string, text: string): Promise<CredentialVerdict> {
-    const { answerCredential, hearCredential } = await import("./credential/credential-helper.ts");
+    const { answerCredential, recordCredentialUse } =
+      await import("./credential/credential-helper.ts");
     const { parseCredential, QUIT } = await import("./credential/credential-text.ts");
     const started = performance.now();
     const question = parseCredential(text);
@@ -126,11 +127,11 @@ export class IdentityCommands implements AsyncDisposable {
     const asked = { operation, url: `${protocol}://${host}/${path ?? ""}` };
     let verdict: CredentialVerdict;
     try {
-      const around = await lookAround(this.git("."));
+      const context = await readGitContext(this.git("."));
       const { tokens, env } = this;
-      const options = { identities: this.identities.list, tokens, around, env };
+      const options = { identities: this.identities.list, tokens, context, env };
       if (operation === "store" || operation === "erase") {
-        const identity = await hearCredential(operation, question, options);
+        const identity = await recordCredentialUse(operation, question, options);
         verdict = { text: "", identity, refused: undefined };
       } else verdict = await answerCredential(question, options);
     } catch (error) {
@@ -142,14 +143,16 @@ export class IdentityCommands implements AsyncDisposable {
     return verdict;
   }
 
-  /** Judges a commit or a push. Unless it is right, one that is let through is on record as such. */
+  /**
+   * Decides on a commit or a push. One that is allowed in spite of problems is recorded as such.
+   */
   async judge(question: GuardQuestion): Promise<GuardOutcome> {
     const { judge } = await import("./guard/guard.ts");
     const started = performance.now();
     const { env } = this;
-    const around = await lookAroundRepository(this.git("."));
-    const verdict = await judge(question, { identities: this.identities.list, around, env });
-    const { worktree = around.repository.gitDir } = around.repository;
+    const context = await readRepositoryContext(this.git("."));
+    const verdict = await judge(question, { identities: this.identities.list, context, env });
+    const { worktree = context.repository.gitDir } = context.repository;
     const isRight = verdict.problems.length === 0;
     const override = isRight ? undefined : await this.#override(worktree);
     const { hook, remote } = question;
@@ -173,29 +176,29 @@ export class IdentityCommands implements AsyncDisposable {
 
   async installGuard(folder: string): Promise<GuardStatus> {
     const { installGuard } = await import("./guard/install-guard.ts");
-    return await installGuard(await lookAroundRepository(this.git(folder)), this.program);
+    return await installGuard(await readRepositoryContext(this.git(folder)), this.program);
   }
 
   async removeGuard(folder: string): Promise<boolean> {
     const { removeGuard } = await import("./guard/install-guard.ts");
-    return await removeGuard(await lookAroundRepository(this.git(folder)));
+    return await removeGuard(await readRepositoryContext(this.git(folder)));
   }
 
   async guardStatus(folder: string): Promise<GuardStatus> {
     const { guardStatus } = await import("./guard/install-guard.ts");
-    return await guardStatus(await lookAroundRepository(this.git(folder)));
+    return await guardStatus(await readRepositoryContext(this.git(folder)));
   }
 
   /** Lets the next commit or push of a work tree through. */
   async givePass(folder: string, reason: string | undefined): Promise<GuardPass> {
-    const { repository } = await lookAroundRepository(this.git(folder));
+    const { repository } = await readRepositoryContext(this.git(folder));
     const started = performance.now();
     const pass = await this.passes.give(repository.worktree ?? repository.gitDir, reason);
     this.record("guard.allow", pass, started, "terminal");
     return pass;
   }
 
-  /** Whether identities work, all at the same time. */
+  /** Validates identities in parallel. */
   async validate(
     names: readonly string[],
     options: Omit<ValidateOptions, "tokens" | "env">,
@@ -215,7 +218,7 @@ export class IdentityCommands implements AsyncDisposable {
     return await signingReadiness(identity, { env: this.env });
   }
 
-  /** The identity in force in a folder, else the one that it is for. Throws where there is none. */
+  /** The active identity in a folder, else the detected one. Throws if there is neither. */
   async nameHere(folder: string): Promise<string> {
     const { current, switched, detected } = await this.identities.status(folder);
     const name = switched?.identity ?? current ?? detected.identity;
@@ -230,7 +233,7 @@ export class IdentityCommands implements AsyncDisposable {
     return `a pass${pass.reason === undefined ? "" : ` (${pass.reason})`}`;
   }
 
-  /** Puts something on record that no toolbox has seen. */
+  /** Writes to the audit what did not go through a toolbox. */
   record(
     what: string,
     args: object,

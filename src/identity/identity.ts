@@ -7,22 +7,22 @@ import { suggest } from "../base/text/suggest.ts";
 const PROVIDERS = ["github", "gitlab", "bitbucket", "other"] as const;
 export type Provider = (typeof PROVIDERS)[number];
 
-/** `openpgp` is what git calls GPG; it refuses every commit where the format is `gpg`. */
+/** Git's values of `gpg.format`. With `gpg`, git refuses every commit. */
 export type SigningFormat = "openpgp" | "ssh";
 
 export interface Signing {
   readonly format: SigningFormat;
-  /** Of OpenPGP the id of a key, of ssh a file; without one, what fits the identity. */
+  /** For OpenPGP a key id, for SSH a file; by default the key that matches the identity. */
   readonly key?: string;
   readonly signCommits?: boolean;
   readonly signTags?: boolean;
-  /** The key lives in a device. */
+  /** The key is on a hardware device. */
   readonly hardware?: boolean;
-  /** When the device wants to be touched, as its maker calls it: "on", "cached", "off". */
+  /** The device's touch policy, in its maker's words: "on", "cached", "off". */
   readonly touchPolicy?: string;
 }
 
-/** Where the token of an identity comes from. The token itself is never part of it. */
+/** Where the token of an identity comes from. It never contains the token. */
 export interface TokenSource {
   readonly kind: "keychain" | "environment" | "command-line" | "none";
   /** With `environment`: the variable. */
@@ -31,11 +31,11 @@ export interface TokenSource {
   readonly service?: string;
 }
 
-/** Which repositories an identity is for: those that fit all that a rule says. */
+/** A rule matches a repository if all its conditions do. */
 export interface MatchRule {
   readonly host?: string;
   readonly owner?: string;
-  /** A folder, which stands for all that is in it. */
+  /** A folder, including everything in it. */
   readonly path?: string;
   /** The address of a remote. */
   readonly remote?: string;
@@ -54,21 +54,21 @@ export interface IdentitySettings {
   readonly tokenSource?: TokenSource;
   readonly organizations?: readonly string[];
   readonly match?: readonly MatchRule[];
-  /** What RemoteJuggler knew of it and Trunkline has no use for. */
+  /** Fields of RemoteJuggler that Trunkline does not use. */
   readonly "x-juggler"?: Readonly<Record<string, unknown>>;
 }
 
-/** Who somebody is to git, to a forge and to whoever checks a signature. */
+/** Who somebody is to git, to a forge and in signatures. */
 export interface Identity {
   readonly name: string;
   readonly provider: Provider;
-  /** In small letters; nothing where only an alias is known. */
+  /** Lower case; undefined if only an SSH alias is known. */
   readonly host: string | undefined;
-  /** A name of the host that only ssh knows, and finds the right key by. */
+  /** An alias of the host in the SSH configuration, which selects the key. */
   readonly sshHost: string | undefined;
   readonly user: string | undefined;
   readonly email: string | undefined;
-  /** The name that commits bear. */
+  /** The author's name in commits. */
   readonly displayName: string | undefined;
   /** Absolute. */
   readonly sshKey: string | undefined;
@@ -85,7 +85,7 @@ const HOSTS: Readonly<Partial<Record<Provider, string>>> = {
   bitbucket: "bitbucket.org",
 };
 
-/** An identity with all that its settings leave unsaid. */
+/** An identity with all defaults filled in. */
 export function resolveIdentity(
   name: string,
   settings: IdentitySettings,
@@ -136,7 +136,7 @@ export function findIdentity(identities: readonly Identity[], name: string): Ide
   throw new TrunklineError("not-found", `There is no identity '${name}'. ${next}`);
 }
 
-/** Who commits are by. Throws "config" where the identity does not say. */
+/** The author of commits. Throws "config" if the identity lacks a name or an address. */
 export function authorOf(identity: Identity): { readonly name: string; readonly email: string } {
   const { name, displayName, email } = identity;
   const missing = email === undefined ? "email" : displayName === undefined ? "user" : undefined;

@@ -39,7 +39,7 @@ export class Deliveries {
     if (messages.length === 0) return undefined;
     let text: string;
     try {
-      text = messagesText(await this.#commands.placed(messages, options.here));
+      text = messagesText(await this.#commands.locateMessages(messages, options.here));
     } catch (error) {
       await reviews.takeBack(reader, messages.map(seqOf)).catch(this.#report);
       throw error;

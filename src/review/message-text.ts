@@ -6,7 +6,7 @@ const NO_MESSAGES = "No new messages from lazygit";
 const SEPARATOR = `\n\n${"-".repeat(50)}\n\n`;
 
 /** Where a message's lines are by now. */
-export interface PlacedMessage {
+export interface LocatedMessage {
   readonly message: Message;
   readonly path: string;
   readonly line?: number | undefined;
@@ -15,12 +15,12 @@ export interface PlacedMessage {
 }
 
 /** Messages as lazygit-mcp-bridge writes them, in one text. */
-export function messagesText(messages: readonly PlacedMessage[]): string {
+export function messagesText(messages: readonly LocatedMessage[]): string {
   if (messages.length === 0) return NO_MESSAGES;
   return messages.map(messageText).join(SEPARATOR);
 }
 
-function messageText({ message, path, line, isGone }: PlacedMessage, index: number): string {
+function messageText({ message, path, line, isGone }: LocatedMessage, index: number): string {
   const { anchor, text, at, suggestion } = message;
   // The line is where it is now; of one that is gone, where it was, with what stood there.
   const shown = line ?? anchor.line;

@@ -4,8 +4,8 @@ import { dirname } from "node:path";
 import type { Message, Thread } from "../store/review/review-thread.ts";
 import { Reviews, type Saying, type ThreadFilter } from "../store/review/reviews.ts";
 import { addComment, type NewComment } from "./add-comment.ts";
-import { type Located, Locator } from "./anchor/locator.ts";
-import type { PlacedMessage } from "./message-text.ts";
+import { type LocatedLines, Locator } from "./anchor/locator.ts";
+import type { LocatedMessage } from "./message-text.ts";
 import { findRepository, type FoundRepository, openRepository } from "./repository.ts";
 import { type Applied, applySuggestion, writeApplied } from "./suggestion.ts";
 import { type ThreadView, viewOf } from "./thread-view.ts";
@@ -77,8 +77,8 @@ export class ReviewCommands implements Disposable {
   /** What the suggestion of a thread makes of its file. */
   async suggested(id: string): Promise<Applied> {
     const thread = await this.reviews.get(id);
-    const place = await this.#locator(this.repository)(thread);
-    return applySuggestion(rootOf(thread, this.repository), thread, place);
+    const position = await this.#locator(this.repository)(thread);
+    return applySuggestion(rootOf(thread, this.repository), thread, position);
   }
 
   async apply(id: string): Promise<Applied> {
@@ -88,7 +88,10 @@ export class ReviewCommands implements Disposable {
   }
 
   /** Messages with their places now. */
-  async placed(messages: readonly Message[], here = this.repository): Promise<PlacedMessage[]> {
+  async locateMessages(
+    messages: readonly Message[],
+    here = this.repository,
+  ): Promise<LocatedMessage[]> {
     const locate = this.#locator(here);
     return Promise.all(
       messages.map(async (message) => {
@@ -104,7 +107,7 @@ export class ReviewCommands implements Disposable {
 
   #locator(
     here: FoundRepository | undefined,
-  ): (of: Pick<Thread, "anchor" | "repository">) => Promise<Located> {
+  ): (of: Pick<Thread, "anchor" | "repository">) => Promise<LocatedLines> {
     const locators = new Map<string, Locator>();
     return (thread) => {
       const { gitDir } = thread.repository;

@@ -5,7 +5,7 @@ import { TrunklineError } from "../base/errors.ts";
 import { isGitOwned } from "../git/git-owned.ts";
 import type { Anchor, Suggestion } from "../store/review/review-thread.ts";
 import { written } from "./anchor/anchor.ts";
-import type { Located } from "./anchor/locator.ts";
+import type { LocatedLines } from "./anchor/locator.ts";
 
 const CONTEXT = 3;
 const NEWLINE = 0x0a;
@@ -25,19 +25,24 @@ export interface Applied {
 export function applySuggestion(
   root: string,
   { suggestion, anchor }: { readonly suggestion?: Suggestion; readonly anchor: Anchor },
-  place: Located,
+  position: LocatedLines,
 ): Applied {
   const refuse = (why: string): never => {
-    throw new TrunklineError("config", `Cannot apply the suggestion to '${place.path}': ${why}.`);
+    throw new TrunklineError(
+      "config",
+      `Cannot apply the suggestion to '${position.path}': ${why}.`,
+    );
   };
   if (suggestion === undefined) return refuse("the thread has no suggestion");
-  if (isGitOwned(join(root, place.path))) return refuse("it is one of git's own files");
-  const { line, end } = place;
+  if (isGitOwned(join(root, position.path))) return refuse("it is one of git's own files");
+  const { line, end } = position;
   if (anchor.side === "old") return refuse("it is on a removed line");
-  if (place.confidence === "gone") return refuse("the lines it replaces are gone");
+  if (position.confidence === "gone") return refuse("the lines it replaces are gone");
   if (line === undefined || end === undefined) return refuse("it is on no lines");
-  const content = Buffer.from(written({ root }, place.path) ?? refuse("the file does not exist"));
-  const folder = dirname(place.path);
+  const content = Buffer.from(
+    written({ root }, position.path) ?? refuse("the file does not exist"),
+  );
+  const folder = dirname(position.path);
   if (realpathSync(join(root, folder)) !== join(realpathSync(root), folder)) {
     return refuse("its path has a symbolic link");
   }
@@ -54,8 +59,8 @@ export function applySuggestion(
     return Buffer.concat([Buffer.from(text), isUnended ? Buffer.alloc(0) : usual]);
   });
   const after = [...lines.slice(0, line - 1), ...added, ...lines.slice(end)];
-  const patch = patchOf(place.path, lines, line - 1, end, added);
-  return { path: place.path, content: Buffer.concat(after), patch };
+  const patch = patchOf(position.path, lines, line - 1, end, added);
+  return { path: position.path, content: Buffer.concat(after), patch };
 }
 
 /** Writes a file in the place of the one that is there, whole or not at all. */

@@ -1,5 +1,5 @@
 import type { Thread, ThreadEvent } from "../store/review/review-thread.ts";
-import type { Located } from "./anchor/locator.ts";
+import type { LocatedLines } from "./anchor/locator.ts";
 import { timeText } from "./message-text.ts";
 
 /** A thread as people's programs and agents see it. */
@@ -42,21 +42,21 @@ export interface ReplyView {
 
 export function viewOf(
   thread: Thread,
-  place: Located,
+  position: LocatedLines,
   history?: readonly ThreadEvent[],
 ): ThreadView {
   const { anchor, claim, suggestion } = thread;
-  const { line, end } = place;
-  const hasMoved = place.path !== anchor.path || line !== anchor.line;
+  const { line, end } = position;
+  const hasMoved = position.path !== anchor.path || line !== anchor.line;
   return {
     id: thread.id,
     state: thread.state,
     severity: thread.severity,
-    file: place.path,
+    file: position.path,
     ...(line === undefined ? {} : { line, end: end ?? line }),
     side: anchor.side,
-    confidence: place.confidence,
-    method: place.method,
+    confidence: position.confidence,
+    method: position.method,
     comment: thread.comment,
     by: thread.by,
     at: timeText(thread.at),

@@ -10,7 +10,7 @@ import {
   resolveIdentities,
 } from "../../src/identity/identity.ts";
 import { Journal } from "../../src/identity/switch/journal.ts";
-import { lookAround } from "../../src/identity/detect/surroundings.ts";
+import { readGitContext } from "../../src/identity/detect/git-context.ts";
 import { planSwitch, type SwitchOptions } from "../../src/identity/switch/switch-plan.ts";
 import { planUndo, type UndoOptions } from "../../src/identity/switch/undo.ts";
 
@@ -48,7 +48,7 @@ export class SampleIdentities extends SampleRepository {
   }
 
   async detect(folder: string = this.path): Promise<Detection> {
-    return await detectIdentity(this.identities, await lookAround(this.gitIn(folder)));
+    return await detectIdentity(this.identities, await readGitContext(this.gitIn(folder)));
   }
 
   async plan(
@@ -56,9 +56,9 @@ export class SampleIdentities extends SampleRepository {
     options: Partial<SwitchOptions> = {},
     folder: string = this.path,
   ): Promise<Plan> {
-    const around = await lookAround(this.gitIn(folder));
+    const context = await readGitContext(this.gitIn(folder));
     const { env, identities } = this;
-    return await planSwitch(this.find(name), around, { env, identities, ...options });
+    return await planSwitch(this.find(name), context, { env, identities, ...options });
   }
 
   async switch(

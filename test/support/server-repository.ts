@@ -65,6 +65,10 @@ export class ServerRepository implements Disposable {
 function git(cwd: string, ...args: string[]): string {
   const env = { ...process.env, GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" };
   const who = ["-c", "user.name=Eve", "-c", "user.email=eve@example.com"];
-  const options = { cwd, env, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] } as const;
-  return execFileSync("git", [...who, ...args], options).trim();
+  return execFileSync("git", [...who, ...args], {
+    cwd,
+    env,
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "pipe"],
+  }).trim();
 }

@@ -2,7 +2,7 @@
 export const CONFIG_SCOPES = ["system", "global", "local", "worktree", "command"] as const;
 export type ConfigScope = (typeof CONFIG_SCOPES)[number];
 
-/** A key as git names it, and its value; none stands for true. */
+/** A key in git's canonical form, and its value; undefined means true (git-config(1), "Values"). */
 export interface ConfigValue {
   readonly key: string;
   readonly value: string | undefined;
@@ -11,7 +11,7 @@ export interface ConfigValue {
 /** A value, and who set it. */
 export interface ConfigEntry extends ConfigValue {
   readonly scope: ConfigScope;
-  /** `file:PATH`, as git has it from where it runs; `command line:` and others. */
+  /** `file:PATH`, relative to the folder that git ran in; or `command line:` and others. */
   readonly origin: string;
 }
 
@@ -37,14 +37,17 @@ function valueOf(entry: string): ConfigValue {
   return { key: entry.slice(0, end), value: entry.slice(end + 1) };
 }
 
-/** A key as git names it: all in small letters but for what stands between the first and last dot. */
+/**
+ * A key in git's canonical form: lower case, except for the subsection between the first and the
+ * last dot.
+ */
 export function canonicalKey(key: string): string {
   const [first, last] = [key.indexOf("."), key.lastIndexOf(".")];
   if (first < 0) return key.toLowerCase();
   return key.slice(0, first).toLowerCase() + key.slice(first, last) + key.slice(last).toLowerCase();
 }
 
-/** A value as git reads one that must be true or false; nothing where it is neither. */
+/** A value as git reads a boolean (git-config(1), "Values"); undefined if it is not one. */
 export function configBoolean(value: string | undefined): boolean | undefined {
   if (value === undefined) return true;
   if (/^(?:true|yes|on)$/i.test(value)) return true;

@@ -1,25 +1,25 @@
 import { TrunklineError } from "../../base/errors.ts";
 import type { ConfigValue } from "./config-list.ts";
 
-/** A value of a configuration file, and the place of its words in it. */
+/** A value of a configuration file, and its position in the text. */
 interface Item extends ConfigValue {
-  /** From the first letter of the key … */
+  /** Index of the first letter of the key. */
   readonly start: number;
   readonly keyEnd: number;
-  /** … to the end of the last line, without what ends that. */
+  /** Index of the end of its last line, without the line end. */
   readonly end: number;
 }
 
 interface Section {
   /** `remote.origin` */
   readonly name: string;
-  /** Where the line ends that a new key comes after. */
+  /** Index of the end of the line after which a new key is inserted. */
   lastLine: number;
 }
 
 /**
- * The text of one of git's configuration files, of which every byte is one character, so that what
- * is not touched stays what it was in whatever encoding. Reads what git does (config.c).
+ * The text of a git configuration file, decoded as Latin-1: one character is one byte, so bytes
+ * that are not edited stay as they are in any encoding. The syntax is that of git's config.c.
  */
 export class ConfigText {
   readonly items: readonly Item[];
@@ -46,7 +46,7 @@ export class ConfigText {
     return this.items.filter((item) => item.key === key).map(({ value }) => value);
   }
 
-  /** With what stands between two places replaced. */
+  /** A copy with the text between two indexes replaced. */
   splice(start: number, end: number, words: string): ConfigText {
     return new ConfigText(this.#text.slice(0, start) + words + this.#text.slice(end));
   }
@@ -64,7 +64,7 @@ export class ConfigText {
 
 const END = "";
 
-/** Reads as git does, character by character; `\r\n` is one of them. */
+/** Reads character by character, as git's config.c does; `\r\n` counts as one character. */
 class Reader {
   readonly items: Item[] = [];
   readonly sections: Section[] = [];
@@ -98,7 +98,7 @@ class Reader {
     return c;
   }
 
-  /** Goes to what ends the line, and stays before it. */
+  /** Moves to the end of the line, before the line end. */
   #skipLine(): void {
     const end = this.#text.indexOf("\n", this.#at);
     this.#at = end < 0 ? this.#text.length : end;
@@ -142,7 +142,7 @@ class Reader {
     while (/[A-Za-z0-9-]/.test(this.#text.charAt(this.#at))) this.#at++;
     const keyEnd = this.#at;
     const name = this.#text.slice(start, keyEnd).toLowerCase();
-    // Git does not mind keys before the first section, though nothing has use for them.
+    // Git accepts keys before the first section, though nothing uses them.
     const key = section === undefined ? name : `${section.name}.${name}`;
     while (/[ \t]/.test(this.#text.charAt(this.#at))) this.#at++;
     const c = this.#next();

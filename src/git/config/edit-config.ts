@@ -5,18 +5,18 @@ import { canonicalKey, type ConfigValue, parseConfigList } from "./config-list.t
 import { ConfigText } from "./config-text.ts";
 import type { Git } from "../git.ts";
 
-/** What a key is to be in one file. */
+/** The values that a key should have in one file. */
 export interface ConfigEdit {
   readonly key: string;
-  /** All its values there; none removes it. */
+  /** All its values in that file; an empty list removes the key. */
   readonly values: readonly string[];
-  /** Set at the end of the file, after whatever it includes. */
+  /** Writes the key at the end of the file, so that it overrides included files. */
   readonly atEnd?: boolean;
 }
 
 /**
- * A configuration file with some keys changed and every other byte as it was. Git would take a
- * process for each key; `checkEdited` has it look at the result once.
+ * Changes some keys of a configuration file and keeps every other byte. `git config` would take one
+ * process for each key; `checkEdited` has git read the result once.
  */
 export function editConfig(bytes: Buffer, edits: readonly ConfigEdit[]): Buffer {
   let text = ConfigText.of(bytes);
@@ -120,7 +120,7 @@ function fromBytes(text: string): string {
   return Buffer.from(text, "latin1").toString("utf8");
 }
 
-/** Throws unless git reads what a file is to become just as we do. */
+/** Throws unless git reads the edited file exactly as we do. */
 export async function checkEdited(git: Git, path: string, bytes: Buffer): Promise<void> {
   const { stdout } = await git.run(["config", "--file", "-", "--no-includes", "-z", "--list"], {
     input: bytes,
@@ -133,7 +133,7 @@ export async function checkEdited(git: Git, path: string, bytes: Buffer): Promis
   throw new TrunklineError("config", `Cannot change '${path}': ${why}. The file was not changed`);
 }
 
-/** Before 2.45, git took every space in a value for a plain one. */
+/** Git before 2.45 turned every kind of space in a value into a plain space. */
 function comparable({ key, value }: ConfigValue): string {
   return `${key}\n${value === undefined ? "" : `=${value.replaceAll(/[\t\r ]/g, " ")}`}`;
 }

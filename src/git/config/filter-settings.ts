@@ -3,22 +3,25 @@ import { isUtf8 } from "node:buffer";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Git } from "../git.ts";
 
-/** What git's configuration in a folder says of how files are read. */
+/** The settings in a folder that decide how git reads files of the work tree. */
 export interface FilterSettings {
-  /** All that have filters run; none does once they are empty. */
+  /** The keys of all configured filters. With empty values, no filter runs. */
   readonly keys: readonly string[];
-  /** `core.worktree`: where the repository says that its files are, or one of its work trees. */
+  /**
+   * `core.worktree`: the folder of the files, as the repository or one of its work trees configures
+   * it.
+   */
   readonly workTree: { readonly local?: string; readonly worktree?: string };
 }
 
 const FILTER = /^filter\.(.*)\.(clean|smudge|process|required)$/s;
-/** Each is an argument of the call. A repository that has more is not one that people made. */
+/** Each key is an argument of the call. No real repository has more. */
 const MOST_KEYS = 1_000;
 
 /** Asks git for its configuration, which runs nothing. */
 export async function filterSettings(git: Git): Promise<FilterSettings> {
   const { stdout } = await git.run(["config", "-z", "--show-scope", "--list"]);
-  // Every byte is one character: a name may be any bytes.
+  // Latin-1, because a filter's name may be any bytes.
   const parts = stdout.toString("latin1").split("\0");
   const keys = new Set<string>();
   const workTree: { local?: string; worktree?: string } = {};
@@ -35,7 +38,7 @@ export async function filterSettings(git: Git): Promise<FilterSettings> {
   }
   const foreign = [...keys].find((key) => !isUtf8(Buffer.from(key, "latin1")));
   if (foreign !== undefined) {
-    // Arguments are text, so that it could not be turned off.
+    // Arguments are UTF-8, so this filter could not be turned off.
     throw refusal(git, `its filter '${decoded(foreign)}' has a name that is not UTF-8. Rename it`);
   }
   return { keys: [...keys].map(decoded), workTree };
@@ -50,8 +53,8 @@ function decoded(bytes: string): string {
 }
 
 /**
- * Whether a file of the work tree is made by a filter from what is stored of it. Reading runs no
- * filters, so what git says that it holds is then not what it holds.
+ * Whether git applies a filter to a file of the work tree. Reading runs no filters, so git's answer
+ * about the content of such a file would be wrong.
  */
 export async function isFiltered(git: Git, path: string): Promise<boolean> {
   const { keys } = await filterSettings(git);

@@ -8,10 +8,12 @@ import {
 } from "./config-list.ts";
 import type { Git } from "../git.ts";
 
-/** Where a value is kept: one of git's scopes, or a file by its path. */
+/** The file that a value is written to: one of git's scopes, or a path. */
 export type ConfigPlace = Exclude<ConfigScope, "command"> | { readonly file: string };
 
-/** All that git is configured to in a folder, the strongest last, as it was when it was read. */
+/**
+ * The whole configuration of git in a folder when it was read. Later entries override earlier ones.
+ */
 export class GitConfig {
   readonly entries: readonly ConfigEntry[];
   readonly #byKey: ReadonlyMap<string, readonly ConfigEntry[]>;
@@ -28,7 +30,7 @@ export class GitConfig {
     return new GitConfig(parseScopedList(stdout.toString("utf8")));
   }
 
-  /** The value in force; a key without one is "true". */
+  /** The effective value; a key without a value is "true". */
   get(key: string): string | undefined {
     const last = this.last(key);
     return last === undefined ? undefined : (last.value ?? "true");
@@ -65,7 +67,7 @@ export function isStronger(scope: ConfigScope, than: ConfigScope): boolean {
   return CONFIG_SCOPES.indexOf(scope) > CONFIG_SCOPES.indexOf(than);
 }
 
-/** Sets a key to exactly these values, in one place. */
+/** Sets a key to exactly these values, in one file. */
 export async function setConfig(
   git: Git,
   place: ConfigPlace,
@@ -81,7 +83,7 @@ export async function setConfig(
   }
 }
 
-/** Removes all values of a key in one place; that there are none is no failure. */
+/** Removes all values of a key in one file; no error if there are none. */
 export async function unsetConfig(git: Git, place: ConfigPlace, key: string): Promise<void> {
   const args = ["config", ...placeArguments(place), "--unset-all", key];
   await git.run(args, { accepts: [0, 5], mode: "write" });

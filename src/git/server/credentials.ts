@@ -1,13 +1,13 @@
 import { mkdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-/** How git gets in where it fetches from and pushes to. */
+/** Credentials for a remote. */
 export interface Credentials {
-  /** Tells apart what different people may see: caches are not shared between scopes. */
+  /** Caches are not shared between scopes, so that nobody sees what only others may. */
   readonly scope: string;
   /** For HTTPS. */
   readonly user?: string | undefined;
-  /** For HTTPS, and a secret: it goes over a descriptor, and nowhere else. */
+  /** For HTTPS. A secret: it is passed on a descriptor and nowhere else. */
   readonly token?: string | undefined;
   /** For SSH: the command with its options, as `core.sshCommand` has it. */
   readonly sshCommand?: string | undefined;
@@ -15,14 +15,17 @@ export interface Credentials {
 
 export const NO_CREDENTIALS: Credentials = { scope: "" };
 
-/** What git is started with to use some credentials. */
+/** How git is started to use credentials. */
 export interface Login {
   readonly env: NodeJS.ProcessEnv;
   /** Written to descriptor 3 of the program. */
   readonly secret?: string;
 }
 
-/** Answers git's two questions: the name is in the environment, the secret comes on a descriptor. */
+/**
+ * Answers git's two questions (gitcredentials(7)): the user name from the environment, the password
+ * from descriptor 3.
+ */
 const ASKPASS = `#!/bin/sh
 case "$1" in
   Username*) printf '%s\\n' "$TRUNKLINE_GIT_USER" ;;
@@ -42,7 +45,7 @@ export function loginWith(credentials: Credentials | undefined, askpass: string)
   return { env: { ...env, ...asking }, secret: `${token}\n` };
 }
 
-/** Writes the small program that git asks for secrets; it holds none. Returns where it is. */
+/** Writes the askpass program, which contains no secret. Returns its path. */
 export async function writeAskpass(folder: string): Promise<string> {
   await mkdir(folder, { recursive: true, mode: 0o711 });
   const path = join(folder, "askpass");

@@ -5,9 +5,9 @@ import { runProgram } from "../run-program.ts";
 import { type Credentials, loginWith } from "./credentials.ts";
 
 export interface ServerGitOptions {
-  /** A git folder of ours, which nobody else can write to. */
+  /** A git folder that only we can write to. */
   readonly gitDir: string;
-  /** A work tree, which may be anybody's. */
+  /** A work tree; it need not be trusted. */
   readonly workTree?: string;
   /** The program of `writeAskpass`. */
   readonly askpass: string;
@@ -17,7 +17,7 @@ export interface ServerGitOptions {
 }
 
 export interface ServerCall {
-  /** Exit codes that are answers; 0 is one when left out. */
+  /** Exit codes that are not failures; 0 by default. */
   readonly accepts?: readonly number[];
   readonly input?: string | Buffer;
   readonly env?: NodeJS.ProcessEnv;
@@ -31,7 +31,7 @@ export interface ServerCall {
 const TIMEOUT = 60_000;
 const MAX_OUTPUT = 64 * 1024 * 1024;
 
-/** Whatever a work tree or a remote says, none of it is run. */
+/** With these settings git runs nothing that a work tree or a remote names. */
 const SETTINGS = [
   "core.hooksPath=/dev/null",
   "core.fsmonitor=false",
@@ -58,8 +58,8 @@ const SETTINGS = [
 ] as const;
 
 /**
- * Git as a server runs it on repositories of strangers: with its own git folder, without anybody's
- * configuration, hooks, filters or helpers, over few protocols, and asking nobody.
+ * Git for untrusted repositories on a server: its own git folder, nobody's configuration, no hooks,
+ * filters or helpers, few protocols, no prompts.
  */
 export class ServerGit {
   readonly gitDir: string;
@@ -72,7 +72,7 @@ export class ServerGit {
     this.#options = options;
   }
 
-  /** Runs git to its end. Throws what git says when it fails. */
+  /** Runs git and waits for its end. Throws git's message when it fails. */
   async run(args: readonly string[], call: ServerCall = {}): Promise<GitAnswer> {
     const { protocols = ["https", "ssh"], env = process.env, askpass } = this.#options;
     const { gitDir, workTree } = this;
@@ -111,7 +111,7 @@ export class ServerGit {
     throw explain(gitFailure(args, end, workTree ?? gitDir), stderr);
   }
 
-  /** What git writes, without the last line end. */
+  /** The output of git without the last line end. */
   async text(args: readonly string[], call: ServerCall = {}): Promise<string> {
     const { stdout } = await this.run(args, call);
     return stdout.toString("utf8").replace(/\r?\n$/, "");
@@ -124,7 +124,7 @@ export class ServerGit {
   }
 }
 
-/** Of our own environment, what says where programs, certificates and proxies are. */
+/** The variables of our environment that name programs, certificates and proxies. */
 const PASSED =
   /^(?:PATH|TMPDIR|SSH_AUTH_SOCK|SSL_CERT_(?:FILE|DIR)|GIT_SSL_CAINFO|(?:https?|no|all)_proxy)$/i;
 
@@ -132,7 +132,7 @@ function passed(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(env).filter(([name]) => PASSED.test(name)));
 }
 
-/** What a remote answers to somebody whom it does not know, or does not let in. */
+/** What remotes answer without valid credentials. */
 const NO_ACCESS =
   /Authentication failed|could not read Username|Permission denied \(|HTTP (?:401|403)|returned error: 40[13]|terminal prompts disabled|Repository not found|does not appear to be a git/i;
 

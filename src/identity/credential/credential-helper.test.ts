@@ -7,10 +7,10 @@ import { describe, it } from "node:test";
 import { Git } from "../../git/git.ts";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { type IdentitySettings, resolveIdentities } from "../identity.ts";
-import { lookAround } from "../detect/surroundings.ts";
+import { readGitContext } from "../detect/git-context.ts";
 import { SampleKeychain } from "../../../test/samples/sample-keychain.ts";
 import { Tokens } from "../tokens/tokens.ts";
-import { answerCredential, hearCredential } from "./credential-helper.ts";
+import { answerCredential, recordCredentialUse } from "./credential-helper.ts";
 import { parseCredential } from "./credential-text.ts";
 
 const TOKEN = "ghp_0123456789abcdefghijABCDEFGHIJ456789";
@@ -47,9 +47,9 @@ class Commands implements AsyncDisposable {
 
   async ask(text: string, acting: string | undefined = "work") {
     const env = { ...this.env, ...(acting === "" ? {} : { TRUNKLINE_IDENTITY: acting }) };
-    const around = await lookAround(new Git(this.repository, { env }));
+    const context = await readGitContext(new Git(this.repository, { env }));
     const { identities, tokens } = this;
-    return await answerCredential(parseCredential(text), { identities, tokens, around, env });
+    return await answerCredential(parseCredential(text), { identities, tokens, context, env });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -161,13 +161,13 @@ describe("answerCredential()", () => {
     await using commands = await openCommands();
     const [work] = commands.identities;
     assert.ok(work);
-    const around = await lookAround(new Git(commands.repository, { env: commands.env }));
-    const options = { around, identities: commands.identities, tokens: commands.tokens, env: {} };
+    const context = await readGitContext(new Git(commands.repository, { env: commands.env }));
+    const options = { context, identities: commands.identities, tokens: commands.tokens, env: {} };
     const erased = parseCredential(asked("acme/app.git", `username=ada\npassword=${TOKEN}\n`));
-    assert.equal(await hearCredential("erase", erased, options), "work");
+    assert.equal(await recordCredentialUse("erase", erased, options), "work");
     assert.ok((await commands.tokens.record(work)).rejectedAt);
     assert.equal((await commands.tokens.find(work))?.token, TOKEN);
     const other = parseCredential(asked("acme/app.git", "password=somebody-elses\n"));
-    assert.equal(await hearCredential("erase", other, options), undefined);
+    assert.equal(await recordCredentialUse("erase", other, options), undefined);
   });
 });

@@ -1,14 +1,14 @@
 import type { GitConfig } from "../../git/config/git-config.ts";
-import type { Surroundings } from "../detect/surroundings.ts";
+import type { GitContext } from "../detect/git-context.ts";
 import type { Identity } from "../identity.ts";
-import { rightIdentity, towards } from "../detect/right-identity.ts";
+import { rightIdentity, withOnlyRemote } from "../detect/right-identity.ts";
 import { isExpired, type Tokens } from "../tokens/tokens.ts";
 import { type CredentialQuestion, credentialText, QUIT } from "./credential-text.ts";
 
-export interface CredentialSurroundings {
+export interface CredentialContext {
   readonly identities: readonly Identity[];
   readonly tokens: Tokens;
-  readonly around: Surroundings;
+  readonly context: GitContext;
   readonly env: NodeJS.ProcessEnv;
 }
 
@@ -21,29 +21,34 @@ export interface CredentialVerdict {
 }
 
 /**
- * Answers git with the token of the identity in force, if the repository is for it. To all others,
- * and whenever in doubt, it says `quit`: then git asks nobody, and nothing leaks to a stranger.
+ * Gives git the token of the active identity if the repository belongs to it. In all other cases it
+ * answers `quit` (git-credential(1)): git then asks no other helper and no person, and no token
+ * leaks.
  */
 export async function answerCredential(
   question: CredentialQuestion,
-  options: CredentialSurroundings,
+  options: CredentialContext,
 ): Promise<CredentialVerdict> {
-  const { identities, tokens, around, env } = options;
-  const strange = isSafe(question) ? strangeTransport(around.config) : unsafe(question);
+  const { identities, tokens, context, env } = options;
+  const strange = isSafe(question) ? transportOverride(context.config) : unsafe(question);
   if (strange !== undefined) return refuse(strange);
   const { protocol, host, path, username } = question;
   if (path === undefined || path === "") {
     return refuse("git did not send the repository's path: set credential.useHttpPath to true");
   }
   const url = `${protocol}://${host}/${path}`;
-  const { identity, acting, why } = await rightIdentity(identities, towards(around, url), env);
+  const { identity, acting, why } = await rightIdentity(
+    identities,
+    withOnlyRemote(context, url),
+    env,
+  );
   if (acting === undefined) return refuse("no identity is active here. " + switchTo(identity));
   if (identity === undefined) return refuse(`no identity matches ${url}. ${why}`);
   if (identity.name !== acting) {
     const says = `${url} belongs to identity '${identity.name}', but '${acting}' is active. ${why} `;
     return refuse(says + switchTo(identity), identity.name);
   }
-  // A rule may speak of a folder alone; a token is its host's, whatever a remote says.
+  // A match rule may be about a folder only, but a token is valid for one host.
   if (host !== identity.host) {
     const says = `the token of '${acting}' is for ${identity.host ?? "no host"}, not for ${host}`;
     return refuse(says, acting);
@@ -68,18 +73,21 @@ export async function answerCredential(
   return { text, identity: acting, refused: undefined };
 }
 
-/** Git says that a server took, or refused, what it was given. Nothing is ever stored for it. */
-export async function hearCredential(
+/**
+ * Git reports that a server accepted or rejected a credential (gitcredentials(7), `store` and
+ * `erase`). Nothing is stored for git.
+ */
+export async function recordCredentialUse(
   operation: "store" | "erase",
   question: CredentialQuestion,
-  options: CredentialSurroundings,
+  options: CredentialContext,
 ): Promise<string | undefined> {
   if (operation === "store" || question.password === undefined) return undefined;
   const { identities, tokens } = options;
   for (const identity of identities.filter(({ host }) => host === question.host)) {
     const found = await tokens.find(identity);
     if (found?.token !== question.password) continue;
-    // Not forgotten: a server may be wrong.
+    // The token is kept: the server may be wrong.
     await tokens.note(identity, { rejectedAt: new Date().toISOString() });
     return identity.name;
   }
@@ -96,7 +104,7 @@ function switchTo(identity: Identity | undefined): string {
     : `Run \`trunkline identity switch ${identity.name}\``;
 }
 
-/** Over plain http, everybody on the way reads along; on this machine there is nobody. */
+/** Plain HTTP is safe only on this machine. */
 function isSafe({ protocol, host }: CredentialQuestion): boolean {
   const isHere = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/.test(host);
   return protocol === "https" || (protocol === "http" && isHere);
@@ -106,15 +114,15 @@ function unsafe({ protocol, host }: CredentialQuestion): string {
   return `${protocol || "no protocol"}://${host} would send the token unencrypted. Use https`;
 }
 
-/** Settings by which a connection leads elsewhere, or is no longer checked. */
+/** Settings that redirect a connection or turn off its checks. */
 const TRANSPORT =
   /^http\.(?:.*\.)?(?:proxy|sslverify|sslcainfo|sslcapath|sslbackend|curloptresolve|proxysslcainfo|extraheader)$/s;
 
 /**
- * What a repository's own configuration does to connections. It may come from a stranger, and would
- * get at the token by way of a proxy or a certificate of its own.
+ * A setting of the repository that changes how connections are made. A repository of a stranger
+ * could get the token through a proxy or certificate of its own.
  */
-function strangeTransport(config: GitConfig): string | undefined {
+function transportOverride(config: GitConfig): string | undefined {
   const found = config.entries.find(({ key, scope }) => {
     return (scope === "local" || scope === "worktree") && TRANSPORT.test(key);
   });

@@ -3,9 +3,9 @@ import { TrunklineError } from "../../base/errors.ts";
 /** What git asks a credential helper for (gitcredentials(7), git-credential(1)). */
 export interface CredentialQuestion {
   readonly protocol: string;
-  /** With its port, unless that is the usual one. */
+  /** With its port, unless it is the default port. */
   readonly host: string;
-  /** Only there where `credential.useHttpPath` is on. */
+  /** Only sent if `credential.useHttpPath` is true. */
   readonly path: string | undefined;
   readonly username: string | undefined;
   readonly password: string | undefined;
@@ -36,7 +36,7 @@ export function parseCredential(text: string): CredentialQuestion {
   };
 }
 
-/** What a helper answers: a name and a password … */
+/** A helper's answer with a user name and a password. */
 export function credentialText(
   username: string,
   password: string,
@@ -47,5 +47,5 @@ export function credentialText(
   return `username=${username}\npassword=${password}\n${expiry}`;
 }
 
-/** … or that git is to ask nobody else, and fail. */
+/** A helper's answer that makes git stop: it asks no other helper and fails. */
 export const QUIT = "quit=1\n";

@@ -1,15 +1,15 @@
 import { shellQuote } from "../git-settings.ts";
 
-/** How this program is called again by others: git, a hook. */
+/** How git and hooks start this program. */
 export interface OwnProgram {
   /** Node and the program's file. */
   readonly command: readonly string[];
-  /** Named on the command line or by a variable: a hook may run without either. */
+  /** Given if it was named by an option or a variable: a hook has neither. */
   readonly config?: string | undefined;
   readonly data?: string | undefined;
 }
 
-/** The program as words of a shell, with what it needs to find its files. */
+/** The shell command that starts this program with the same files. */
 export function programWords({ command, config, data }: OwnProgram, ...words: string[]): string {
   const named = [
     ...(config === undefined ? [] : ["--config", config]),

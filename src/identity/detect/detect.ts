@@ -14,41 +14,41 @@ import {
   type Target,
 } from "./match.ts";
 import { sshOptions } from "./ssh-options.ts";
-import { lookAround, type Surroundings } from "./surroundings.ts";
+import { readGitContext, type GitContext } from "./git-context.ts";
 
 /** Which identity a folder is for. */
 export interface Detection {
-  /** Nothing where none fits, or several fit as well. */
+  /** Undefined if none matches, or several match equally well. */
   readonly identity: string | undefined;
   readonly confidence: Confidence | "none";
   readonly reason: Reason | undefined;
-  /** Several identities fit equally well. */
+  /** Several identities match equally well. */
   readonly isAmbiguous: boolean;
   /** In words. */
   readonly explanation: string;
-  /** What was found by the remote that decided, the best first. */
+  /** The matches of the deciding remote, best first. */
   readonly candidates: readonly Candidate[];
-  /** The remote that decided, or the first there is. */
+  /** The remote that decided, or the first one. */
   readonly remote: { readonly name: string; readonly url: string } | undefined;
-  /** What else there is to know, such as a remote that belongs to somebody else. */
+  /** Further information, such as a remote that matches another identity. */
   readonly notes: readonly string[];
 }
 
 /** Finds out which identity a folder is for. Changes nothing and connects to nobody. */
 export async function detectIdentity(
   identities: readonly Identity[],
-  around: Surroundings,
+  context: GitContext,
 ): Promise<Detection> {
-  const { remotes, repository, git } = around;
+  const { remotes, repository, git } = context;
   if (remotes.length === 0 && repository?.worktree !== undefined && isNested(repository.gitDir)) {
     const outer = await superproject(git);
     if (outer !== undefined) {
-      const detection = await detectIdentity(identities, await lookAround(git.in(outer)));
+      const detection = await detectIdentity(identities, await readGitContext(git.in(outer)));
       const note = `This submodule has no remote, so the identity of '${outer}', which contains it, is used.`;
       return { ...detection, notes: [note, ...detection.notes] };
     }
   }
-  const folders = foldersOf(around);
+  const folders = foldersOf(context);
   const found = await Promise.all(
     remotes.map((remote) => candidatesFor(identities, remote, folders, git.env)),
   );
@@ -60,19 +60,19 @@ export async function detectIdentity(
     ...decide(candidates, remote, identities),
     candidates,
     remote: remote && { name: remote.name, url: maskText(url?.effective ?? "") },
-    notes: [...rewriteNotes(around, remote), ...otherNotes(found, deciding, remotes)],
+    notes: [...rewriteNotes(context, remote), ...otherNotes(found, deciding, remotes)],
   };
 }
 
-/** Submodules keep what is theirs in a folder of the repository around them. */
+/** The git folder of a submodule lies in `modules` of the containing repository. */
 function isNested(gitDir: string): boolean {
   return /\/modules\//.test(gitDir);
 }
 
-function foldersOf({ repository, git }: Surroundings): string[] {
+function foldersOf({ repository, git }: GitContext): string[] {
   if (repository === undefined) return [realpathSync(git.folder)];
   const { worktree, gitDir, commonDir } = repository;
-  // A linked work tree may be anywhere: where the repository is counts too.
+  // A linked work tree may be anywhere, so the repository's own folder counts too.
   return [...(worktree === undefined ? [gitDir] : [worktree]), dirname(commonDir)];
 }
 
@@ -92,12 +92,12 @@ async function candidatesFor(
   return resolved === undefined ? plain : best(identities, { ...target, resolved });
 }
 
-/** Where work goes counts more than where it comes from. */
+/** The push URL counts more than the fetch URL. */
 function pushAddress({ push, fetch }: Remote): RemoteAddress | undefined {
   return push[0] ?? fetch[0];
 }
 
-/** What a host of ssh's really is, where it is not what it is called. */
+/** The real host name and keys behind an SSH alias; undefined if it is not an alias. */
 async function resolveAlias(
   address: RemoteAddress,
   env: NodeJS.ProcessEnv,
@@ -146,8 +146,8 @@ function decide(
   return { identity: first.identity, confidence, reason, isAmbiguous: false, explanation };
 }
 
-/** A repository may say of an address that it is another; who pushes there should know. */
-function rewriteNotes({ config }: Surroundings, remote: Remote | undefined): string[] {
+/** A repository's own `insteadOf` can redirect pushes to another host; the user should know. */
+function rewriteNotes({ config }: GitContext, remote: Remote | undefined): string[] {
   const address = remote && pushAddress(remote);
   if (address === undefined || address.raw === address.effective) return [];
   const [from, to] = [parseRemoteUrl(address.raw).host, parseRemoteUrl(address.effective).host];

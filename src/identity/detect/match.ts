@@ -7,10 +7,10 @@ import type { Identity, MatchRule } from "../identity.ts";
 
 export type Confidence = "high" | "medium" | "low";
 
-/** What speaks for an identity. */
+/** Why an identity matches. */
 export type Reason = "rule" | "ssh-host" | "ssh-key" | "organization" | "host" | "provider";
 
-/** That an identity may be the right one, and why. */
+/** An identity that matches, and why. */
 export interface Candidate {
   readonly identity: string;
   readonly reason: Reason;
@@ -19,23 +19,23 @@ export interface Candidate {
   readonly says: string;
   /** The more, the better the fit. */
   readonly weight: number;
-  /** The remote it was found by, if it was by one. */
+  /** The remote that matched, if one did. */
   readonly remote?: string;
 }
 
-/** What identities are held against. */
+/** What identities are matched against. */
 export interface Target {
   /** Folders that the repository is in. */
   readonly folders: readonly string[];
   readonly remote?: string;
   readonly address?: RemoteAddress;
-  /** Who the alias in the address stands for, by ssh's word. */
+  /** What ssh resolves the alias in the URL to. */
   readonly resolved?: { readonly host: string; readonly keys: readonly string[] };
 }
 
 const WEIGHT = { rule: 1000, alias: 800, key: 700, organization: 500, host: 300, provider: 100 };
 
-/** The best that speaks for an identity, or nothing. */
+/** The best match of an identity, if there is one. */
 export function matchIdentity(identity: Identity, target: Target): Candidate | undefined {
   const url = target.address && parseRemoteUrl(target.address.effective);
   return (
@@ -53,7 +53,7 @@ function matchRules(
   for (const rule of identity.match) {
     if (!fits(rule, target, url)) continue;
     const words = Object.entries(rule).map(([key, value]) => `${key} '${value}'`);
-    // The more a rule says, and the longer its words, the more it is about this repository.
+    // A rule with more conditions, or a longer path, is more specific.
     const exact = words.length * 100 + Math.min(99, (rule.path?.length ?? 0) / 4);
     const says = `has a rule for ${words.join(" and ")}`;
     const isByPath = words.length === 1 && rule.path !== undefined;
@@ -101,7 +101,7 @@ function matchUrl(identity: Identity, target: Target, url: RemoteUrl): Candidate
       const says = `has the owner '${owner}' on ${host}`;
       return found("organization", "high", WEIGHT.organization + owner.length, says);
     }
-    // An address such as https://alice@github.com/… says whom it is for.
+    // A URL such as https://alice@github.com/… names the user.
     const isNamed = url.transport !== "ssh" && url.user !== undefined && url.user === user;
     const says = `is for ${host}`;
     return found("host", "medium", WEIGHT.host + (isNamed ? 1 : 0), says);
@@ -122,7 +122,7 @@ function candidate(
   return { identity: name, reason, confidence, says, weight, ...by };
 }
 
-/** `group` has `group/sub` too. Forges do not mind case. */
+/** `group` includes `group/sub`. Forges ignore case. */
 function isOwner(pattern: string, owner: string | undefined): boolean {
   if (owner === undefined) return false;
   const [wanted, found] = [pattern.toLowerCase().replace(/\/+$/, ""), owner.toLowerCase()];
@@ -137,7 +137,7 @@ function isInside(path: string, folder: string): boolean {
   );
 }
 
-/** Git says where a folder really is. */
+/** Git reports folders with symbolic links resolved. */
 function realPath(path: string): string {
   try {
     return realpathSync(path);

@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { SampleIdentities } from "../../../test/samples/sample-identities.ts";
-import { rightIdentity, towards } from "./right-identity.ts";
-import { lookAround } from "./surroundings.ts";
+import { rightIdentity, withOnlyRemote } from "./right-identity.ts";
+import { readGitContext } from "./git-context.ts";
 
 async function right(sample: SampleIdentities, url: string, env: NodeJS.ProcessEnv = {}) {
-  const around = towards(await lookAround(sample.git), url, "origin");
-  const { identity, acting, why } = await rightIdentity(sample.identities, around, env);
+  const context = withOnlyRemote(await readGitContext(sample.git), url, "origin");
+  const { identity, acting, why } = await rightIdentity(sample.identities, context, env);
   return { identity: identity?.name, acting, why };
 }
 

@@ -1,32 +1,32 @@
 import type { RemoteAddress } from "../../git/remotes.ts";
 import { type Detection, detectIdentity } from "./detect.ts";
 import { identityOfEnvironment } from "../environment.ts";
-import { MARK } from "../git-settings.ts";
+import { IDENTITY_KEY } from "../git-settings.ts";
 import type { Identity } from "../identity.ts";
-import type { Surroundings } from "./surroundings.ts";
+import type { GitContext } from "./git-context.ts";
 
-/** Who should act somewhere, and who does. */
+/** Which identity a repository needs, and which is active. */
 export interface RightIdentity {
-  /** Nothing where nobody can tell. */
+  /** Undefined if that cannot be decided. */
   readonly identity: Identity | undefined;
-  /** The name of the identity in force: of the process, or that was switched to. */
+  /** The name of the active identity: the environment's, else the one that was switched to. */
   readonly acting: string | undefined;
-  /** In words: why it is the right one, or why none is. */
+  /** The reason, as text. */
   readonly why: string;
   readonly detection: Detection;
 }
 
 /**
- * Which identity is the right one. Of several that fit equally well it is the one in force, and where
- * none fits as well: somebody has chosen it. One that fits better than the one in force wins.
+ * Decides which identity a repository needs. The active one wins a tie, and counts if none matches,
+ * since somebody chose it. An identity that matches better than the active one wins.
  */
 export async function rightIdentity(
   identities: readonly Identity[],
-  around: Surroundings,
+  context: GitContext,
   env: NodeJS.ProcessEnv,
 ): Promise<RightIdentity> {
-  const detection = await detectIdentity(identities, around);
-  const acting = identityOfEnvironment(env) ?? around.config.get(MARK);
+  const detection = await detectIdentity(identities, context);
+  const acting = identityOfEnvironment(env) ?? context.config.get(IDENTITY_KEY);
   const { candidates, explanation } = detection;
   const weight = candidates[0]?.weight;
   const best = candidates.filter((each) => each.weight === weight);
@@ -48,8 +48,8 @@ export async function rightIdentity(
   return { identity: find(detection.identity), acting, why: explanation, detection };
 }
 
-/** The surroundings, as if there were this one remote. */
-export function towards(around: Surroundings, url: string, name = ""): Surroundings {
+/** The context with this remote as the only one. */
+export function withOnlyRemote(context: GitContext, url: string, name = ""): GitContext {
   const address: RemoteAddress = { raw: url, effective: url };
-  return { ...around, remotes: [{ name, fetch: [address], push: [address] }] };
+  return { ...context, remotes: [{ name, fetch: [address], push: [address] }] };
 }

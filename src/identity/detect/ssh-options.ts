@@ -7,7 +7,9 @@ import { homeOf } from "../../base/process/environment.ts";
 import { maskText } from "../../base/text/mask.ts";
 import { runProgram } from "../../git/run-program.ts";
 
-/** What ssh would do for a host, by ssh's own word: `Include`, `Match` and all. */
+/**
+ * The options that ssh itself reports for a host (`ssh -G`), with `Include` and `Match` applied.
+ */
 export interface SshOptions {
   readonly hostname: string;
   readonly user: string | undefined;
@@ -19,21 +21,21 @@ export interface SshOptions {
 
 export interface SshQuestion {
   readonly env: NodeJS.ProcessEnv;
-  /** A configuration to read instead of the person's own. */
+  /** A configuration file instead of the user's own. */
   readonly file?: string;
 }
 
 const TIMEOUT = 5_000;
 const MAX_OUTPUT = 1024 * 1024;
 
-/** The person's own configuration of ssh. */
+/** The user's SSH configuration file. */
 export function sshConfigFile(env: NodeJS.ProcessEnv): string {
   return join(homeOf(env), ".ssh", "config");
 }
 
-/** Asks ssh what it would do. Connects to nobody. */
+/** Asks ssh for its options. Does not connect. */
 export async function sshOptions(host: string, question: SshQuestion): Promise<SshOptions> {
-  // ssh would take what begins with a dash for an option.
+  // ssh would read a name that begins with a dash as an option.
   if (host === "" || host.startsWith("-")) {
     throw new TrunklineError("usage", `Cannot ask ssh about '${host}': it is not a host name`);
   }
@@ -54,7 +56,7 @@ export async function sshOptions(host: string, question: SshQuestion): Promise<S
   return read(stdout.toString("utf8"), homeOf(question.env));
 }
 
-/** ssh finds its files by the account, whatever `HOME` says: where they differ it must be told. */
+/** ssh ignores `HOME` and uses the account's home folder, so it needs -F where they differ. */
 export function sshConfigArguments(env: NodeJS.ProcessEnv): string[] {
   if (homeOf(env) === userInfo().homedir) return [];
   const file = sshConfigFile(env);

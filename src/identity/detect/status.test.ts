@@ -4,12 +4,12 @@ import { describe, it } from "node:test";
 import { withIdentity } from "../environment.ts";
 import { SampleIdentities } from "../../../test/samples/sample-identities.ts";
 import { identityStatus } from "./status.ts";
-import { lookAround } from "./surroundings.ts";
+import { readGitContext } from "./git-context.ts";
 import { Git } from "../../git/git.ts";
 
 async function status(sample: SampleIdentities, env = sample.env) {
-  const around = await lookAround(new Git(sample.path, { env }));
-  return await identityStatus(sample.identities, around, env);
+  const context = await readGitContext(new Git(sample.path, { env }));
+  return await identityStatus(sample.identities, context, env);
 }
 
 describe("identityStatus()", { timeout: 60_000 }, () => {

@@ -1,14 +1,14 @@
 import type { ConfigScope } from "../../git/config/config-list.ts";
 import { type Detection, detectIdentity } from "./detect.ts";
 import { identityOfEnvironment } from "../environment.ts";
-import { MARK } from "../git-settings.ts";
+import { IDENTITY_KEY } from "../git-settings.ts";
 import type { Identity } from "../identity.ts";
-import type { Surroundings } from "./surroundings.ts";
+import type { GitContext } from "./git-context.ts";
 
-/** Who git acts as in a folder, and who it should. */
+/** Which identity git uses in a folder, and which it should use. */
 export interface IdentityStatus {
   readonly worktree: string | undefined;
-  /** Who commits are by; variables count before files, as for git. */
+  /** The author of commits. Variables override files, as in git. */
   readonly author: { readonly name: string | undefined; readonly email: string | undefined };
   readonly signing: {
     readonly commits: boolean;
@@ -19,25 +19,25 @@ export interface IdentityStatus {
   readonly sshCommand: string | undefined;
   /** The identity that was switched to, and in what scope. */
   readonly switched: { readonly identity: string; readonly scope: ConfigScope } | undefined;
-  /** The identity that commits are made as, going by their author. */
+  /** The identity that has the author's address. */
   readonly current: string | undefined;
   readonly detected: Detection;
-  /** Whether the present identity is the one that the folder is for; nothing where none is known. */
+  /** Whether the current identity is the detected one; undefined if none was detected. */
   readonly isRight: boolean | undefined;
 }
 
 export async function identityStatus(
   identities: readonly Identity[],
-  around: Surroundings,
+  context: GitContext,
   env: NodeJS.ProcessEnv,
 ): Promise<IdentityStatus> {
-  const { config, repository } = around;
-  const detected = await detectIdentity(identities, around);
+  const { config, repository } = context;
+  const detected = await detectIdentity(identities, context);
   const author = {
     name: env.GIT_AUTHOR_NAME ?? config.get("author.name") ?? config.get("user.name"),
     email: env.GIT_AUTHOR_EMAIL ?? config.get("author.email") ?? config.get("user.email"),
   };
-  const mark = config.last(MARK);
+  const mark = config.last(IDENTITY_KEY);
   const ofEnvironment = identityOfEnvironment(env);
   const switched =
     ofEnvironment !== undefined
@@ -61,7 +61,7 @@ export async function identityStatus(
   };
 }
 
-/** Of several with the same address, the one that was switched to. */
+/** Among several with the same address, the one that was switched to wins. */
 function currentIdentity(
   identities: readonly Identity[],
   { name, email }: IdentityStatus["author"],

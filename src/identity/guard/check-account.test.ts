@@ -3,16 +3,16 @@ import { chmodSync } from "node:fs";
 import { describe, it } from "node:test";
 
 import { SampleIdentities, WORK } from "../../../test/samples/sample-identities.ts";
-import { lookAround } from "../detect/surroundings.ts";
+import { readGitContext } from "../detect/git-context.ts";
 import { checkAccount } from "./check-account.ts";
 
 const SSH = "git@github.com:acme/app";
 const HTTPS = "https://github.com/acme/app";
 
 async function problems(sample: SampleIdentities, url: string, env: NodeJS.ProcessEnv = {}) {
-  const around = await lookAround(sample.git);
+  const context = await readGitContext(sample.git);
   const all = { ...sample.env, ...env };
-  return (await checkAccount(sample.find("work"), url, around, all)).map(({ says }) => says);
+  return (await checkAccount(sample.find("work"), url, context, all)).map(({ says }) => says);
 }
 
 describe("checkAccount()", () => {

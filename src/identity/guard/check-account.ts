@@ -3,32 +3,32 @@ import { type ProgramEnd, runProgram } from "../../git/run-program.ts";
 import { parseCredential } from "../credential/credential-text.ts";
 import { sshCommand } from "../git-settings.ts";
 import type { Identity } from "../identity.ts";
-import type { Surroundings } from "../detect/surroundings.ts";
+import type { GitContext } from "../detect/git-context.ts";
 import type { GuardProblem } from "./verdict.ts";
 
 const TIMEOUT = 10_000;
 const MAX_OUTPUT = 1024 * 1024;
 
-/** What is wrong with the account that a push would be made by, as far as git and ssh say. */
+/** Checks which account a push would use, as far as git and ssh can tell. */
 export async function checkAccount(
   identity: Identity,
   url: string,
-  around: Surroundings,
+  context: GitContext,
   env: NodeJS.ProcessEnv,
 ): Promise<GuardProblem[]> {
   const remote = parseRemoteUrl(url);
-  if (remote.transport === "ssh") return await checkKey(identity, remote, around, env);
+  if (remote.transport === "ssh") return await checkKey(identity, remote, context, env);
   if (remote.transport === "https" || remote.transport === "http") {
-    return await checkCredential(identity, remote, around, env);
+    return await checkCredential(identity, remote, context, env);
   }
   return [];
 }
 
-/** Asks ssh which key it would show first, called as git would call it. */
+/** Asks ssh, started as git would start it, which key it would offer first. */
 async function checkKey(
   identity: Identity,
   { user, host = "", port }: RemoteUrl,
-  { config, git }: Surroundings,
+  { config, git }: GitContext,
   env: NodeJS.ProcessEnv,
 ): Promise<GuardProblem[]> {
   const { sshKey, name } = identity;
@@ -63,7 +63,7 @@ async function checkKey(
 async function checkCredential(
   identity: Identity,
   remote: RemoteUrl,
-  { git }: Surroundings,
+  { git }: GitContext,
   env: NodeJS.ProcessEnv,
 ): Promise<GuardProblem[]> {
   const { transport, host = "", port, path, user } = remote;
@@ -79,16 +79,16 @@ async function checkCredential(
     "",
     "",
   ].join("\n");
-  // Helpers find what is theirs by all kinds of variables.
+  // Credential helpers depend on all kinds of variables.
   const own = Object.entries(env).filter(([variable]) => !variable.startsWith("GIT_"));
-  // Nobody is asked: neither in the terminal nor by a window.
+  // No prompts, neither in the terminal nor in a window.
   const quiet = {
     ...Object.fromEntries(own),
     GIT_ASKPASS: "",
     SSH_ASKPASS: "",
     GCM_INTERACTIVE: "never",
   };
-  // It runs the helpers that are configured; the push that this is asked for has run them already.
+  // This runs the configured helpers; the push that triggered the hook has already run them.
   const { code, stdout, stderr } = await git.run(["credential", "fill"], {
     mode: "write",
     input,

@@ -3,17 +3,17 @@ import { describe, it } from "node:test";
 
 import { HOME, SampleIdentities, WORK } from "../../../test/samples/sample-identities.ts";
 import { rightIdentity } from "../detect/right-identity.ts";
-import { lookAround } from "../detect/surroundings.ts";
+import { readGitContext } from "../detect/git-context.ts";
 import { checkCommit } from "./check-commit.ts";
 
 /** What is wrong with a commit as somebody, by kind and words. */
 async function problems(sample: SampleIdentities, name: string, env: NodeJS.ProcessEnv = {}) {
-  const around = await lookAround(sample.git);
-  const right = await rightIdentity(sample.identities, around, env);
+  const context = await readGitContext(sample.git);
+  const right = await rightIdentity(sample.identities, context, env);
   const found = await checkCommit(
     { ...right, identity: sample.find(name) },
     sample.identities,
-    around,
+    context,
     env,
   );
   return found.map(({ kind, says }) => `${kind}: ${says}`);

@@ -5,10 +5,10 @@ import { gitSettings } from "../git-settings.ts";
 import type { Identity } from "../identity.ts";
 import { authorOf } from "../identity.ts";
 import type { RightIdentity } from "../detect/right-identity.ts";
-import type { Surroundings } from "../detect/surroundings.ts";
+import type { GitContext } from "../detect/git-context.ts";
 import type { GuardProblem } from "./verdict.ts";
 
-/** Left by git while it puts in commits that others may have made. */
+/** Files that exist while git applies commits, which others may have written. */
 const OTHERS_WORK = ["CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply"];
 
 interface Person {
@@ -16,39 +16,39 @@ interface Person {
   readonly email: string;
 }
 
-/** What is wrong with a commit that is about to be made. */
+/** Checks a commit before it is made. */
 export async function checkCommit(
   right: RightIdentity & { readonly identity: Identity },
   identities: readonly Identity[],
-  around: Surroundings,
+  context: GitContext,
   env: NodeJS.ProcessEnv,
 ): Promise<GuardProblem[]> {
   const { identity } = right;
   const [author, committer] = await Promise.all([
-    personOf("GIT_AUTHOR_IDENT", around, env),
-    personOf("GIT_COMMITTER_IDENT", around, env),
+    personOf("GIT_AUTHOR_IDENT", context, env),
+    personOf("GIT_COMMITTER_IDENT", context, env),
   ]);
-  const gitDir = around.repository?.gitDir ?? "";
+  const gitDir = context.repository?.gitDir ?? "";
   const isOthersWork = OTHERS_WORK.some((name) => existsSync(join(gitDir, name)));
   const isOwn = identities.some((each) => isBy(author, each));
   const mayBeOthers = isOthersWork && !isOwn;
   return [
     ...(mayBeOthers ? [] : personProblem("author", author, right)),
     ...personProblem("committer", committer, right),
-    ...signingProblem(identity, around),
+    ...signingProblem(identity, context),
   ];
 }
 
-/** As git itself has it; hooks are told the author in variables. */
+/** Asks git. Hooks get the author in variables (githooks(5)). */
 async function personOf(
   variable: string,
-  { git }: Surroundings,
+  { git }: GitContext,
   env: NodeJS.ProcessEnv,
 ): Promise<Person | undefined> {
   const named = Object.entries(env).filter(([name]) =>
     /^(?:GIT_(?:AUTHOR|COMMITTER)_|EMAIL$)/.test(name),
   );
-  // Without an address git makes one up, or fails; 128 is the latter.
+  // Without an address git invents one, or fails with 128.
   const call = { env: Object.fromEntries(named), accepts: [0, 128] };
   const text = await git.text(["var", variable], call);
   const [, name, email] = /^(.*) <([^<>]*)> \d+ [+-]\d{4}$/s.exec(text) ?? [];
@@ -64,7 +64,7 @@ function personProblem(
   const is = person === undefined ? "nobody" : `${person.name} <${person.email}>`;
   const says = `The ${kind} is ${is}, but must be ${wanted.name} <${wanted.email}> (identity '${identity.name}'). ${why}`;
   const isRight = person !== undefined && isBy(person, identity);
-  // A name is only held against one that was written down: most go by their account's.
+  // The name is only compared if displayName is configured: most people use their account's name.
   const isNamed = identity.settings.displayName === undefined || person?.name === wanted.name;
   return isRight && isNamed ? [] : [{ kind, says }];
 }
@@ -73,8 +73,11 @@ function isBy(person: Person | undefined, { email }: Identity): boolean {
   return email !== undefined && person?.email.toLowerCase() === email.toLowerCase();
 }
 
-/** Whether git is set to sign as the identity does. What it does in the end, the push looks at. */
-function signingProblem(identity: Identity, { config }: Surroundings): GuardProblem[] {
+/**
+ * Checks that git is configured to sign as the identity does. The push hook checks the signatures
+ * themselves.
+ */
+function signingProblem(identity: Identity, { config }: GitContext): GuardProblem[] {
   const { signing } = identity;
   if (signing === undefined || signing.signCommits === false) return [];
   const wanted = new Map(gitSettings(identity).map(({ key, values }) => [key, values.at(-1)]));
@@ -96,7 +99,7 @@ function signingProblem(identity: Identity, { config }: Surroundings): GuardProb
   return [{ kind: "signer", says }];
 }
 
-/** A key may be named by its fingerprint or only the end of it. */
+/** A key can be given as a fingerprint, or as the last digits of one. */
 function isSameKey(one: string, other: string): boolean {
   if (one === other) return true;
   const [a, b] = [one, other].map((key) => key.replace(/^0x/i, "").replace(/!$/, "").toUpperCase());

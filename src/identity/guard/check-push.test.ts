@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 
 import { SampleIdentities, WORK } from "../../../test/samples/sample-identities.ts";
 import { rightIdentity } from "../detect/right-identity.ts";
-import { lookAround } from "../detect/surroundings.ts";
+import { readGitContext } from "../detect/git-context.ts";
 import { checkPushed } from "./check-push.ts";
 
 const NONE = "0".repeat(40);
@@ -20,10 +20,10 @@ function commitAs(sample: SampleIdentities, author: string, committer = author):
 }
 
 async function problems(sample: SampleIdentities, refs: string) {
-  const around = await lookAround(sample.git);
-  const right = await rightIdentity(sample.identities, around, {});
+  const context = await readGitContext(sample.git);
+  const right = await rightIdentity(sample.identities, context, {});
   const known = { ...right, identity: sample.find("work") };
-  const found = await checkPushed(known, sample.identities, around, refs, sample.env);
+  const found = await checkPushed(known, sample.identities, context, refs, sample.env);
   return found.map(({ kind, says }) => `${kind}: ${says}`);
 }
 

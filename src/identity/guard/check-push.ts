@@ -1,8 +1,8 @@
 import type { Identity } from "../identity.ts";
 import type { RightIdentity } from "../detect/right-identity.ts";
 import { signerOf, signingKeysOf } from "../signing/commit-signer.ts";
-import { asker } from "../signing/signing-readiness.ts";
-import type { Surroundings } from "../detect/surroundings.ts";
+import { quietRunner } from "../signing/signing-readiness.ts";
+import type { GitContext } from "../detect/git-context.ts";
 import type { GuardProblem } from "./verdict.ts";
 
 interface PushedCommit {
@@ -13,15 +13,15 @@ interface PushedCommit {
 
 const SHOWN = 3;
 
-/** What is wrong with the commits that are about to be pushed, and are not yet anywhere else. */
+/** Checks the commits of a push that are on no remote yet. */
 export async function checkPushed(
   { identity }: RightIdentity & { readonly identity: Identity },
   identities: readonly Identity[],
-  around: Surroundings,
+  context: GitContext,
   refs: string,
   env: NodeJS.ProcessEnv,
 ): Promise<GuardProblem[]> {
-  const commits = await pushedCommits(refs, around);
+  const commits = await pushedCommits(refs, context);
   const own = identity.email?.toLowerCase();
   const others = new Map<string, string>();
   for (const { email, name } of identities) {
@@ -45,13 +45,13 @@ export async function checkPushed(
   const { signing } = identity;
   if (signing !== undefined && signing.signCommits !== false) {
     const made = commits.filter(({ committer }) => committer === own);
-    problems.push(...(await signerProblems(identity, made, around, env)));
+    problems.push(...(await signerProblems(identity, made, context, env)));
   }
   return problems;
 }
 
 /** Each line is `<local ref> <local id> <remote ref> <remote id>` (githooks(5)). */
-async function pushedCommits(refs: string, { git }: Surroundings): Promise<PushedCommit[]> {
+async function pushedCommits(refs: string, { git }: GitContext): Promise<PushedCommit[]> {
   const lines = refs.split("\n").filter((line) => line.trim() !== "");
   const ids = lines.flatMap((line) => {
     const [, local = "", , remote = ""] = line.split(" ");
@@ -78,12 +78,12 @@ function isNone(id: string): boolean {
 async function signerProblems(
   identity: Identity,
   commits: readonly PushedCommit[],
-  { git }: Surroundings,
+  { git }: GitContext,
   env: NodeJS.ProcessEnv,
 ): Promise<GuardProblem[]> {
   const { signing } = identity;
   if (signing === undefined || commits.length === 0) return [];
-  const ask = asker({ env });
+  const ask = quietRunner({ env });
   const keys = await signingKeysOf(identity, signing, ask);
   const unsigned: PushedCommit[] = [];
   const wrong: PushedCommit[] = [];

@@ -4,7 +4,7 @@ import { join } from "node:path";
 
 import { replaceFile, withLock } from "../../store/replace-file.ts";
 
-/** That one commit or push of a work tree may be made whatever is wrong with it. */
+/** Allows one commit or push of a work tree, whatever the guard finds. */
 export interface GuardPass {
   readonly worktree: string;
   readonly reason: string | undefined;
@@ -13,7 +13,7 @@ export interface GuardPass {
 
 const LASTS = 10 * 60_000;
 
-/** Passes that were given and not used yet. Each is good for one work tree, once, and not for long. */
+/** Unused passes. Each is valid for one work tree, once, for ten minutes. */
 export class GuardPasses {
   readonly #folder: string;
 
@@ -28,7 +28,7 @@ export class GuardPasses {
     return pass;
   }
 
-  /** Uses up the pass of a work tree; nothing where there is none. */
+  /** Consumes the pass of a work tree, if there is a valid one. */
   async take(worktree: string): Promise<GuardPass | undefined> {
     const path = this.#pathOf(worktree);
     if ((await this.#read(path)) === undefined) return undefined;

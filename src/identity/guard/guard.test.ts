@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { HOME, SampleIdentities, WORK } from "../../../test/samples/sample-identities.ts";
-import { lookAround } from "../detect/surroundings.ts";
+import { readGitContext } from "../detect/git-context.ts";
 import { judge } from "./guard.ts";
 import type { GuardQuestion } from "./verdict.ts";
 
 async function verdict(sample: SampleIdentities, question: GuardQuestion) {
   const { identities, env } = sample;
-  return await judge(question, { identities, around: await lookAround(sample.git), env });
+  return await judge(question, { identities, context: await readGitContext(sample.git), env });
 }
 
 describe("judge()", () => {

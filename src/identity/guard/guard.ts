@@ -1,7 +1,7 @@
 import { TrunklineError } from "../../base/errors.ts";
 import type { Identity } from "../identity.ts";
-import { rightIdentity, type RightIdentity, towards } from "../detect/right-identity.ts";
-import type { Surroundings } from "../detect/surroundings.ts";
+import { rightIdentity, type RightIdentity, withOnlyRemote } from "../detect/right-identity.ts";
+import type { GitContext } from "../detect/git-context.ts";
 import { checkAccount } from "./check-account.ts";
 import { checkCommit } from "./check-commit.ts";
 import { checkPushed } from "./check-push.ts";
@@ -9,18 +9,20 @@ import type { GuardProblem, GuardQuestion, GuardVerdict } from "./verdict.ts";
 
 export interface GuardOptions {
   readonly identities: readonly Identity[];
-  readonly around: Surroundings;
+  readonly context: GitContext;
   /** The environment of the hook. */
   readonly env: NodeJS.ProcessEnv;
 }
 
-/** Whether a commit or a push may be made. Whatever cannot be found out counts against it. */
+/** Decides whether a commit or a push is allowed. A check that fails to run counts as a problem. */
 export async function judge(question: GuardQuestion, options: GuardOptions): Promise<GuardVerdict> {
   const { identities, env } = options;
   const { hook, remote, refs = "" } = question;
-  const around =
-    remote === undefined ? options.around : towards(options.around, remote.url, remote.name);
-  const right = await rightIdentity(identities, around, env);
+  const context =
+    remote === undefined
+      ? options.context
+      : withOnlyRemote(options.context, remote.url, remote.name);
+  const right = await rightIdentity(identities, context, env);
   const { identity, acting, why } = right;
   if (identity === undefined) {
     const says = `Cannot decide which identity this repository is for. ${why}`;
@@ -32,9 +34,9 @@ export async function judge(question: GuardQuestion, options: GuardOptions): Pro
   try {
     if (hook === "pre-push") {
       problems.push(...actingProblem(known));
-      problems.push(...(await checkAccount(identity, remote?.url ?? "", around, env)));
-      problems.push(...(await checkPushed(known, identities, around, refs, env)));
-    } else problems.push(...(await checkCommit(known, identities, around, env)));
+      problems.push(...(await checkAccount(identity, remote?.url ?? "", context, env)));
+      problems.push(...(await checkPushed(known, identities, context, refs, env)));
+    } else problems.push(...(await checkCommit(known, identities, context, env)));
   } catch (error) {
     if (!(error instanceof TrunklineError)) throw error;
     problems.push({ kind: "identity", says: `The check failed: ${error.message}` });
@@ -48,7 +50,7 @@ export async function judge(question: GuardQuestion, options: GuardOptions): Pro
   };
 }
 
-/** One that was chosen, for a push that is somebody else's. */
+/** The active identity is not the one that the push needs. */
 function actingProblem(right: RightIdentity & { readonly identity: Identity }): GuardProblem[] {
   const { identity, acting, why } = right;
   if (acting === undefined || acting === identity.name) return [];
@@ -65,7 +67,7 @@ function nextFor(problems: readonly GuardProblem[], { name }: Identity): string 
   return kinds.size === 0 ? "" : `trunkline identity switch ${name}${again}`;
 }
 
-/** Said before git waits for it. */
+/** Shown before git waits for the touch. */
 function touchNotes({ signing }: Identity): string[] {
   if (signing?.hardware !== true || signing.touchPolicy === "off") return [];
   return ["The signing key is on a hardware device: touch it when it blinks."];

@@ -3,17 +3,17 @@ import { programWords } from "../credential/helper-command.ts";
 import { shellQuote } from "../git-settings.ts";
 import type { GuardHook } from "./verdict.ts";
 
-/** By which a hook of ours is known. */
+/** Marks hooks that we wrote. */
 export const HOOK_MARK = "# Trunkline's guard.";
 
-/** What the hook that was there before is called from then on. */
+/** The new name of a hook that existed before. */
 export function keptName(hook: string): string {
   return `${hook}.before-trunkline`;
 }
 
 /**
- * A hook that asks Trunkline, and then goes on with the one that was there before. A Trunkline that
- * is gone or fails is a refusal: what guards must not be open when it is broken.
+ * A hook that asks Trunkline and then runs the hook that existed before. If Trunkline is missing or
+ * fails, the hook refuses: a guard must fail closed.
  */
 export function guardScript(hook: GuardHook, program: OwnProgram, next: string): string {
   const check = `${programWords(program, "identity", "guard", "check", hook)} "$@"`;
@@ -22,7 +22,7 @@ export function guardScript(hook: GuardHook, program: OwnProgram, next: string):
   return [
     "#!/bin/sh",
     `${HOOK_MARK} Remove it with: trunkline identity guard remove`,
-    // Both the guard and the hook after it have to read what git says.
+    // The guard and the next hook both read git's input.
     ...(isPush ? ["refs=$(cat)", `say() { [ -z "$refs" ] || printf '%s\\n' "$refs"; }`] : []),
     `${isPush ? "say | " : ""}${check}${isPush ? "" : " </dev/null"}`,
     "status=$?",
@@ -35,7 +35,7 @@ export function guardScript(hook: GuardHook, program: OwnProgram, next: string):
   ].join("\n");
 }
 
-/** A hook that only goes on with the one that was there before. */
+/** A hook that only runs the one that existed before. */
 export function passingScript(next: string): string {
   return [
     "#!/bin/sh",

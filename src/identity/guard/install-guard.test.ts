@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { SampleRepository } from "../../../test/samples/sample-repository.ts";
-import { lookAroundRepository } from "../detect/surroundings.ts";
+import { readRepositoryContext } from "../detect/git-context.ts";
 import { guardStatus, installGuard, removeGuard } from "./install-guard.ts";
 
 /** A program that allows everything, and writes down what it was called with. */
@@ -14,7 +14,7 @@ function program(sample: SampleRepository) {
 }
 
 async function install(sample: SampleRepository) {
-  return await installGuard(await lookAroundRepository(sample.git), program(sample));
+  return await installGuard(await readRepositoryContext(sample.git), program(sample));
 }
 
 function commit(sample: SampleRepository): void {
@@ -33,9 +33,9 @@ describe("installGuard()", () => {
     assert.ok(existsSync(join(sample.path, "own-hook-ran")));
     // Once more changes nothing, and does not take our own hook for the person's.
     await install(sample);
-    assert.equal(await removeGuard(await lookAroundRepository(sample.git)), true);
+    assert.equal(await removeGuard(await readRepositoryContext(sample.git)), true);
     assert.deepEqual(sample.read("app/.git/hooks/pre-commit"), before);
-    assert.equal(await removeGuard(await lookAroundRepository(sample.git)), false);
+    assert.equal(await removeGuard(await readRepositoryContext(sample.git)), false);
   });
 
   it("puts itself in front of a shared folder of hooks, and leaves that as it is", async () => {
@@ -53,7 +53,7 @@ describe("installGuard()", () => {
     for (const hook of ["pre-commit", "post-commit"]) {
       assert.ok(existsSync(join(sample.path, `${hook}-ran`)), hook);
     }
-    await removeGuard(await lookAroundRepository(sample.git));
+    await removeGuard(await readRepositoryContext(sample.git));
     assert.equal(sample.run("config", "core.hooksPath"), "~/shared");
     assert.throws(() => sample.run("config", "--local", "core.hooksPath"));
   });
@@ -67,8 +67,8 @@ describe("installGuard()", () => {
 
   it("refuses a commit where the guard cannot be started", async () => {
     using sample = new SampleRepository();
-    const around = await lookAroundRepository(sample.git);
-    await installGuard(around, { command: ["/nonexistent/trunkline"] });
+    const context = await readRepositoryContext(sample.git);
+    await installGuard(context, { command: ["/nonexistent/trunkline"] });
     assert.throws(() => commit(sample), /guard could not be run/);
   });
 });
@@ -78,7 +78,7 @@ describe("guardStatus()", () => {
     using sample = new SampleRepository();
     await install(sample);
     sample.hook("pre-push", "exit 0");
-    const status = await guardStatus(await lookAroundRepository(sample.git));
+    const status = await guardStatus(await readRepositoryContext(sample.git));
     assert.deepEqual([status.isInstalled, status.guarded.length], [false, 2]);
     assert.match(status.says, /pre-push/);
   });

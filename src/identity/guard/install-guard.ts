@@ -7,54 +7,56 @@ import { setConfig, unsetConfig } from "../../git/config/git-config.ts";
 import { hooksFolder, hooksIn, type Repository } from "../../git/repository.ts";
 import type { OwnProgram } from "../credential/helper-command.ts";
 import { shellQuote } from "../git-settings.ts";
-import type { Surroundings } from "../detect/surroundings.ts";
+import type { GitContext } from "../detect/git-context.ts";
 import { guardScript, HOOK_MARK, keptName, passingScript } from "./hook-script.ts";
 import { GUARD_HOOKS, type GuardHook } from "./verdict.ts";
 
-type InRepository = Surroundings & { readonly repository: Repository };
+type InRepository = GitContext & { readonly repository: Repository };
 
 export interface GuardStatus {
   readonly isInstalled: boolean;
-  /** The folder that git takes hooks from here. */
+  /** The folder that git uses for hooks here. */
   readonly hooks: string;
   readonly guarded: readonly GuardHook[];
-  /** Hooks of others that run after the guard. */
+  /** Existing hooks that run after the guard. */
   readonly chained: readonly string[];
   readonly says: string;
 }
 
-/** Hooks that run where one works, besides those that are guarded (githooks(5)). */
+/** The other client-side hooks (githooks(5)). */
 const OTHER_HOOKS = [
   ...["applypatch-msg", "pre-applypatch", "post-applypatch", "prepare-commit-msg", "commit-msg"],
   ...["post-commit", "pre-rebase", "post-checkout", "post-merge", "post-rewrite", "pre-auto-gc"],
   ...["fsmonitor-watchman", "post-index-change", "reference-transaction", "sendemail-validate"],
 ];
 
-/** Remembers where hooks came from before. */
+/** The key that stores the former core.hooksPath. */
 const BEFORE = "trunkline.hooksBefore";
 
-/** Has git ask the guard before commits and pushes, in all work trees of the repository. */
+/**
+ * Installs hooks that ask the guard before commits and pushes, in all work trees of the repository.
+ */
 export async function installGuard(
-  around: InRepository,
+  context: InRepository,
   program: OwnProgram,
 ): Promise<GuardStatus> {
-  const { repository, config, git } = around;
+  const { repository, config, git } = context;
   const named = config.last("core.hooksPath");
   const own = ownFolder(repository);
   const isOurs = named?.value !== undefined && hooksFolder(repository, config, git.env) === own;
   if (named?.value === undefined) await installBeside(join(repository.commonDir, "hooks"), program);
   else {
     const before = isOurs ? config.get(BEFORE) : named.value;
-    // A shell would not know whose home a quoted `~` is.
+    // A shell does not expand `~` in quotes.
     const isInHome = before?.startsWith("~") === true;
     const next = isInHome ? hooksIn(repository, before, git.env) : (before ?? "");
     await installInFront(own, next, program);
-    if (!isOurs) await pointTo(around, own, named.value, scopeOf(named.scope));
+    if (!isOurs) await pointTo(context, own, named.value, scopeOf(named.scope));
   }
-  return await guardStatus(around, isOurs || named?.value === undefined ? undefined : own);
+  return await guardStatus(context, isOurs || named?.value === undefined ? undefined : own);
 }
 
-/** Among the repository's own hooks; what is there already is kept under another name. */
+/** Installs into the repository's own hooks folder; existing hooks are renamed. */
 async function installBeside(folder: string, program: OwnProgram): Promise<void> {
   await mkdir(folder, { recursive: true });
   for (const hook of GUARD_HOOKS) {
@@ -71,10 +73,13 @@ async function installBeside(folder: string, program: OwnProgram): Promise<void>
   }
 }
 
-/** A folder of hooks that others share, or that is under version control, is not written to. */
+/**
+ * A configured hooks folder may be shared or under version control, so it is not changed: ours
+ * takes its place and calls it.
+ */
 async function installInFront(folder: string, before: string, program: OwnProgram): Promise<void> {
   await mkdir(folder, { recursive: true });
-  // Git runs hooks in the top folder, which is what such a path counts from.
+  // Git runs hooks in the top folder, so a relative path is relative to it.
   const next = (hook: string): string => shellQuote(join(before, hook).replace(/^(?!\/)/, "./"));
   for (const hook of GUARD_HOOKS) {
     await writeHook(join(folder, hook), guardScript(hook, program, next(hook)));
@@ -83,7 +88,7 @@ async function installInFront(folder: string, before: string, program: OwnProgra
 }
 
 async function pointTo(
-  { git }: Surroundings,
+  { git }: GitContext,
   folder: string,
   before: string,
   scope: "local" | "worktree",
@@ -92,9 +97,9 @@ async function pointTo(
   await setConfig(git, scope, "core.hooksPath", [folder]);
 }
 
-/** Takes the guard out: hooks are as they were. Whether there was one. */
-export async function removeGuard(around: InRepository): Promise<boolean> {
-  const { repository, config, git } = around;
+/** Removes the guard and restores the former hooks. Returns whether it was installed. */
+export async function removeGuard(context: InRepository): Promise<boolean> {
+  const { repository, config, git } = context;
   const own = ownFolder(repository);
   const named = config.last("core.hooksPath");
   let wasThere = false;
@@ -103,7 +108,7 @@ export async function removeGuard(around: InRepository): Promise<boolean> {
     const before = config.get(BEFORE);
     await unsetConfig(git, scope, "core.hooksPath");
     await unsetConfig(git, scope, BEFORE);
-    // Only one that was set here is set again: what is weaker counts by itself.
+    // Set again only if it was set in this file: a weaker file still has its own value.
     const others = config.all("core.hooksPath").filter(({ value }) => value !== own);
     if (before !== undefined && others.at(-1)?.value !== before) {
       await setConfig(git, scope, "core.hooksPath", [before]);
@@ -122,7 +127,7 @@ export async function removeGuard(around: InRepository): Promise<boolean> {
   return wasThere;
 }
 
-/** What git would run here now. */
+/** Which hooks git would run here now. */
 export async function guardStatus(
   { repository, config, git }: InRepository,
   changedTo?: string,

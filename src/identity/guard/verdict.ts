@@ -6,21 +6,21 @@ export interface GuardProblem {
 
 export interface GuardVerdict {
   readonly problems: readonly GuardProblem[];
-  /** The identity that it should be made as; nothing where nobody can tell. */
+  /** The identity that it needs; undefined if that cannot be decided. */
   readonly identity: string | undefined;
   readonly acting: string | undefined;
   /** What to do about it. */
   readonly next: string;
-  /** What a person should know though nothing is wrong. */
+  /** Information for the person, though nothing is wrong. */
   readonly notes: readonly string[];
 }
 
-/** A commit or a push on its way. */
+/** A commit or a push that a hook asks about. */
 export interface GuardQuestion {
   readonly hook: GuardHook;
-  /** Of a push: the remote's name and address, as git gives them. */
+  /** For a push: the remote's name and URL from git. */
   readonly remote?: { readonly name: string; readonly url: string };
-  /** Of a push: what git tells the hook of the refs. */
+  /** For a push: the refs that git writes to the hook's stdin (githooks(5), pre-push). */
   readonly refs?: string;
 }
 

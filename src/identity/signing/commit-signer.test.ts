@@ -6,7 +6,7 @@ import { Git } from "../../git/git.ts";
 import type { Signing } from "../identity.ts";
 import { signerOf, signingKeysOf } from "./commit-signer.ts";
 import { GPG_IS_MISSING, SampleGpg, signer } from "../../../test/samples/sample-gpg.ts";
-import { asker } from "./signing-readiness.ts";
+import { quietRunner } from "./signing-readiness.ts";
 
 describe("signerOf()", { skip: GPG_IS_MISSING }, () => {
   it("tells who signed a commit, with gpg and with ssh, in any encoding", async () => {
@@ -27,7 +27,7 @@ describe("signerOf()", { skip: GPG_IS_MISSING }, () => {
     const bySsh = commit("ssh", key, "caf\u00e9\n\nmore");
     const byNobody = commit("openpgp", "", "plain", false);
     const git = new Git(folder, { env: gpg.env });
-    const ask = asker({ env: gpg.env });
+    const ask = quietRunner({ env: gpg.env });
     const pgp = signer({ format: "openpgp" });
     const ssh = signer({ format: "ssh", key });
     const keysOf = async (who: typeof pgp) => await signingKeysOf(who, who.signing as Signing, ask);

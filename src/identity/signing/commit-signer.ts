@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Git } from "../../git/git.ts";
 import type { Identity, Signing } from "../identity.ts";
 import { parseGpgKeys } from "./gpg-keys.ts";
-import type { Ask } from "./signing-readiness.ts";
+import type { RunQuietly } from "./signing-readiness.ts";
 import { sshKeyFacts } from "./ssh-readiness.ts";
 
 /** By whom a commit is signed: fingerprints of the key, and of the one that it belongs to. */
@@ -28,7 +28,7 @@ function split(
 }
 
 /** Who signed a commit, by gpg's or ssh's own word. Nobody's list of trusted signers is asked. */
-export async function signerOf(git: Git, commit: string, ask: Ask): Promise<Signer> {
+export async function signerOf(git: Git, commit: string, ask: RunQuietly): Promise<Signer> {
   const { stdout } = await git.run(["cat-file", "commit", commit]);
   const parts = split(stdout);
   if (parts === undefined) return "nobody";
@@ -54,7 +54,7 @@ export async function signerOf(git: Git, commit: string, ask: Ask): Promise<Sign
 export async function signingKeysOf(
   identity: Identity,
   signing: Signing,
-  ask: Ask,
+  ask: RunQuietly,
 ): Promise<readonly string[]> {
   if (signing.format === "ssh") {
     const facts = await sshKeyFacts(signing.key ?? identity.sshKey ?? "", ask);

@@ -2,7 +2,7 @@ import type { Identity, Signing } from "../identity.ts";
 import { cardWantsTouch, type GpgKey, parseGpgKeys } from "./gpg-keys.ts";
 import {
   type Answer,
-  type Ask,
+  type RunQuietly,
   type SigningReadiness,
   TOUCH,
   verdict,
@@ -13,7 +13,7 @@ const QUIET = ["--batch", "--no-tty", "--with-colons", "--fixed-list-mode"] as c
 export async function gpgReadiness(
   identity: Identity,
   signing: Signing,
-  ask: Ask,
+  ask: RunQuietly,
   tries: boolean,
 ): Promise<SigningReadiness> {
   const wanted = signing.key ?? identity.email ?? "";
@@ -22,7 +22,8 @@ export async function gpgReadiness(
   };
   const list = await ask("gpg", [...QUIET, "--list-secret-keys", "--", wanted]);
   if (list.isMissing) {
-    const guidance = "Ask the person to install GnuPG, or use an identity that signs with SSH.";
+    const guidance =
+      "RunQuietly the person to install GnuPG, or use an identity that signs with SSH.";
     return say({ isFound: false, says: "gpg is not installed.", guidance });
   }
   if (list.isLate) return say(late("gpg"));
@@ -30,7 +31,7 @@ export async function gpgReadiness(
   const key = keys.findLast(({ isValid }) => isValid) ?? keys.at(-1);
   if (key === undefined) {
     const says = `gpg has no secret key for '${wanted}' that can sign.`;
-    const guidance = `Ask the person to import it, or to configure another: \`trunkline identity edit ${identity.name} --signing-key KEY\`.`;
+    const guidance = `RunQuietly the person to import it, or to configure another: \`trunkline identity edit ${identity.name} --signing-key KEY\`.`;
     return say({ isFound: false, says, guidance });
   }
   const found = { key: key.fingerprint };
@@ -39,12 +40,16 @@ export async function gpgReadiness(
     return say({
       ...found,
       says,
-      guidance: "Ask the person to renew it, or to configure another.",
+      guidance: "RunQuietly the person to renew it, or to configure another.",
     });
   }
   if (key.secret === "missing") {
     const says = `The secret part of the key ${key.fingerprint} is not on this machine.`;
-    return say({ ...found, says, guidance: "Ask the person to import it, or connect its device." });
+    return say({
+      ...found,
+      says,
+      guidance: "RunQuietly the person to import it, or connect its device.",
+    });
   }
   const hardware = key.secret === "device" || signing.hardware === true;
   const facts = { ...found, hardware };
@@ -69,14 +74,14 @@ const READY = "Commits can be made now.";
 async function deviceTrouble(
   key: GpgKey,
   signing: Signing,
-  ask: Ask,
+  ask: RunQuietly,
 ): Promise<Pick<SigningReadiness, "says" | "guidance" | "needsTouch"> | undefined> {
   const card = await ask("gpg", [...QUIET, "--card-status"]);
   if (!card.isOk && key.secret === "device") {
     const says = card.isLate
       ? "The hardware device with the key does not answer."
       : `The hardware device with the key (${key.device}) is not connected.`;
-    return { needsTouch: false, says, guidance: "Ask the person to connect it." };
+    return { needsTouch: false, says, guidance: "RunQuietly the person to connect it." };
   }
   const { touchPolicy } = signing;
   // What the device says counts; where it says nothing, what somebody has written down.
@@ -97,7 +102,7 @@ function outcome(
     return {
       canSign: false,
       says: `The key is locked: its ${secret} is needed.`,
-      guidance: `Ask the person to sign something once in a terminal, so that gpg-agent remembers the ${secret}: \`echo | gpg --clearsign\`.`,
+      guidance: `RunQuietly the person to sign something once in a terminal, so that gpg-agent remembers the ${secret}: \`echo | gpg --clearsign\`.`,
     };
   }
   const [last = "gpg could not sign"] = tried.err.trim().split("\n").slice(-1);

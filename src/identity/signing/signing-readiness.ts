@@ -51,7 +51,7 @@ export async function signingReadiness(
       guidance: "Commits can be made now; they are not signed.",
     };
   }
-  const ask = asker(options);
+  const ask = quietRunner(options);
   if (signing.format === "ssh") {
     const { sshReadiness } = await import("./ssh-readiness.ts");
     return await sshReadiness(identity, signing, ask, options.tries ?? true);
@@ -61,7 +61,7 @@ export async function signingReadiness(
 }
 
 /** Runs a program that must not ask anybody, and not for long. */
-export type Ask = (
+export type RunQuietly = (
   command: string,
   args: readonly string[],
   input?: string | Buffer,
@@ -75,7 +75,7 @@ export interface Answer {
   readonly err: string;
 }
 
-export function asker({ env, timeout = TIMEOUT }: ReadinessOptions): Ask {
+export function quietRunner({ env, timeout = TIMEOUT }: ReadinessOptions): RunQuietly {
   const { GPG_TTY: _, DISPLAY: __, ...own } = gitEnvironment(env);
   const quiet = { ...own, SSH_ASKPASS_REQUIRE: "never", SSH_ASKPASS: "" };
   return async (command, args, input = "") => {
@@ -127,5 +127,5 @@ export const TOUCH = {
 
 /** Has gpg-agent forget all that it was told, so that it asks again. */
 export async function forgetPassphrases(env: NodeJS.ProcessEnv): Promise<void> {
-  await asker({ env })("gpgconf", ["--reload", "gpg-agent"]);
+  await quietRunner({ env })("gpgconf", ["--reload", "gpg-agent"]);
 }

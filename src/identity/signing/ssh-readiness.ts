@@ -1,5 +1,5 @@
 import type { Identity, Signing } from "../identity.ts";
-import { type Ask, type SigningReadiness, TOUCH, verdict } from "./signing-readiness.ts";
+import { type RunQuietly, type SigningReadiness, TOUCH, verdict } from "./signing-readiness.ts";
 
 /** What `ssh-keygen -lf` says of a key: `256 SHA256:… comment (ED25519-SK)`. */
 export interface SshKeyFacts {
@@ -16,7 +16,7 @@ function parseSshKey(text: string): SshKeyFacts | undefined {
 }
 
 /** A key as git takes it for signing: a file, or the key itself after `key::`. */
-export async function sshKeyFacts(key: string, ask: Ask): Promise<SshKeyFacts | undefined> {
+export async function sshKeyFacts(key: string, ask: RunQuietly): Promise<SshKeyFacts | undefined> {
   const literal = /^(?:key::)?((?:ssh|ecdsa|sk)-\S+ \S+.*)$/.exec(key)?.[1];
   const listed =
     literal === undefined
@@ -28,7 +28,7 @@ export async function sshKeyFacts(key: string, ask: Ask): Promise<SshKeyFacts | 
 export async function sshReadiness(
   identity: Identity,
   signing: Signing,
-  ask: Ask,
+  ask: RunQuietly,
   tries: boolean,
 ): Promise<SigningReadiness> {
   const key = signing.key ?? identity.sshKey ?? "";
@@ -38,7 +38,7 @@ export async function sshReadiness(
   const found = await sshKeyFacts(key, ask);
   if (found === undefined) {
     const says = `Cannot read the SSH key '${key}'.`;
-    const guidance = `Ask the person to configure another: \`trunkline identity edit ${identity.name} --signing-key FILE\`.`;
+    const guidance = `RunQuietly the person to configure another: \`trunkline identity edit ${identity.name} --signing-key FILE\`.`;
     return say({ isFound: false, says, guidance });
   }
   const hardware = found.isDevice || signing.hardware === true;
@@ -70,6 +70,6 @@ export async function sshReadiness(
     says: isLocked
       ? "The key is locked, or only its public part is here, and no agent holds it."
       : `ssh-keygen cannot sign: ${tried.err.trim().split("\n").at(-1)}`,
-    guidance: `Ask the person to add it to an agent: \`ssh-add ${key.replace(/\.pub$/, "")}\`.`,
+    guidance: `RunQuietly the person to add it to an agent: \`ssh-add ${key.replace(/\.pub$/, "")}\`.`,
   });
 }

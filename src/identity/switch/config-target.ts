@@ -4,7 +4,7 @@ import { isAbsolute, join, resolve } from "node:path";
 import { homeOf } from "../../base/process/environment.ts";
 import { configBoolean, type ConfigEntry, type ConfigScope } from "../../git/config/config-list.ts";
 import { hasLinkedWorktrees, type Repository } from "../../git/repository.ts";
-import type { Surroundings } from "../detect/surroundings.ts";
+import type { GitContext } from "../detect/git-context.ts";
 
 /** The file that a switch writes to. */
 export interface ConfigTarget {
@@ -15,9 +15,9 @@ export interface ConfigTarget {
 }
 
 /** Of a repository with several work trees the present one's own file, else the repository's. */
-export function repositoryTarget(repository: Repository, around: Surroundings): ConfigTarget {
+export function repositoryTarget(repository: Repository, context: GitContext): ConfigTarget {
   // Git heeds this only where the repository itself says so.
-  const own = around.config.all("extensions.worktreeConfig").filter(({ scope }) => {
+  const own = context.config.all("extensions.worktreeConfig").filter(({ scope }) => {
     return scope === "local";
   });
   const isOn = own.length > 0 && configBoolean(own.at(-1)?.value) === true;
@@ -44,10 +44,10 @@ export function globalTarget(env: NodeJS.ProcessEnv): ConfigTarget {
 export function isFrom(
   { origin, scope }: ConfigEntry,
   target: Pick<ConfigTarget, "path" | "scope">,
-  around: Surroundings,
+  context: GitContext,
 ): boolean {
   if (scope !== target.scope || !origin.startsWith("file:")) return false;
-  const { repository, git } = around;
+  const { repository, git } = context;
   // Git names files as seen from the top of the work tree.
   const base = repository?.worktree ?? repository?.gitDir ?? git.folder;
   const found = resolve(base, origin.slice("file:".length));

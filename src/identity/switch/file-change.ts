@@ -23,13 +23,13 @@ const MAX_SIZE = 4 * 1024 * 1024;
 const LOCK_WAIT = 5_000;
 
 /** A file as it is now, to be changed later. */
-export interface FileNow {
+export interface CurrentFile {
   readonly path: string;
   readonly bytes: Buffer | undefined;
   readonly mode: number;
 }
 
-export async function readNow(path: string, newMode: number): Promise<FileNow> {
+export async function readCurrent(path: string, newMode: number): Promise<CurrentFile> {
   const real = await followLinks(path);
   try {
     const stats = await stat(real);

@@ -7,7 +7,7 @@ import { remotesOf } from "../../git/remotes.ts";
 import type { Repository } from "../../git/repository.ts";
 import { isFrom } from "./config-target.ts";
 import type { Identity } from "../identity.ts";
-import type { Surroundings } from "../detect/surroundings.ts";
+import type { GitContext } from "../detect/git-context.ts";
 
 export interface RemoteEdits {
   readonly edits: readonly ConfigEdit[];
@@ -22,7 +22,7 @@ export function rewriteRemotes(
   identity: Identity,
   identities: readonly Identity[],
   repository: Repository,
-  around: Surroundings,
+  context: GitContext,
 ): RemoteEdits {
   const { name, host, sshHost } = identity;
   if (sshHost === undefined) {
@@ -35,7 +35,7 @@ export function rewriteRemotes(
   // The aliases of other identities for the same host are this host too.
   const hosts = new Set([host, ...aliasesOf(identities, host)]);
   const effectives = new Map(
-    remotesOf(around.config).flatMap(({ fetch, push }) => {
+    remotesOf(context.config).flatMap(({ fetch, push }) => {
       return [...push, ...fetch].map(({ raw, effective }) => [raw, effective] as const);
     }),
   );
@@ -45,11 +45,11 @@ export function rewriteRemotes(
     if (url.host === undefined || !hosts.has(url.host)) return raw;
     return throughSshHost(effective, sshHost) ?? raw;
   };
-  const edits = around.remotes.flatMap((remote) =>
+  const edits = context.remotes.flatMap((remote) =>
     ["url", "pushurl"].flatMap((what) => {
       const key = `remote.${remote.name}.${what}`;
-      const entries = around.config.all(key);
-      const own = entries.filter((entry) => isFrom(entry, file, around));
+      const entries = context.config.all(key);
+      const own = entries.filter((entry) => isFrom(entry, file, context));
       if (own.length < entries.length) {
         notes.push(`${key} is set outside this repository's configuration and was not changed.`);
       }

@@ -6,45 +6,45 @@ import {
   type GitSetting,
   gitSettings,
   type GitSettingsOptions,
-  MARK,
-  OWN_KEYS,
-  SETS,
+  IDENTITY_KEY,
+  OPTIONAL_KEYS,
+  SWITCHED_KEYS,
 } from "../git-settings.ts";
 import { authorOf, type Identity } from "../identity.ts";
-import type { Surroundings } from "../detect/surroundings.ts";
+import type { GitContext } from "../detect/git-context.ts";
 
 /** What a switch has to change in its target file. */
 export function switchEdits(
   identity: Identity,
   target: ConfigTarget,
-  around: Surroundings,
+  context: GitContext,
   options: GitSettingsOptions,
 ): ConfigEdit[] {
   const settings = gitSettings(identity, options);
   const named = new Set(settings.map(({ key }) => canonicalKey(key)));
   const ours = new Set(
-    inTarget(SETS, target, around).map(({ value }) => canonicalKey(value ?? "")),
+    inTarget(SWITCHED_KEYS, target, context).map(({ value }) => canonicalKey(value ?? "")),
   );
   const isKept = (key: string): boolean => {
     return options.keepSigning === true && /^(?:user\.signingKey|gpg\.|commit\.|tag\.)/.test(key);
   };
-  const own = settings.flatMap((setting) => settingEdit(setting, target, around, ours));
-  const former = OWN_KEYS.filter((key) => {
+  const own = settings.flatMap((setting) => settingEdit(setting, target, context, ours));
+  const former = OPTIONAL_KEYS.filter((key) => {
     return ours.has(canonicalKey(key)) && !named.has(canonicalKey(key));
   });
-  const sets = OWN_KEYS.filter((key) => {
+  const sets = OPTIONAL_KEYS.filter((key) => {
     const isSet = own.some((edit) => edit.key === key && edit.values.length > 0);
     return isSet || (former.includes(key) && isKept(key));
   });
   const edits = [
     ...own,
     ...former.filter((key) => !isKept(key)).map((key) => ({ key, values: [] })),
-    ...authorEdits(identity, around),
-    { key: SETS, values: sets },
+    ...authorEdits(identity, context),
+    { key: SWITCHED_KEYS, values: sets },
   ];
   return edits.map((edit) => {
-    const isIncluded = around.config.all(edit.key).some((entry) => {
-      return entry.scope === target.scope && !isFrom(entry, target, around);
+    const isIncluded = context.config.all(edit.key).some((entry) => {
+      return entry.scope === target.scope && !isFrom(entry, target, context);
     });
     return isIncluded && edit.values.length > 0 ? { ...edit, atEnd: true } : edit;
   });
@@ -53,23 +53,23 @@ export function switchEdits(
 function settingEdit(
   { key, values }: GitSetting,
   target: ConfigTarget,
-  around: Surroundings,
+  context: GitContext,
   ours: ReadonlySet<string>,
 ): ConfigEdit[] {
   const mustNotSign = /^(?:commit|tag)\.gpgSign$/.test(key) && values[0] === "false";
   if (!mustNotSign) return [{ key, values }];
   // Only where something else would sign is there a need to say no.
-  const others = around.config.all(key).filter((entry) => !isFrom(entry, target, around));
+  const others = context.config.all(key).filter((entry) => !isFrom(entry, target, context));
   const last = others.at(-1);
   if (last !== undefined && configBoolean(last.value) === true) return [{ key, values }];
-  const own = inTarget(key, target, around).at(-1);
+  const own = inTarget(key, target, context).at(-1);
   if (own === undefined) return [];
   if (ours.has(canonicalKey(key))) return [{ key, values: [] }];
   return configBoolean(own.value) === true ? [{ key, values }] : [];
 }
 
 /** `author.email` and its like are stronger than `user.email`; mostly there are none. */
-function authorEdits(identity: Identity, { config }: Surroundings): ConfigEdit[] {
+function authorEdits(identity: Identity, { config }: GitContext): ConfigEdit[] {
   const { name, email } = authorOf(identity);
   const wanted = { name, email };
   return (["author", "committer"] as const).flatMap((who) =>
@@ -81,8 +81,8 @@ function authorEdits(identity: Identity, { config }: Surroundings): ConfigEdit[]
   );
 }
 
-function inTarget(key: string, target: ConfigTarget, around: Surroundings) {
-  return around.config.all(key).filter((entry) => isFrom(entry, target, around));
+function inTarget(key: string, target: ConfigTarget, context: GitContext) {
+  return context.config.all(key).filter((entry) => isFrom(entry, target, context));
 }
 
 const VARIABLES: Readonly<Record<string, readonly string[]>> = {
@@ -95,12 +95,12 @@ const VARIABLES: Readonly<Record<string, readonly string[]>> = {
 export function overrideNotes(
   edits: readonly ConfigEdit[],
   target: ConfigTarget,
-  { config }: Surroundings,
+  { config }: GitContext,
   env: NodeJS.ProcessEnv,
 ): string[] {
   return edits.flatMap(({ key, values }) => {
     const wanted = values.at(-1);
-    if (wanted === undefined || key === MARK || key === SETS) return [];
+    if (wanted === undefined || key === IDENTITY_KEY || key === SWITCHED_KEYS) return [];
     const notes = (VARIABLES[key] ?? []).flatMap((variable) => {
       const value = env[variable];
       if (value === undefined || value === "" || value === wanted) return [];

@@ -13,13 +13,13 @@ import {
 } from "../../git/repository.ts";
 import { globalTarget, repositoryTarget } from "./config-target.ts";
 import { detectIdentity } from "../detect/detect.ts";
-import { type FileChange, readNow } from "./file-change.ts";
+import { type FileChange, readCurrent } from "./file-change.ts";
 import type { GitSettingsOptions } from "../git-settings.ts";
 import type { Identity } from "../identity.ts";
 import type { SettingChange } from "./journal.ts";
 import type { Plan } from "./apply.ts";
 import { rewriteRemotes } from "./rewrite-remotes.ts";
-import { lookAroundRepository, type Surroundings } from "../detect/surroundings.ts";
+import { readRepositoryContext, type GitContext } from "../detect/git-context.ts";
 import { overrideNotes, switchEdits } from "./switch-edits.ts";
 
 export interface SwitchOptions extends GitSettingsOptions {
@@ -41,25 +41,25 @@ const GIT_CONFIG_MODE = 0o666;
 /** Everything that has to change for a folder's git to act as an identity. Changes nothing. */
 export async function planSwitch(
   identity: Identity,
-  around: Surroundings,
+  context: GitContext,
   options: SwitchOptions,
 ): Promise<Plan> {
   const edits: FileEdits = new Map();
   const { env } = options;
   if (options.global === true) {
     const target = globalTarget(env);
-    const own = switchEdits(identity, target, around, options);
+    const own = switchEdits(identity, target, context, options);
     edits.set(target.path, own);
-    const notes = overrideNotes(own, target, around, env);
+    const notes = overrideNotes(own, target, context, env);
     return await makePlan(identity, {}, edits, notes);
   }
-  const repository = around.repository ?? (await openRepository(around.git));
-  const notes = await editRepository(identity, repository, around, options, edits);
+  const repository = context.repository ?? (await openRepository(context.git));
+  const notes = await editRepository(identity, repository, context, options, edits);
   if (options.recurseSubmodules === true) {
-    for (const inner of await submodulesOf(repository, around)) {
+    for (const inner of await submodulesOf(repository, context)) {
       notes.push(...(await editSubmodule(identity, inner, options, edits)));
     }
-  } else notes.push(...(await submoduleNotes(repository, around)));
+  } else notes.push(...(await submoduleNotes(repository, context)));
   const { commonDir, worktree = commonDir } = repository;
   return await makePlan(identity, { repository: commonDir, worktree }, edits, notes);
 }
@@ -68,18 +68,18 @@ export async function planSwitch(
 async function editRepository(
   identity: Identity,
   repository: Repository,
-  around: Surroundings,
+  context: GitContext,
   options: SwitchOptions,
   edits: FileEdits,
 ): Promise<string[]> {
   const { identities = [identity], env } = options;
-  const target = repositoryTarget(repository, around);
-  const own = switchEdits(identity, target, around, options);
+  const target = repositoryTarget(repository, context);
+  const own = switchEdits(identity, target, context, options);
   if (target.mustTurnOn) await turnOnWorktreeConfig(repository, edits);
   add(edits, target.path, own);
-  const notes = overrideNotes(own, target, around, env);
+  const notes = overrideNotes(own, target, context, env);
   if (options.rewriteRemotes !== true) return notes;
-  const rewritten = rewriteRemotes(identity, identities, repository, around);
+  const rewritten = rewriteRemotes(identity, identities, repository, context);
   add(edits, join(repository.commonDir, "config"), rewritten.edits);
   return [...notes, ...rewritten.notes];
 }
@@ -87,15 +87,15 @@ async function editRepository(
 /** One that is for somebody else stays theirs. */
 async function editSubmodule(
   identity: Identity,
-  { path, repository, around }: CheckedOutSubmodule,
+  { path, repository, context }: CheckedOutSubmodule,
   options: SwitchOptions,
   edits: FileEdits,
 ): Promise<string[]> {
-  const { identity: right } = await detectIdentity(options.identities ?? [identity], around);
+  const { identity: right } = await detectIdentity(options.identities ?? [identity], context);
   if (right !== undefined && right !== identity.name) {
     return [`Submodule '${path}' belongs to identity '${right}' and was not changed.`];
   }
-  const notes = await editRepository(identity, repository, around, options, edits);
+  const notes = await editRepository(identity, repository, context, options, edits);
   return notes.map((note) => `${path}: ${note}`);
 }
 
@@ -106,7 +106,7 @@ function add(edits: FileEdits, path: string, more: readonly ConfigEdit[]): void 
 /** What git does itself when it gives work trees a configuration each (worktree.c). */
 async function turnOnWorktreeConfig({ commonDir }: Repository, edits: FileEdits): Promise<void> {
   const [common, main] = [join(commonDir, "config"), join(commonDir, "config.worktree")];
-  const { bytes = Buffer.alloc(0) } = await readNow(common, GIT_CONFIG_MODE);
+  const { bytes = Buffer.alloc(0) } = await readCurrent(common, GIT_CONFIG_MODE);
   add(edits, common, [{ key: "extensions.worktreeConfig", values: ["true"] }]);
   // These two are the main work tree's own, and would be wrong in the others.
   const bare = valuesIn(bytes, "core.bare").at(-1);
@@ -124,7 +124,7 @@ async function turnOnWorktreeConfig({ commonDir }: Repository, edits: FileEdits)
   add(edits, main, moved);
 }
 
-async function submoduleNotes(repository: Repository, { git }: Surroundings): Promise<string[]> {
+async function submoduleNotes(repository: Repository, { git }: GitContext): Promise<string[]> {
   const paths = (await checkedOut(repository, git)).map(({ path }) => path).join(", ");
   if (paths === "") return [];
   return [`Submodules keep their identity: ${paths}. Use --recurse-submodules to switch them too.`];
@@ -154,7 +154,7 @@ async function changeFile(
   path: string,
   edits: readonly ConfigEdit[],
 ): Promise<{ readonly file: FileChange | undefined; readonly settings: SettingChange[] }> {
-  const now = await readNow(path, GIT_CONFIG_MODE);
+  const now = await readCurrent(path, GIT_CONFIG_MODE);
   const bytes = now.bytes ?? Buffer.alloc(0);
   const after = editConfig(bytes, edits);
   if (after.equals(bytes)) return { file: undefined, settings: [] };
@@ -173,7 +173,7 @@ interface CheckedOutSubmodule {
   /** As seen from the outermost repository. */
   readonly path: string;
   readonly repository: Repository;
-  readonly around: Surroundings;
+  readonly context: GitContext;
 }
 
 /** Those of a repository alone. */
@@ -185,18 +185,18 @@ async function checkedOut({ worktree }: Repository, git: Git): Promise<Submodule
 /** Those of a repository, and theirs, each after the one it is in. */
 async function submodulesOf(
   outer: Repository,
-  { git }: Surroundings,
+  { git }: GitContext,
 ): Promise<CheckedOutSubmodule[]> {
   const found: CheckedOutSubmodule[] = [];
   for (const { path } of await checkedOut(outer, git)) {
     const folder = join(outer.worktree ?? "", path);
-    const around = await lookAroundRepository(git.in(folder));
-    const { repository } = around;
+    const context = await readRepositoryContext(git.in(folder));
+    const { repository } = context;
     // `.gitmodules` comes with the repository: what it names may lead elsewhere.
     const isInside = folder.startsWith(`${outer.worktree}/`) && repository.worktree === folder;
     if (!isInside) continue;
-    found.push({ path, repository, around });
-    const inner = await submodulesOf(repository, around);
+    found.push({ path, repository, context });
+    const inner = await submodulesOf(repository, context);
     found.push(...inner.map((each) => ({ ...each, path: join(path, each.path) })));
   }
   return found;

@@ -13,7 +13,7 @@ import {
   sshBlockLines,
 } from "./block-lines.ts";
 import { globalTarget } from "./config-target.ts";
-import { bytesOf, type FileChange, type FileNow, isSame, readNow } from "./file-change.ts";
+import { bytesOf, type FileChange, type CurrentFile, isSame, readCurrent } from "./file-change.ts";
 import { gitSettings } from "../git-settings.ts";
 import type { Identity } from "../identity.ts";
 import type { SettingChange } from "./journal.ts";
@@ -42,11 +42,11 @@ export async function planSync(
   const wanted = options.remove === true ? [] : identities;
   const ssh = await sshChange(wanted, options, notes);
   const includes = await includesOf(wanted, git, options, notes);
-  const now = await readNow(globalTarget(options.env).path, 0o666);
+  const now = await readCurrent(globalTarget(options.env).path, 0o666);
   const config = blockChange(now, gitBlockLines(includes), "end", true);
   const included = await Promise.all(
     includes.map(async ({ identity, file }) => {
-      const now = await readNow(file, 0o600);
+      const now = await readCurrent(file, 0o600);
       return changeOf(now, editConfig(Buffer.alloc(0), gitSettings(identity)), true);
     }),
   );
@@ -66,7 +66,7 @@ async function sshChange(
   { env }: SyncOptions,
   notes: string[],
 ): Promise<FileChange | undefined> {
-  const now = await readNow(sshConfigFile(env), 0o600);
+  const now = await readCurrent(sshConfigFile(env), 0o600);
   const candidates = identities.filter(needsSshHost);
   const known = await Promise.all(candidates.map((identity) => isKnown(identity, now, env)));
   const missing = candidates.filter((_, at) => !known[at]);
@@ -79,7 +79,7 @@ async function sshChange(
 /** Whether ssh does the right thing for an alias without our block, `Include` and `Match` and all. */
 async function isKnown(
   { sshHost = "", host, sshKey }: Identity,
-  now: FileNow,
+  now: CurrentFile,
   env: NodeJS.ProcessEnv,
 ): Promise<boolean> {
   await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-ssh-"));
@@ -136,12 +136,12 @@ async function leftOver(
     .map((name) => join(folder, name));
   const unused = paths.filter((path) => !includes.some(({ file }) => file === path));
   return await Promise.all(
-    unused.map(async (path) => changeOf(await readNow(path, 0o600), undefined, true)),
+    unused.map(async (path) => changeOf(await readCurrent(path, 0o600), undefined, true)),
   );
 }
 
 function blockChange(
-  now: FileNow,
+  now: CurrentFile,
   lines: readonly string[],
   place: "start" | "end",
   isGitConfig: boolean,
@@ -152,7 +152,7 @@ function blockChange(
 }
 
 function changeOf(
-  { path, bytes, mode }: FileNow,
+  { path, bytes, mode }: CurrentFile,
   after: Buffer | undefined,
   isGitConfig: boolean,
 ): FileChange | undefined {

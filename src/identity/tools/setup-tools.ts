@@ -7,7 +7,7 @@ import { homeOf } from "../../base/process/environment.ts";
 import { type Arguments, textResult, type ToolResult } from "../../tool/tool.ts";
 import { type Identity, type IdentitySettings, resolveIdentity } from "../identity.ts";
 import { parseGpgKeys } from "../signing/gpg-keys.ts";
-import { asker } from "../signing/signing-readiness.ts";
+import { quietRunner } from "../signing/signing-readiness.ts";
 import { sshOptions, type SshOptions } from "../detect/ssh-options.ts";
 import { logInBySsh } from "../validate/ssh-login.ts";
 import { sshHosts } from "./ssh-hosts.ts";
@@ -200,7 +200,7 @@ async function keyFor(
 
 async function secretKeys(env: NodeJS.ProcessEnv, ...who: string[]) {
   const args = ["--batch", "--no-tty", "--with-colons", "--list-secret-keys", "--", ...who];
-  const { isOk, isMissing, out } = await asker({ env })("gpg", args);
+  const { isOk, isMissing, out } = await quietRunner({ env })("gpg", args);
   if (isMissing && who.length > 0) throw new TrunklineError("unavailable", "gpg is not installed");
   return isOk ? parseGpgKeys(out) : [];
 }

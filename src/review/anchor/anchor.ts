@@ -5,7 +5,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { readRegularFile } from "../../base/file/read-regular-file.ts";
 import type { Anchor, Side } from "../../store/review/review-thread.ts";
 import { blobId, isBinary, linesOf, textOf } from "./file-lines.ts";
-import { CONTEXT } from "./place.ts";
+import { CONTEXT } from "./line-position.ts";
 import { type FoundRepository, headCommit } from "../repository.ts";
 
 /** The text of a larger file is not kept: its comments are found by their words alone. */
@@ -38,13 +38,14 @@ export async function makeAnchor(request: AnchorRequest): Promise<MadeAnchor> {
   const { commit: head, content } = isOld
     ? await asCommitted(repository.root, request.base ?? "HEAD", path)
     : { commit: headCommit(repository), content: written(repository, path) };
-  const place = { path, side, ...(head === undefined ? {} : { commit: head }) };
+  const position = { path, side, ...(head === undefined ? {} : { commit: head }) };
   if (content === undefined) {
-    if (line === undefined && (await isSomething(repository, path, head))) return { anchor: place };
+    if (line === undefined && (await isSomething(repository, path, head)))
+      return { anchor: position };
     throw noSuchFile(path, line, isOld);
   }
   const isKept = content.length <= LARGEST_TEXT;
-  const kept = { ...place, blob: blobId(content) };
+  const kept = { ...position, blob: blobId(content) };
   const withText = isKept ? { content } : {};
   if (line === undefined || end === undefined) return { anchor: kept, ...withText };
   if (isBinary(content)) {

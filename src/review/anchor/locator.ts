@@ -3,11 +3,17 @@ import type { Anchor } from "../../store/review/review-thread.ts";
 import { readable } from "./anchor.ts";
 import { FileHistory } from "./file-history.ts";
 import { blobId, linesOf, textOf } from "./file-lines.ts";
-import { GONE, place, type Place, Placing, Versions } from "./place.ts";
+import {
+  GONE,
+  findLines,
+  type LinePosition,
+  LineMatcher,
+  VersionMatcher,
+} from "./line-position.ts";
 import { Renames } from "./renames.ts";
 
 /** A place in a worktree as it is now. */
-export interface Located extends Place {
+export interface LocatedLines extends LinePosition {
   /** From the root; another than the anchor's where the file was renamed. */
   readonly path: string;
 }
@@ -25,8 +31,8 @@ export class Locator {
   readonly #history: FileHistory;
   readonly #present = new Map<string, Present | undefined>();
   readonly #before = new Map<string, Promise<readonly string[] | undefined>>();
-  readonly #placings = new Map<string, Placing>();
-  readonly #versions = new Map<string, Versions>();
+  readonly #matchers = new Map<string, LineMatcher>();
+  readonly #versionMatchers = new Map<string, VersionMatcher>();
 
   constructor(root: string, reviews: Reviews) {
     this.#root = root;
@@ -35,7 +41,7 @@ export class Locator {
     this.#history = new FileHistory(root);
   }
 
-  async locate(anchor: Anchor): Promise<Located> {
+  async locate(anchor: Anchor): Promise<LocatedLines> {
     const { line, end = line, side, blob, commit } = anchor;
     const asMade = { path: anchor.path, confidence: "exact", method: "diff" } as const;
     const lines = line === undefined || end === undefined ? {} : { line, end };
@@ -51,22 +57,24 @@ export class Locator {
     if (line === undefined || end === undefined) return { ...asMade, path };
     if (before === undefined || blob === undefined) {
       // Of a comment that came without any words of the file, the line is all that is known.
-      if (anchor.quote !== undefined) return { path, ...place(anchor, undefined, present.lines) };
+      if (anchor.quote !== undefined)
+        return { path, ...findLines(anchor, undefined, present.lines) };
       const isThere = end <= present.lines.length;
       return isThere ? { path, line, end, confidence: "low", method: "none" } : { ...GONE, path };
     }
     const key = `${blob} ${path}`;
-    const placing = this.#placings.get(key) ?? new Placing(before, present.lines);
-    this.#placings.set(key, placing);
-    const direct = placing.place(line - 1, end - 1);
+    const matcher = this.#matchers.get(key) ?? new LineMatcher(before, present.lines);
+    this.#matchers.set(key, matcher);
+    const direct = matcher.find(line - 1, end - 1);
     if (direct.confidence === "exact" || commit === undefined) return { path, ...direct };
     // Where that leaves a doubt, the commits in between may know.
     const between = await this.#history.since(commit, path);
     if (between.length === 0) return { path, ...direct };
     const way = `${key} ${commit}`;
-    const versions = this.#versions.get(way) ?? new Versions([before, ...between, present.lines]);
-    this.#versions.set(way, versions);
-    return { path, ...versions.place(line - 1, end - 1) };
+    const versionMatcher =
+      this.#versionMatchers.get(way) ?? new VersionMatcher([before, ...between, present.lines]);
+    this.#versionMatchers.set(way, versionMatcher);
+    return { path, ...versionMatcher.find(line - 1, end - 1) };
   }
 
   #presentAt(path: string): Present | undefined {

@@ -5,7 +5,7 @@ import { userLayer } from "./files.ts";
 import { parseFile } from "./parse-file.ts";
 import { setInJsonc } from "./set-in-jsonc.ts";
 import { checkedValues, type KeyPath } from "../layer.ts";
-import { prepare, readNow, replace } from "../../../identity/switch/file-change.ts";
+import { prepare, readCurrent, replace } from "../../../identity/switch/file-change.ts";
 import { withLock } from "../../../store/replace-file.ts";
 
 /** A value to set in the configuration file; undefined removes it. */
@@ -31,7 +31,7 @@ export async function editConfigFile(
 ): Promise<void> {
   await mkdir(data, { recursive: true, mode: 0o700 });
   await withLock(join(data, "config.lock"), async () => {
-    const now = await readNow(file, 0o600);
+    const now = await readCurrent(file, 0o600);
     const before = now.bytes?.toString("utf8") ?? "";
     const check = async (text: string): Promise<void> => {
       await checkedValues([userLayer(file, parseFile(file, text), env)]);

@@ -5,22 +5,22 @@ import { type Remote, remotesOf } from "../../git/remotes.ts";
 import { openRepository, type Repository } from "../../git/repository.ts";
 
 /** A folder as git sees it. */
-export interface Surroundings {
+export interface GitContext {
   readonly git: Git;
   readonly repository: Repository | undefined;
   readonly config: GitConfig;
   readonly remotes: readonly Remote[];
 }
 
-export async function lookAround(git: Git): Promise<Surroundings> {
+export async function readGitContext(git: Git): Promise<GitContext> {
   const { repository, config } = await discover(git);
   return { git, repository, config, remotes: remotesOf(config) };
 }
 
 /** Throws "not-found" where there is no repository. */
-export async function lookAroundRepository(
+export async function readRepositoryContext(
   git: Git,
-): Promise<Surroundings & { readonly repository: Repository }> {
-  const around = await lookAround(git);
-  return { ...around, repository: around.repository ?? (await openRepository(git)) };
+): Promise<GitContext & { readonly repository: Repository }> {
+  const context = await readGitContext(git);
+  return { ...context, repository: context.repository ?? (await openRepository(git)) };
 }

@@ -8,7 +8,7 @@ export type Confidence = "exact" | "high" | "low" | "gone";
 export type Method = "diff" | "quote" | "fuzzy" | "none";
 
 /** Where a comment is in the file as it is now. */
-export interface Place {
+export interface LinePosition {
   /** Undefined where what it was on is gone. */
   readonly line?: number;
   readonly end?: number;
@@ -16,7 +16,7 @@ export interface Place {
   readonly method: Method;
 }
 
-export const GONE: Place = { confidence: "gone", method: "none" };
+export const GONE: LinePosition = { confidence: "gone", method: "none" };
 
 /** Lines of context that are kept and compared on either side. */
 export const CONTEXT = 3;
@@ -28,19 +28,19 @@ const MOST_CHANGED = 100;
  * Finds the lines of an anchor in a text that may have changed since. `before` is the text it was
  * made in; without it only the anchor's own words can be looked for.
  */
-export function place(
+export function findLines(
   anchor: Anchor,
   before: readonly string[] | undefined,
   now: readonly string[],
-): Place {
+): LinePosition {
   const { line, end = line } = anchor;
   if (line === undefined || end === undefined) return { confidence: "exact", method: "diff" };
   if (before === undefined) return quoted(anchor, now);
-  return new Placing(before, now).place(line - 1, end - 1);
+  return new LineMatcher(before, now).find(line - 1, end - 1);
 }
 
 /** Places several comments of one text, which is compared only once. */
-export class Placing {
+export class LineMatcher {
   readonly #before: readonly string[];
   readonly #now: readonly string[];
   #tracks: Tracks | undefined;
@@ -52,7 +52,7 @@ export class Placing {
   }
 
   /** `first` and `last` count from 0. */
-  place(first: number, last: number): Place {
+  find(first: number, last: number): LinePosition {
     const tracks = (this.#tracks ??= trackLines(this.#before, this.#now));
     const { map, certain, moved } = tracks;
     const lines = Array.from({ length: last - first + 1 }, (_, n) => first + n);
@@ -74,7 +74,7 @@ export class Placing {
   }
 
   /** A line that was changed in its place, if it is still recognisable. */
-  #changed(first: number, { map }: Tracks): Place {
+  #changed(first: number, { map }: Tracks): LinePosition {
     const quote = this.#before[first] ?? "";
     if (!isTelling(quote)) return GONE;
     let above = first - 1;
@@ -113,7 +113,7 @@ function bestOf(line: string, others: readonly string[]): number | undefined {
 }
 
 /** The same words elsewhere, where what is around them says that it is them. */
-function quoted(anchor: Anchor, now: readonly string[]): Place {
+function quoted(anchor: Anchor, now: readonly string[]): LinePosition {
   const { quote = [], before = [], after = [] } = anchor;
   const [first] = quote;
   if (first === undefined) return GONE;
@@ -138,24 +138,24 @@ function quoted(anchor: Anchor, now: readonly string[]): Place {
  * Follows lines through the versions of a text, one after the other. Little changes from one to the
  * next, so lines that are like others are told apart which the first and the last alone could not.
  */
-export class Versions {
-  readonly #steps: readonly Placing[];
+export class VersionMatcher {
+  readonly #steps: readonly LineMatcher[];
 
   /** The oldest text first. */
   constructor(texts: readonly (readonly string[])[]) {
-    this.#steps = texts.slice(1).map((text, index) => new Placing(texts[index] ?? [], text));
+    this.#steps = texts.slice(1).map((text, index) => new LineMatcher(texts[index] ?? [], text));
   }
 
   /** `first` and `last` count from 0. */
-  place(first: number, last: number): Place {
+  find(first: number, last: number): LinePosition {
     let [line, end] = [first + 1, last + 1];
-    let method: Place["method"] = "diff";
+    let method: LinePosition["method"] = "diff";
     for (const step of this.#steps) {
-      const place = step.place(line - 1, end - 1);
-      if (place.line === undefined) return GONE;
-      ({ line, end = line } = place);
-      if (place.method === "fuzzy" || (place.method === "quote" && method === "diff")) {
-        method = place.method;
+      const position = step.find(line - 1, end - 1);
+      if (position.line === undefined) return GONE;
+      ({ line, end = line } = position);
+      if (position.method === "fuzzy" || (position.method === "quote" && method === "diff")) {
+        method = position.method;
       }
     }
     return { line, end, confidence: method === "fuzzy" ? "low" : "high", method };

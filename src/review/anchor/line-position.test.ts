@@ -1,0 +1,129 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import type { Anchor } from "../../store/review/review-thread.ts";
+import { CONTEXT, findLines, type LinePosition } from "./line-position.ts";
+
+const TEXT = `package main
+
+import "fmt"
+
+func first() {
+	fmt.Println("first function here")
+}
+
+func second() {
+	value := compute(1, 2)
+	if value == nil {
+		return
+	}
+	fmt.Println("second function here", value)
+}
+
+func third() {
+	if value == nil {
+		return
+	}
+}
+`.split("\n");
+
+function anchorAt(line: number, end = line, lines = TEXT): Anchor {
+  return {
+    path: "x",
+    side: "new",
+    line,
+    end,
+    quote: lines.slice(line - 1, end),
+    before: lines.slice(Math.max(0, line - 1 - CONTEXT), line - 1),
+    after: lines.slice(end, end + CONTEXT),
+  };
+}
+
+function edited(edit: (lines: string[]) => void): string[] {
+  const lines = [...TEXT];
+  edit(lines);
+  return lines;
+}
+
+function positionOf(line: number, now: string[], end = line): LinePosition {
+  return findLines(anchorAt(line, end), TEXT, now);
+}
+
+test("findLines() says that a line of an unchanged text is exactly where it was", () => {
+  for (const line of TEXT.keys()) {
+    const { line: found, method } = positionOf(line + 1, TEXT);
+    assert.equal(found, line + 1);
+    assert.equal(method, "diff");
+  }
+  assert.equal(positionOf(10, TEXT).confidence, "exact");
+});
+
+test("findLines() follows a line through changes above and below it", () => {
+  const now = edited((lines) => lines.splice(3, 0, "// one", "// two"));
+  assert.deepEqual(positionOf(10, now), {
+    line: 12,
+    end: 12,
+    confidence: "exact",
+    method: "diff",
+  });
+  assert.deepEqual(positionOf(10, now, 14), {
+    line: 12,
+    end: 16,
+    confidence: "exact",
+    method: "diff",
+  });
+});
+
+test("findLines() calls a deleted line gone, though its words are elsewhere", () => {
+  const now = edited((lines) => lines.splice(16, 5));
+  assert.equal(positionOf(18, now).confidence, "gone");
+  assert.equal(positionOf(19, now).confidence, "gone");
+});
+
+test("findLines() finds a block that was moved by its words", () => {
+  const now = edited((lines) => {
+    const moved = lines.splice(4, 4);
+    lines.splice(14, 0, "", ...moved);
+  });
+  for (const line of [5, 6]) {
+    const { line: found = 0, method } = positionOf(line, now);
+    assert.equal(now[found - 1], TEXT[line - 1]);
+    assert.equal(method, "quote");
+  }
+});
+
+test("findLines() finds a line that was changed in its place, and is not sure of it", () => {
+  const now = edited((lines) => (lines[9] = "\tvalue := compute(1, 2, 3)"));
+  assert.deepEqual(positionOf(10, now), {
+    line: 10,
+    end: 10,
+    confidence: "low",
+    method: "fuzzy",
+  });
+  const replaced = edited((lines) => (lines[9] = "\tpanic(errors.New())"));
+  assert.equal(positionOf(10, replaced).confidence, "gone");
+});
+
+test("findLines() is not certain of a line in a block that occurs twice", () => {
+  const block = ["{", "  same", "  words", "  here", "  again", "}"];
+  const before = [...block, ...block];
+  const anchor = anchorAt(3, 3, before);
+  assert.equal(findLines(anchor, before, ["new", ...before]).confidence, "high");
+});
+
+test("findLines() narrows a range to what is left of it", () => {
+  const now = edited((lines) => lines.splice(9, 2));
+  const found = positionOf(9, now, 13);
+  assert.deepEqual(found, { line: 9, end: 11, confidence: "high", method: "diff" });
+});
+
+test("findLines() looks for the words alone where the text was not kept", () => {
+  const now = edited((lines) => lines.splice(0, 0, "// a", "// b"));
+  const found = findLines(anchorAt(10), undefined, now);
+  assert.deepEqual(found, { line: 12, end: 12, confidence: "high", method: "quote" });
+  assert.equal(findLines(anchorAt(10), undefined, []).confidence, "gone");
+});
+
+test("findLines() leaves a comment on a whole file with the file", () => {
+  assert.equal(findLines({ path: "x", side: "new" }, TEXT, []).confidence, "exact");
+});
