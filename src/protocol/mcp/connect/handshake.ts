@@ -13,10 +13,10 @@ import {
   sessionCodec,
 } from "../revision/revisions.ts";
 
-/** How a server is met: by `initialize`, by `server/discover`, or by trying the second before the first. */
+/** The first request to a server: `initialize`, `server/discover`, or ("auto") the latter first. */
 export type Era = "auto" | Codec["era"];
 
-/** What a server says of itself. */
+/** What a server said in the handshake. */
 export interface Introduction {
   readonly codec: Codec;
   readonly capabilities: JsonObject;
@@ -27,7 +27,7 @@ export interface Introduction {
 export interface HandshakeOptions {
   readonly era: Era;
   readonly info: Implementation;
-  /** Milliseconds after which a server that has not answered the new handshake is met with the old. */
+  /** Milliseconds after which a server that has not answered `server/discover` is sent `initialize`. */
   readonly probe: number;
   readonly signal: AbortSignal;
 }
@@ -76,7 +76,7 @@ async function meetEither(peer: Peer, options: HandshakeOptions): Promise<Introd
   try {
     return await meetLegacy(peer, options);
   } catch (error) {
-    // It may only have been slow: a server that refuses the old handshake but answers the new one.
+    // The server may have been slow: it refuses `initialize` but answers `server/discover` late.
     if (!(error instanceof RpcError)) throw error;
     const late = await modern.catch(() => undefined);
     if (late !== undefined) return late;
@@ -131,7 +131,7 @@ function listsOurRevision(error: unknown): boolean {
   return newestStateless(supported) !== undefined;
 }
 
-/** An error means that the server does not know the new handshake, unless nobody may speak to it. */
+/** An error means that the server does not know `server/discover`, unless access is refused. */
 function unlessFatal(error: unknown): undefined {
   if (!(error instanceof RpcError)) {
     if (error instanceof TrunklineError && error.code === "unavailable") return undefined;

@@ -25,14 +25,14 @@ export interface ClientRoutesOptions {
 }
 
 const KiB = 1024;
-/** What people are told is passed on to clients, which a server without measure must not drown. */
+/** Limits on messages of a server, since they are passed on to clients. */
 const MOST_MESSAGES = { limit: 100, windowMs: 1_000 };
 const LONGEST_MESSAGE = 64 * KiB;
-/** The same of each call's progress. */
+/** The same for the progress of each call. */
 const MOST_PROGRESS = { limit: 100, windowMs: 1_000 };
 const LONGEST_PROGRESS = 16 * KiB;
 
-/** What servers ask of us and tell us. */
+/** The requests and notifications of servers. */
 export function clientRoutes(options: ClientRoutesOptions): Routes<undefined> {
   const { calls, pages, events } = options;
   const tasks = new ClientTasks();
@@ -97,7 +97,7 @@ function loggerOf(server: string | undefined, logger: unknown): string | undefin
   return server === undefined ? logger : `${server}/${logger}`;
 }
 
-/** The call that progress is counted for; what belongs to none is counted together. */
+/** The key of the rate limit for progress: the call. Unknown tokens share one. */
 function callOf(calls: ClientCalls, params: unknown): string | undefined {
   const { progressToken } = params as JsonObject;
   return calls.has(progressToken) ? String(progressToken) : undefined;

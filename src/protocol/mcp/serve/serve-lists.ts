@@ -91,7 +91,7 @@ export function serveLists(door: McpDoor): Route<Connection>[] {
   ];
 }
 
-/** Runs what may stop to ask its client something. */
+/** Runs work that may ask the client, in round trips where the revision has them. */
 function inRounds<P extends { readonly _meta?: unknown }>(
   door: McpDoor,
   request: McpRequest<P>,
