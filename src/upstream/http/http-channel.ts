@@ -354,7 +354,7 @@ export class HttpChannel implements Channel<string> {
     this.#pending.delete(pending.id);
     // Up to 2025-11-25 closing does not cancel, but the rest of the stream is of no use.
     pending.http?.destroy();
-    return pending.isModern;
+    return pending.cancelsByClosing;
   }
 
   #common(): { url: URL; maxMessage: number } {

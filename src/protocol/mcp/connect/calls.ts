@@ -52,7 +52,7 @@ export class ClientCalls {
   }
 
   /** Until the returned function is called, what the server says of the task is told. */
-  hearOfTask(taskId: string, listener: TaskListener): () => void {
+  onTask(taskId: string, listener: TaskListener): () => void {
     this.#taskListeners.set(taskId, listener);
     return () => {
       if (this.#taskListeners.get(taskId) === listener) this.#taskListeners.delete(taskId);
@@ -60,11 +60,12 @@ export class ClientCalls {
   }
 
   /** The server says how a task is. */
-  taskBecame(task: JsonObject): void {
+  taskChanged(task: JsonObject): void {
     const { taskId, statusMessage } = task;
     this.#taskListeners.get(taskId as string)?.told(task);
     const token = this.#tasks.get(taskId as string);
-    if (token !== undefined && typeof statusMessage === "string") this.gotOn(token, statusMessage);
+    if (token !== undefined && typeof statusMessage === "string")
+      this.advanced(token, statusMessage);
   }
 
   /** The server will tell of tasks from now on. */
@@ -92,7 +93,7 @@ export class ClientCalls {
   }
 
   /** Progress of a call for which the server gives no number. */
-  gotOn(token: number, message: string | undefined): void {
+  advanced(token: number, message: string | undefined): void {
     const context = this.#open.get(token);
     if (context === undefined) return;
     const progress = (this.#progress.get(token) ?? 0) + 1;
@@ -108,7 +109,7 @@ export class ClientCalls {
   }
 
   /** The caller that a question is for. Throws when none can be asked, or several may be meant. */
-  askedOf(question: Question, origin: Origin): ToolContext {
+  callerFor(question: Question, origin: Origin): ToolContext {
     const token = this.#tasks.get(origin.task as string) ?? origin.token;
     const known = this.#open.get(token as number);
     if (known !== undefined) return able(known, question);

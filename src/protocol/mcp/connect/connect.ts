@@ -9,7 +9,7 @@ import { hasTasksExtension } from "../meta.ts";
 import { ClientCalls } from "./calls.ts";
 import { plainResult, plainToolResult, type Around, ClientRequests } from "./requests.ts";
 import { type McpClientEvents, NO_EVENTS, clientRoutes } from "./routes.ts";
-import { type Era, type Introduction, shakeHands } from "./handshake.ts";
+import { type Era, type Introduction, handshake } from "./handshake.ts";
 import { ClientListening } from "./listen.ts";
 import { allPages, type LeftOut, withReadableNames } from "./lists.ts";
 import { ClientPages } from "./pages.ts";
@@ -97,7 +97,7 @@ export class McpClient {
       const signals = [late.signal, ...(options.signal === undefined ? [] : [options.signal])];
       const signal = AbortSignal.any(signals);
       const info = infoOf(options);
-      client.#server = await shakeHands(client.#peer, { era, info, probe, signal });
+      client.#server = await handshake(client.#peer, { era, info, probe, signal });
     } catch (error) {
       await client.close();
       throw error;

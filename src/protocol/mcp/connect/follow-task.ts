@@ -6,7 +6,7 @@ import { RpcError } from "../../../rpc/rpc-error.ts";
 import type { StopListener } from "../../../base/stop.ts";
 import type { ToolContext } from "../../../tool/tool.ts";
 import { isObject, type JsonObject } from "../json-object.ts";
-import { putQuestion } from "./questions.ts";
+import { passQuestion } from "./questions.ts";
 import { questionOf } from "./rounds.ts";
 
 /** The server of a task, and the caller that waits for its end. */
@@ -14,7 +14,7 @@ export interface TaskLink {
   readonly context: ToolContext;
   request(method: string, params: JsonObject, options: RequestOptions): Promise<JsonObject>;
   /** Reports progress, with the server's words where it gave any. */
-  gotOn(message: string | undefined): void;
+  advanced(message: string | undefined): void;
   /** Until the returned function is called, the listener hears what the server says by itself. */
   hear(taskId: string, listener: TaskListener): () => void;
 }
@@ -144,7 +144,7 @@ class FollowedTask implements TaskListener, StopListener {
       this.#misses = 0;
       return task;
     } catch (error) {
-      if (this.#link.context.signal.aborted || !passes(error)) throw error;
+      if (this.#link.context.signal.aborted || !isTemporary(error)) throw error;
       if (++this.#misses > MOST_MISSES) throw error;
       return undefined;
     }
@@ -178,7 +178,7 @@ class FollowedTask implements TaskListener, StopListener {
           before.lastUpdatedAt !== lastUpdatedAt;
     if (!isNews) return;
     const message = typeof statusMessage === "string" ? statusMessage : undefined;
-    this.#link.gotOn(message?.slice(0, LONGEST_MESSAGE));
+    this.#link.advanced(message?.slice(0, LONGEST_MESSAGE));
   }
 
   /** Each question is asked once, however often the task shows it, and answered on its own. */
@@ -191,7 +191,7 @@ class FollowedTask implements TaskListener, StopListener {
     const { context } = this.#link;
     const answers = fresh.map(async ([key, request]) => {
       const question = questionOf(key, request);
-      const answer = await putQuestion(context, question, (id) => this.#pages.push(id));
+      const answer = await passQuestion(context, question, (id) => this.#pages.push(id));
       if (!OVER.has(this.#task.status)) await this.#give({ [key]: answer });
     });
     await Promise.all(answers);
@@ -218,7 +218,7 @@ function pollInterval({ pollIntervalMs }: JsonObject): number {
 }
 
 /** Whether a failed poll says nothing about the task: lost, timed out, or refused for load. */
-function passes(error: unknown): boolean {
+function isTemporary(error: unknown): boolean {
   if (error instanceof LostRequest) return true;
   if (error instanceof TrunklineError) return error.code === "timeout";
   const status = error instanceof RpcError && isObject(error.data) ? error.data.status : undefined;

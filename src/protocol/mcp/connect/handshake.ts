@@ -50,23 +50,23 @@ const CAPABILITIES: JsonObject = {
 
 type Meet = (peer: Peer, options: HandshakeOptions) => Promise<Introduction>;
 
-const MEET: Readonly<Record<Era, Meet>> = {
-  legacy: meetLegacy,
-  modern: meetModern,
-  auto: meetEither,
+const HANDSHAKES: Readonly<Record<Era, Meet>> = {
+  legacy: byInitialize,
+  modern: byDiscover,
+  auto: discoverOrInitialize,
 };
 
 /** Learns which revision the server speaks and what it can do. */
-export async function shakeHands(peer: Peer, options: HandshakeOptions): Promise<Introduction> {
-  return MEET[options.era](peer, options);
+export async function handshake(peer: Peer, options: HandshakeOptions): Promise<Introduction> {
+  return HANDSHAKES[options.era](peer, options);
 }
 
 /**
  * `server/discover` first. A server that answers it with an error, or not in time, is sent
  * `initialize`.
  */
-async function meetEither(peer: Peer, options: HandshakeOptions): Promise<Introduction> {
-  const modern = meetModern(peer, options);
+async function discoverOrInitialize(peer: Peer, options: HandshakeOptions): Promise<Introduction> {
+  const modern = byDiscover(peer, options);
   const patience = Promise.withResolvers<undefined>();
   const timer = setTimeout(patience.resolve, options.probe, undefined);
   const met = await Promise.race([modern.catch(unlessFatal), patience.promise]).finally(() => {
@@ -74,7 +74,7 @@ async function meetEither(peer: Peer, options: HandshakeOptions): Promise<Introd
   });
   if (met !== undefined) return met;
   try {
-    return await meetLegacy(peer, options);
+    return await byInitialize(peer, options);
   } catch (error) {
     // The server may have been slow: it refuses `initialize` but answers `server/discover` late.
     if (!(error instanceof RpcError)) throw error;
@@ -84,7 +84,7 @@ async function meetEither(peer: Peer, options: HandshakeOptions): Promise<Introd
   }
 }
 
-async function meetModern(peer: Peer, { info, signal }: HandshakeOptions): Promise<Introduction> {
+async function byDiscover(peer: Peer, { info, signal }: HandshakeOptions): Promise<Introduction> {
   const ask = (): Promise<JsonObject> =>
     peer.request(discover, { _meta: NEWEST_STATELESS.requestMeta(info, undefined) }, { signal });
   const result = await ask().catch((error: unknown) => {
@@ -105,7 +105,7 @@ async function meetModern(peer: Peer, { info, signal }: HandshakeOptions): Promi
   };
 }
 
-async function meetLegacy(peer: Peer, { info, signal }: HandshakeOptions): Promise<Introduction> {
+async function byInitialize(peer: Peer, { info, signal }: HandshakeOptions): Promise<Introduction> {
   const params = {
     protocolVersion: NEWEST_SESSION.revision,
     capabilities: CAPABILITIES,

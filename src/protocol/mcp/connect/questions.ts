@@ -48,7 +48,7 @@ export const URL_ELICITATION_REQUIRED = -32042;
  * Passes a server's question to the caller. `shown` is called when the question is a page to visit,
  * with the id that the caller knows it by.
  */
-export function putQuestion(
+export function passQuestion(
   context: ToolContext,
   question: Question,
   shown?: (id: string) => void,
@@ -86,7 +86,7 @@ export async function visitPages(error: RpcError, context: ToolContext): Promise
   if (!Array.isArray(pages) || !isAskedInRounds(context)) return false;
   for (const page of pages.filter(isObject)) {
     const question = { method: "elicitation/create", params: { ...page, mode: "url" } };
-    const answer = (await putQuestion(context, question)) as JsonObject;
+    const answer = (await passQuestion(context, question)) as JsonObject;
     if (answer.action !== "accept") return false;
   }
   return pages.length > 0;

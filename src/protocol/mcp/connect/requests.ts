@@ -197,8 +197,8 @@ export class ClientRequests {
       return await followTask(begun, {
         context,
         request: (method, params, options) => this.#ofTask(method, params, context, options),
-        gotOn: (message) => this.#calls.gotOn(token, message),
-        hear: (taskId, listener) => this.#calls.hearOfTask(taskId, listener),
+        advanced: (message) => this.#calls.advanced(token, message),
+        hear: (taskId, listener) => this.#calls.onTask(taskId, listener),
       });
     } catch (error) {
       if (error instanceof RpcError) throw asCannotAsk(error) ?? error;

@@ -4,7 +4,7 @@ import { STANDARD } from "../../../rpc/codes.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import type { Question, ToolContext } from "../../../tool/tool.ts";
 import { isObject, type JsonObject } from "../json-object.ts";
-import { putQuestion } from "./questions.ts";
+import { passQuestion } from "./questions.ts";
 
 const MOST_ROUNDS = 50;
 /** Milliseconds before a request is repeated for a server that asked nothing but is not done. */
@@ -48,7 +48,7 @@ async function answers(
 ): Promise<JsonObject> {
   const all = Object.entries(inputRequests).map(async ([key, request]) => {
     const question = questionOf(key, request);
-    return [key, await putQuestion(context, question, (id) => pages.push(id))] as const;
+    return [key, await passQuestion(context, question, (id) => pages.push(id))] as const;
   });
   return Object.fromEntries(await Promise.all(all));
 }

@@ -6,7 +6,7 @@ import type { Question } from "../../../tool/tool.ts";
 import { isObject, type JsonObject } from "../json-object.ts";
 import type { ClientCalls, Origin } from "./calls.ts";
 import type { ClientPages } from "./pages.ts";
-import { putQuestion, QUESTION_LIMITS, refusalOf, withinLimit } from "./questions.ts";
+import { passQuestion, QUESTION_LIMITS, refusalOf, withinLimit } from "./questions.ts";
 import { ClientTasks } from "./tasks.ts";
 import { levelOf } from "../log-levels.ts";
 import { META, metaOf } from "../meta.ts";
@@ -76,10 +76,10 @@ export function clientRoutes(options: ClientRoutesOptions): Routes<undefined> {
       { maxSize: LONGEST_MESSAGE, rate: new RateLimiter(MOST_MESSAGES) },
     ),
     hears("notifications/elicitation/complete", ({ elicitationId }) => pages.done(elicitationId)),
-    hears("notifications/tasks/status", (task) => calls.taskBecame(task), {
+    hears("notifications/tasks/status", (task) => calls.taskChanged(task), {
       rate: new RateLimiter(MOST_PROGRESS),
     }),
-    hears("notifications/tasks", (task) => calls.taskBecame(task), {
+    hears("notifications/tasks", (task) => calls.taskChanged(task), {
       rate: new RateLimiter(MOST_PROGRESS),
     }),
     hears("notifications/subscriptions/acknowledged", (params) => calls.listening(params)),
@@ -114,8 +114,8 @@ async function ask(
     ...(isObject(related) ? { task: related.taskId } : {}),
   };
   try {
-    const context = calls.askedOf(question, origin);
-    const asked = putQuestion(context, question, (id) => pages.shown(id, context));
+    const context = calls.callerFor(question, origin);
+    const asked = passQuestion(context, question, (id) => pages.shown(id, context));
     const answer = await withinLimit(asked, question, questionLimits, call);
     return isObject(answer) ? answer : {};
   } catch (error) {

@@ -9,7 +9,7 @@ import type { McpDoor } from "./door.ts";
 import { METHODS } from "../methods.ts";
 import type { Asking } from "./input-required.ts";
 import { hasTasksExtension, META, TASKS_CAPABILITY } from "../meta.ts";
-import { pageOf, UNCACHED, whatIsMissing } from "./list-result.ts";
+import { pageOf, UNCACHED, missingSources } from "./list-result.ts";
 import { type McpRequest, rethrow } from "./request.ts";
 import type { CallToolParams } from "../schema.gen.ts";
 import { Rounds, turn } from "./rounds.ts";
@@ -30,7 +30,7 @@ export function serveTools(door: McpDoor): Route<Connection>[] {
           const context = door.contextOf(request);
           const { page, next } = pageOf(offer.tools.listFor(context), params.cursor);
           const tools = page.map((tool) => client.codec.shapeTool(describe(tool)));
-          return { tools, ...next, ...whatIsMissing(offer) };
+          return { tools, ...next, ...missingSources(offer) };
         };
         return offer.known()?.then(list) ?? list();
       },
