@@ -5,7 +5,7 @@ import { Log } from "../base/log.ts";
 import type { HistoryEntry } from "../session/agent.ts";
 import { Offer } from "../tool/offer/offer.ts";
 import { errorResult, type Question, textResult } from "../tool/tool.ts";
-import { Announcement } from "../tool/offer/announcement.ts";
+import { Announcement } from "../tool/offer/registry.ts";
 import { type ModelEntry, Models, type ModelSource, OFFLINE } from "./models/models.ts";
 import { openModel } from "./models/provider.ts";
 import { AgentRig } from "../../test/agent/agent-rig.ts";

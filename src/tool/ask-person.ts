@@ -9,15 +9,15 @@ interface FormAnswer {
 }
 
 /**
- * Asks the person behind a call whether it may be made, and shows all of it. Resolves to why not, or
- * to nothing.
+ * Asks the person behind a call whether it may be made, and shows its arguments whole. Resolves to
+ * the reason for a refusal, or to undefined when the person allows the call.
  */
 export async function askPerson(
   tool: string,
   args: Arguments,
   context: ToolContext,
 ): Promise<string | undefined> {
-  // The question first: what a caller can fill at will comes after it.
+  // The question comes first, because the caller controls what follows it.
   const who = visibleLine(JSON.stringify(context.caller.name.slice(0, 100)));
   const shown = visibleLine(JSON.stringify(maskWords(args)));
   const message = `Allow ${who} to call '${visibleLine(tool)}'? Its arguments: ${shown}`;
@@ -31,7 +31,7 @@ export async function askPerson(
   }
   try {
     const answer = (await context.ask({
-      // Nobody can answer this who was not asked: the key is known only from the question.
+      // A random key, so that the question cannot be answered before it is asked.
       key: `consent-${crypto.randomUUID()}`,
       method: "elicitation/create",
       params: { mode: "form", message, requestedSchema: { type: "object", properties: {} } },

@@ -1,25 +1,27 @@
 /** One call that was made or refused. Arguments are masked before they get here. */
 export interface AuditEntry {
   readonly time: string;
+  /** The door that the call came through, such as "mcp". */
   readonly door: string;
+  /** The name that the client gave, or that of its token. */
   readonly caller: string;
   /** The principal's id; left out for the owner of the data folder. */
   readonly principal?: string | undefined;
   /** Tells the client apart from others of that name. */
   readonly client: string;
-  /** Left out where it is the client's connection itself. */
+  /** Left out where the client's connection is the session. */
   readonly session?: string | undefined;
   readonly project?: string | undefined;
   readonly tool: string;
   readonly arguments: unknown;
-  /** "begun": it is answered before it is over, and what it comes to has a record of its own. */
+  /** "begun": the call runs as a task, whose end has a record of its own. */
   readonly outcome: "ok" | "error" | "refused" | "cancelled" | "begun";
   /** Why, when it is not ok. */
   readonly reason?: string | undefined;
   readonly milliseconds: number;
 }
 
-/** Where the record of calls is kept: append-only, in the order of their ends. */
+/** The record of calls: append-only, in the order in which they ended. */
 export interface Audit {
   record(entry: AuditEntry): void;
 }
@@ -27,7 +29,7 @@ export interface Audit {
 let at = 0;
 let text = "";
 
-/** The present moment as text. Made once for each millisecond, since it costs more than a call. */
+/** The present time as ISO text. It is cached for a millisecond: formatting costs more than a call. */
 export function timestamp(): string {
   const now = Date.now();
   if (now !== at) {

@@ -8,8 +8,8 @@ import type { Caller, Question, ToolContext } from "./tool.ts";
 type Countdown = Pick<Deadlines, "start" | "restart" | "stop">;
 
 /**
- * What a tool may do while it runs, and for how long. The time is counted from its last progress,
- * and stands still while a person is asked: a long honest piece of work is not killed.
+ * The context of a tool call with a timeout. The timeout restarts with each progress and pauses while
+ * a person is asked, so that long work is not killed while it advances.
  */
 export class LimitedContext implements ToolContext, StopListener {
   readonly caller: Caller;
@@ -50,7 +50,7 @@ export class LimitedContext implements ToolContext, StopListener {
       const message = `'${tool}' took over ${timeout} ms without progress`;
       this.stopped(new TrunklineError("timeout", message));
     };
-    // Whether anyone waits for it is the owner's business.
+    // Nobody may be waiting: that must not count as an unhandled rejection.
     this.#over.promise.catch(() => {});
     context.stop.add(this);
     this.#deadline = deadlines.start(timeout, this.#expire);
@@ -64,7 +64,7 @@ export class LimitedContext implements ToolContext, StopListener {
     return this.#stopper.signal;
   }
 
-  /** Rejects when the time is up or the caller has cancelled, also for a tool that will not hear. */
+  /** Rejects on timeout or cancellation, also when the tool ignores its stop. */
   get over(): Promise<never> {
     return this.#over.promise;
   }
@@ -75,7 +75,7 @@ export class LimitedContext implements ToolContext, StopListener {
     this.#over.reject(reason);
   }
 
-  /** The tool has answered: the time no longer counts. */
+  /** The tool has answered: the timeout is cleared. */
   end(): void {
     this.#isOver = true;
     this.#context.stop.remove(this);

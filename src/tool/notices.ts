@@ -7,17 +7,17 @@ export interface Notice {
   readonly data: unknown;
   /** Whose it is. */
   readonly logger: string;
-  /** In words, where `data` is for programs. */
+  /** A sentence for people, where `data` is for programs. */
   readonly message?: string;
-  /** News that is worth telling also those who have not asked for messages. */
+  /** Important enough for clients that have not asked for messages. */
   readonly isNews?: boolean;
   /** What a listener's token has to be good for; `tools` where it is left out. */
   readonly scope?: Scope;
 }
 
 /**
- * What capabilities have to say to people outside of any call, for doors that can pass it on. Nobody
- * waits for anybody: whoever is not there misses it.
+ * Notices of capabilities to people, outside of any call. Doors subscribe to them. Nothing is kept:
+ * a client that connects later does not get earlier notices.
  */
 export class Notices {
   readonly #listeners = new Set<{ readonly call: (notice: Notice) => void }>();
@@ -28,7 +28,7 @@ export class Notices {
       try {
         listener.call(notice);
       } catch {
-        // One that fails takes nothing from the others, nor from whoever posts.
+        // A listener that throws must not keep the others from hearing, nor fail the sender.
       }
     }
   }
@@ -43,7 +43,7 @@ export class Notices {
     };
   }
 
-  /** Calls back with the first listener: until then, whoever has to look for news need not. */
+  /** Calls back when the first listener subscribes: until then a source need not look for news. */
   whenHeard(begin: () => void): void {
     if (this.#listeners.size > 0) begin();
     else this.#posters.push(begin);

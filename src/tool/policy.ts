@@ -5,7 +5,7 @@ import type { Arguments, Caller } from "./tool.ts";
 
 export type Decision = "allow" | "ask" | "deny";
 
-/** What holds for the calls that it fits. A member that is left out fits every call. */
+/** A decision for the calls that match. A member that is left out matches every call. */
 export interface PolicyRule {
   /** The tool's name; `*` stands for any text. */
   readonly tool: string;
@@ -42,10 +42,10 @@ export interface PolicyQuestion extends PolicySubject {
   readonly args: Arguments;
 }
 
-/** A rule that can be asked. */
+/** A rule whose patterns are compiled. */
 interface CompiledRule {
   readonly decision: Decision;
-  /** Whether it speaks of the tool and the caller; "perhaps" where it depends on the call. */
+  /** Whether the tool and the caller match; "perhaps" where the arguments or the project decide. */
   fits(subject: PolicySubject): boolean | "perhaps";
   fitsArguments(args: Arguments): boolean;
 }
@@ -54,7 +54,7 @@ interface CompiledRule {
 export class Policy {
   readonly #default: Decision;
   readonly #rules: readonly CompiledRule[];
-  /** Whether anything is denied to anybody. */
+  /** Whether any rule denies anything: if not, lists need no filtering. */
   readonly denies: boolean;
   readonly #hasProjects: boolean;
 
@@ -70,14 +70,14 @@ export class Policy {
     return this.says(question) ?? this.#default;
   }
 
-  /** What a rule says of a call; undefined where none speaks of it. */
+  /** The decision of the first rule that matches; undefined where none does. */
   says(question: PolicyQuestion): Decision | undefined {
     const { args } = question;
     return this.#rules.find((rule) => rule.fits(question) === true && rule.fitsArguments(args))
       ?.decision;
   }
 
-  /** Whether it depends on the project, which is not known yet, what becomes of a call. */
+  /** Whether the decision depends on the project of the call, which is not resolved yet. */
   needsProject(question: PolicyQuestion): boolean {
     if (!this.#hasProjects) return false;
     const { args } = question;
@@ -87,7 +87,7 @@ export class Policy {
     return rule?.fits(question) === "perhaps";
   }
 
-  /** Whether each call of a tool is denied, whatever its arguments: then there is no use in listing it. */
+  /** Whether every call of a tool is denied, whatever its arguments: then it is not listed. */
   hides(subject: PolicySubject): boolean {
     for (const rule of this.#rules) {
       const fits = rule.fits(subject);
@@ -127,7 +127,7 @@ function compileRule(rule: PolicyRule): CompiledRule {
 
 const always = (): boolean => true;
 
-/** The folder is looked at with each call: what it leads to may change, or come later. */
+/** The folder is resolved with each call: its symbolic links may change, and it may appear later. */
 function folderCheck(folder: string, decision: Decision): (project: Project) => boolean {
   return ({ folders }) => {
     const real = realPath(folder);
@@ -138,7 +138,7 @@ function folderCheck(folder: string, decision: Decision): (project: Project) => 
   };
 }
 
-/** An argument as a rule sees it: a text as it is, anything else as JSON, a missing one as none. */
+/** An argument as text: a string as it is, anything else as JSON, "" when it is missing. */
 function textOf(args: Arguments, name: string): string {
   const value = Object.hasOwn(args, name) ? args[name] : undefined;
   if (value === undefined) return "";

@@ -5,8 +5,7 @@ import { realPath } from "../base/file/path.ts";
 import type { Arguments, ToolContext } from "./tool.ts";
 
 /**
- * Whether a call of a tool cannot do without a project, takes one into account where it is known, or
- * has no use for one.
+ * Whether a call needs a project, uses one where it is known, or ignores it.
  */
 export type ProjectNeed = "needed" | "wanted" | "unused";
 
@@ -28,11 +27,11 @@ export interface Project {
   readonly folder?: string | undefined;
   /** Every folder that may be meant, by their real paths. */
   readonly folders: readonly string[];
-  /** Who says so: the call itself, its client, or the door. Undefined where nobody does. */
+  /** Where the folder is known from: an argument of the call, the client's roots, or the door. */
   readonly source?: "argument" | "roots" | "folder";
-  /** Why it is not one folder. */
+  /** Why it is not exactly one folder. */
   readonly problem?: string;
-  /** Why the caller's principal may not have anything done there. */
+  /** Why the caller's principal may not work there. */
   readonly refusal?: string;
 }
 
@@ -58,14 +57,14 @@ export async function resolveProject(
   const found = await use?.find?.(args);
   const named = found ?? (use === undefined ? undefined : namedBy(use, args));
   if (named !== undefined && isAbsolute(named)) return only(named, "argument");
-  const place = await placeOf(context, repositoryOf);
+  const ofCaller = await projectOfCaller(context, repositoryOf);
   if (named !== undefined) {
-    if (place.folder !== undefined) return only(resolve(place.folder, named), "argument");
-    const problem = `'${named}' is not an absolute path, and ${place.problem}`;
+    if (ofCaller.folder !== undefined) return only(resolve(ofCaller.folder, named), "argument");
+    const problem = `'${named}' is not an absolute path, and ${ofCaller.problem}`;
     return { folders: [], problem };
   }
-  if (use === undefined || place.folder === undefined) return place;
-  return { ...place, folders: [place.folder] };
+  if (use === undefined || ofCaller.folder === undefined) return ofCaller;
+  return { ...ofCaller, folders: [ofCaller.folder] };
 }
 
 /** The folder of the project that a call is about, or that it was made in, as far as that is known. */
@@ -124,7 +123,7 @@ function namedBy({ argument }: ProjectUse, args: Arguments): string | undefined 
   return typeof named === "string" && named !== "" ? named : undefined;
 }
 
-async function placeOf(
+async function projectOfCaller(
   context: Pick<ToolContext, "folder" | "roots">,
   repositoryOf: RepositoryOf,
 ): Promise<Project> {

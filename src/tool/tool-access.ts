@@ -15,14 +15,14 @@ export function toolRefusal(
 ): string | undefined {
   const { definition, scope = "tools" } = tool;
   const { name } = definition;
-  // The owner, who calls most.
+  // The common case first: the owner has no limits.
   if (principal.scopes === undefined && principal.limits === undefined) return undefined;
   const refusal = scopeRefusal(principal, scope, `The tool '${name}'`);
   if (refusal !== undefined) return refusal;
   const option = `--tool ${name}`;
   if (!mayUseTool(principal, name)) return limitRefusal(principal, `the tool '${name}'`, option);
   const { limits } = principal;
-  // Whoever names such a tool for a token has said that it may work wherever it does.
+  // A token that names such a tool allows it to work anywhere.
   if (limits?.tools !== undefined || !isPlaced(principal) || isOurs(tool)) return undefined;
   const why = `the tool '${name}' of another program, which may work in any folder`;
   return limitRefusal(principal, why, option);
@@ -39,12 +39,12 @@ export function mayHave(principal: Principal, scope: Scope = "tools"): boolean {
   );
 }
 
-/** Whether it is limited to places. */
+/** Whether it is limited to folders or repositories. */
 function isPlaced({ limits }: Principal): boolean {
   return limits?.folders !== undefined || limits?.repositories !== undefined;
 }
 
-/** Our own tools say which project they work on; of those that others bring, nobody can tell. */
+/** Only our own tools say which project they work on. */
 function isOurs({ source, bringer }: Pick<Tool, "source" | "bringer">): boolean {
   return source === undefined && bringer === undefined;
 }

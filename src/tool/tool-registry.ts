@@ -3,7 +3,7 @@ import { Registry } from "./offer/registry.ts";
 import { skeleton } from "./offer/skeleton.ts";
 import type { Tool, ToolDefinition, ToolSource } from "./tool.ts";
 
-/** A tool that is there, but is not offered until a person has looked at it. */
+/** A tool that is not offered until a person has approved it. */
 export interface HeldTool {
   readonly tool: Tool;
   readonly source: ToolSource;
@@ -13,7 +13,7 @@ export interface HeldTool {
   readonly like?: string;
 }
 
-/** For whoever calls it: what is the matter, and what a person can do about it. */
+/** The error for its callers: why it is held, and what a person can do about it. */
 export function heldBecause({ tool, source, why, like = "" }: HeldTool): string {
   const matter = {
     new: "nobody has approved it yet",
@@ -30,15 +30,15 @@ export function heldBecause({ tool, source, why, like = "" }: HeldTool): string 
 
 type Verdict = Pick<HeldTool, "why" | "like"> | undefined;
 
-/** A tool of another server: how it was judged, and how to take it off the shelf that it is on. */
+/** A tool of another server: the verdict on it, and how to remove it from its registry. */
 interface Judged {
   readonly verdict: Verdict;
   readonly remove: () => void;
 }
 
 /**
- * The tools that are offered, and those that are held. A tool of another server passes from the one
- * to the other as it is judged; one of ours is always offered.
+ * Two registries: the tools that are offered, and those that are held. A tool of another server moves
+ * between them with each new verdict; our own tools are always offered.
  */
 export class ToolRegistry {
   readonly offered = new Registry<Tool>("tool");
@@ -104,7 +104,7 @@ export class ToolRegistry {
   #judge(tool: Tool, { server, name }: ToolSource): Verdict {
     const approver = this.#approver;
     if (approver === undefined) return undefined;
-    // As the server calls it: what it is called here may change with the other servers.
+    // By the name at its server: the name here may change with the other servers.
     const described = { ...tool.definition, name };
     if (approver.judge(server, described) === "held") return { why: approver.why(server, name) };
     const like = this.#likeOf(tool, server);
@@ -112,14 +112,14 @@ export class ToolRegistry {
     return isHeld ? { why: "lookalike", like } : undefined;
   }
 
-  /** Another's tool that it can be taken for: one of ours, or one of a server that comes before. */
+  /** The tool that it can be mistaken for: one of ours, or of a server that comes before. */
   #likeOf(tool: Tool, server: string): string | undefined {
     const { name } = tool.definition;
     let isBefore = true;
     for (const other of this.#alikeTo(tool)) {
       if (other === tool) isBefore = false;
       else if (other.definition.name === name || other.source?.server === server) continue;
-      // One that is held for its own looks is nobody to be taken for.
+      // A lookalike that is held itself is not offered, so it cannot be mistaken.
       else if (this.#judged.get(other)?.verdict?.why === "lookalike") continue;
       else if (isBefore || other.source === undefined) return other.definition.name;
     }
@@ -141,10 +141,10 @@ export interface Approver {
   judge(server: string, definition: ToolDefinition): "approved" | "held";
   /** Why it is held. */
   why(server: string, name: string): "new" | "changed";
-  /** Whether a person has approved it, as it is described now, and not only its being seen first. */
+  /** Whether a person has approved it as it is described now; being seen first is not enough. */
   vouches(server: string, definition: ToolDefinition): boolean;
-  /** To be awaited before `vouches` is asked for anything that a person would else be asked. */
+  /** Await it before `vouches`, where a person would be asked otherwise: approvals may be loading. */
   ready?(): Promise<void>;
-  /** Calls back when something may be judged otherwise than before. Returns how to stop it. */
+  /** Calls back when a verdict may have changed. Returns how to stop it. */
   onChange(listener: () => void): () => void;
 }

@@ -46,9 +46,12 @@ export interface Tool {
   readonly source?: ToolSource;
   /** Who brings it, for people to see. */
   readonly bringer?: string;
-  /** Whether it may, or must, go on as a task after its call has been answered; or only if asked to. */
+  /**
+   * Whether it may or must run as a task, which goes on after the call has been answered. "if-asked":
+   * only where the client asks for a task.
+   */
   readonly task?: "if-asked" | "optional" | "required";
-  /** Of one that goes on as a task: what it asks first is asked before, as part of the call. */
+  /** A tool that runs as a task, and asks its questions before the task is created. */
   readonly asksFirst?: boolean;
   readonly limits?: ToolLimits;
   /** What a caller's token has to be good for; `tools` where it is left out. */

@@ -38,19 +38,19 @@ import { awaitTool, type ToolSources } from "./offer/tool-sources.ts";
 export interface ToolboxOptions {
   readonly policy?: Policy;
   readonly audit?: Audit;
-  /** Without it, the tools of other servers are offered whatever becomes of them. */
+  /** Without it, the tools of other servers are offered without approval. */
   readonly approver?: Approver;
-  /** Makes a tool for a name that nobody has offered: it can be called, but is not listed. */
+  /** Makes a tool for an unknown name, so that it can be called though it is not listed. */
   readonly fallback?: (name: string) => Tool | undefined;
-  /** Its tools are for whoever brought them: no token has to be good for them. */
+  /** Its tools belong to the caller that brought them: no scope of a token is needed. */
   readonly isPrivate?: boolean;
-  /** Who may yet bring a tool: a call of one that is not there waits for them. */
+  /** Sources that may still bring a tool: a call of an unknown tool waits for them. */
   readonly sources?: Required<Pick<ToolSources, "arrival" | "missing">>;
-  /** Tells repositories among the roots of a client; without it, none is one. */
+  /** Finds the repositories among a client's roots; without it, no root is one. */
   readonly repositoryOf?: RepositoryOf | undefined;
   /** Tells whether a principal may use a repository that is limited to some; without it, none has one. */
   readonly addressesOf?: AddressesOf | undefined;
-  /** Where a fault in a tool goes: its caller learns only that there was one. */
+  /** Gets the cause of a fault in a tool; the caller is told only that there was one. */
   readonly report?: (event: string, fields: Record<string, unknown>) => void;
 }
 
@@ -62,7 +62,7 @@ interface Passage {
   readonly started: number;
 }
 
-/** Names that callers make up are told back and recorded, but not at any length. */
+/** A name that a caller made up is shortened before it is repeated in errors and the audit. */
 const LONGEST_NAME = 200;
 
 /**
@@ -234,7 +234,7 @@ export class Toolbox {
     throw new TrunklineError("not-found", reason);
   }
 
-  /** A server that has not said yet what it has may have the tool. */
+  /** A server that has not listed its tools yet may have the tool: wait for it. */
   async #await(
     passage: Passage,
     sources: NonNullable<ToolboxOptions["sources"]>,
@@ -273,7 +273,7 @@ export class Toolbox {
     return { ...refusal, _meta: { [FAULT_META]: INVALID_ARGUMENTS } };
   }
 
-  /** What works on a project does nothing where nobody says on which. */
+  /** A tool that needs a project is not called without one. */
   #placed(tool: Tool, passage: Passage): ToolResult | Promise<ToolResult> {
     const { name, args, context } = passage;
     const { project } = context;
@@ -313,7 +313,7 @@ export class Toolbox {
   }
 
   #done(passage: Passage, result: ToolResult): ToolResult {
-    // A tool may be written in anything, and answer with anything.
+    // Tools of plugins and upstreams are not typed: check the result.
     if (!Array.isArray((result as ToolResult | undefined)?.content)) {
       return this.#failed(passage, new TypeError("The tool's result has no content"));
     }
@@ -364,7 +364,7 @@ export class Toolbox {
         caller: short(caller),
         principal: principal.id === "" ? undefined : principal.id,
         client: short(client),
-        // A connection that is a session of its own is not written down twice.
+        // Where the connection is the session, record it once.
         session: context.session === client ? undefined : context.session,
         project: projectFolder(context),
         tool: short(name),
@@ -374,7 +374,7 @@ export class Toolbox {
         milliseconds: Math.round((performance.now() - started) * 1000) / 1000,
       });
     } catch (error) {
-      // A call is not to fail for want of its record.
+      // A failure to record a call must not fail the call.
       this.#report("audit.failed", { tool: name, error });
     }
   }

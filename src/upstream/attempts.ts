@@ -7,13 +7,13 @@ import { ToolFault } from "../tool/tool.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import { isLost } from "./connect-upstream.ts";
 
-/** How often a call is tried that never gets to the server. */
+/** How often a call is retried that does not reach the server. */
 const MOST_ATTEMPTS = 3;
 
 /**
- * The attempts at one call. A call that was lost is made again only if that does no harm: because the
- * call changes nothing more (`isHarmless`), or because it never got to the server. One object for
- * each call, since thousands may be on their way.
+ * The attempts at one call. A call whose answer was lost is repeated only if that does no harm: the
+ * call is idempotent (`isHarmless`), or it never reached the server. One object for each call, since
+ * thousands may be in flight.
  */
 export class Attempts<T> implements Around<T> {
   readonly #name: string;
@@ -50,7 +50,7 @@ export class Attempts<T> implements Around<T> {
     return this.#call(client).catch((again: unknown) => this.failed(again));
   }
 
-  /** An error that it answered with shows that it works, and is the caller's to see, code and all. */
+  /** An error response shows that the server works; the caller gets it with its code and data. */
   #answeredWith(error: unknown): unknown {
     if (!(error instanceof RpcError)) return error;
     this.#life.backoff.succeeded();

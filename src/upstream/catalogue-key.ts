@@ -2,7 +2,7 @@ import { sep } from "node:path";
 
 import type { UpstreamSettings } from "./settings.ts";
 
-/** Where it is remembered what the upstream of that name offers. */
+/** The file with the remembered catalogue of the upstream of that name. */
 export function cataloguePath(folder: string, name: string): string {
   // Not with join(): a start that knows ten servers would spend half a millisecond in it.
   return `${folder}${sep}${encodeURIComponent(name)}.json`;

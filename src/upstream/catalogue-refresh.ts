@@ -6,28 +6,28 @@ import { type Catalogue, EMPTY_CATALOGUE } from "./catalogue.ts";
 export type CatalogueKind = "tools" | "prompts" | "resources";
 
 export interface CatalogueRefreshOptions {
-  /** Milliseconds that announcements are gathered for. */
+  /** Milliseconds for which change notifications are debounced. */
   readonly gather: number;
-  /** There is something new; `catalogue` has it. */
+  /** The catalogue has changed. */
   readonly changed: (kind: CatalogueKind) => void;
   readonly failed: (kind: CatalogueKind, error: unknown) => void;
 }
 
 const KINDS: readonly CatalogueKind[] = ["tools", "prompts", "resources"];
 /**
- * A server that announces changes without end is asked more and more seldom: soon when it has none,
- * later when it has.
+ * Backoff for a server that announces changes without end: it starts early when the announcements
+ * bring nothing new, and later when they do.
  */
 const LONGEST_GATHER = 10_000;
 const MOST_IDLE = 3;
 const MOST_BUSY = 12;
-/** How often a list that could not be had is asked for again while an older one is known. */
+/** How often a failed list is retried while an older one is known. */
 const MOST_RETRIES = 5;
 
-/** Keeps what an upstream offers up to date: asked on connecting, and when it says that it changed. */
+/** Keeps the catalogue up to date: lists are fetched on connecting and after change notifications. */
 export class CatalogueRefresh {
   catalogue: Catalogue | undefined;
-  /** Why it could not be learned which tools there are, while that is so. */
+  /** Why the tools could not be listed, until they are. */
   problem: string | undefined;
   readonly #options: CatalogueRefreshOptions;
   readonly #due = new Set<CatalogueKind>();
@@ -47,7 +47,7 @@ export class CatalogueRefresh {
     this.#options = options;
   }
 
-  /** Resolves when a server that has just been connected has said which tools it has, or fails to. */
+  /** Resolves when a server that was just connected has listed its tools, or has failed to. */
   get listing(): Promise<void> | undefined {
     return this.#listing?.promise;
   }
@@ -98,7 +98,7 @@ export class CatalogueRefresh {
     this.#busy = now - this.#lastRun > 2 * LONGEST_GATHER ? 0 : this.#busy + 1;
     this.#lastRun = now;
     this.#due.clear();
-    // Nothing is known before the tools are: an upstream without any would never be needed.
+    // The catalogue counts as known only once the tools are: without them nothing would start it.
     const [first = "tools", ...rest] = kinds;
     const tools = this.#ask(client, first);
     const others = rest.map((kind) => this.#ask(client, kind, tools));
@@ -137,7 +137,7 @@ export class CatalogueRefresh {
       part = await ask(client, kind);
       await after;
     } catch (error) {
-      // What is known stays; a lost connection is told elsewhere.
+      // Keep what is known; a lost connection is reported elsewhere.
       if (this.#client === client) this.#failed(kind, error);
       return false;
     }
@@ -152,7 +152,7 @@ export class CatalogueRefresh {
     return true;
   }
 
-  /** What could not be had is asked for again: nothing else would ever lead to it. */
+  /** A failed list is retried by a timer: no notification would lead to it. */
   #failed(kind: CatalogueKind, error: unknown): void {
     this.#options.failed(kind, error);
     if (kind === "tools") this.problem = error instanceof Error ? error.message : String(error);

@@ -10,7 +10,7 @@ type Entries = readonly Readonly<Record<string, unknown>>[];
 /** What an upstream offers. */
 export interface Catalogue {
   readonly tools: Entries;
-  /** Any of its tools may go on as a task, and none says so: since 2026-07-28 (SEP-2663). */
+  /** Any call may be answered with a task, without a mark on the tool: since 2026-07-28 (SEP-2663). */
   readonly hasTasks?: boolean;
   readonly prompts: Entries;
   readonly resources: Entries;
@@ -19,7 +19,7 @@ export interface Catalogue {
 
 export const EMPTY_CATALOGUE: Catalogue = { tools: [], prompts: [], resources: [], templates: [] };
 
-/** What is known of an upstream from the last time. */
+/** What is remembered of an upstream from an earlier run. */
 export interface Remembered {
   readonly era: Era;
   readonly catalogue: Catalogue;
@@ -35,8 +35,8 @@ interface Saved extends Remembered {
 }
 
 /**
- * What upstreams offered when they last ran: lists are answered from it before any of them is
- * started. Of one that is now another program, nothing is known.
+ * The catalogues of an earlier run, as files. Lists are answered from them before any upstream is
+ * started. A catalogue counts only for the program or address that it was learned from.
  */
 export class CatalogueFile {
   readonly #path: string;
@@ -50,7 +50,7 @@ export class CatalogueFile {
 
   async read(): Promise<Remembered | undefined> {
     try {
-      // At once: a start waits for it, and loading the other way to read takes longer than reading.
+      // Synchronously: the start waits for it, and loading node:fs/promises takes longer than reading.
       if (statSync(this.#path, { throwIfNoEntry: false }) === undefined) return undefined;
       const saved = JSON.parse(readFileSync(this.#path, "utf8")) as Partial<Saved>;
       if (saved.version !== VERSION || saved.source !== this.#source) return undefined;
@@ -58,7 +58,7 @@ export class CatalogueFile {
       const isWhole = KINDS.every((kind) => Array.isArray(catalogue?.[kind]));
       return isWhole ? { era, catalogue: catalogue as Catalogue } : undefined;
     } catch {
-      // Not there, or not readable: then it is learned again.
+      // Missing or unreadable: it is fetched again.
       return undefined;
     }
   }

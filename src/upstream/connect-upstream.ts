@@ -23,12 +23,12 @@ export interface ConnectedUpstream {
   readonly link: Link;
 }
 
-/** Starts an upstream and shakes hands with it. Whatever was started is ended when that fails. */
+/** Starts an upstream and does the handshake. A process that was started is ended when that fails. */
 export async function connectUpstream(options: ConnectOptions): Promise<ConnectedUpstream> {
   try {
     return await connectAs(options.era, options);
   } catch (error) {
-    // Some programs do not survive a first message that they do not know.
+    // Some programs exit on a first message other than `initialize`: start again with that.
     if (options.era !== "auto" || !isLost(error) || options.signal.aborted) throw error;
     return connectAs("legacy", options);
   }
@@ -57,7 +57,7 @@ async function connectAs(era: Era, options: ConnectOptions): Promise<ConnectedUp
   }
 }
 
-/** How the way to an upstream came to its end, and the last that was heard of it. */
+/** Why the connection ended, with the last line of stderr. */
 export async function whyEnded(link: Link, stderrLog: StderrLog): Promise<string> {
   const why = (await link.ended) ?? "closed the connection";
   const { last } = stderrLog;

@@ -35,7 +35,7 @@ export interface LifecycleOptions {
 /** Milliseconds that a caller waits to learn why a server has ended. */
 const EXPLAINING = 500;
 
-/** An upstream's coming and going: started when it is first needed, and again when it dies. */
+/** The lifecycle of an upstream: started when it is first needed, and restarted when it dies. */
 export class Lifecycle {
   /** While it is up. */
   client: McpClient | undefined;
@@ -54,7 +54,7 @@ export class Lifecycle {
   #starting: Promise<McpClient> | undefined;
   #ending: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
-  /** Whoever waits for it to be up again. */
+  /** Resolves when it is up again after a restart. */
   #again = promise<McpClient>();
 
   constructor(options: LifecycleOptions) {
@@ -68,7 +68,7 @@ export class Lifecycle {
     return this.#state;
   }
 
-  /** When the state came to be. */
+  /** When the state last changed. */
   get since(): Date {
     return this.#since;
   }
@@ -112,9 +112,9 @@ export class Lifecycle {
     return Promise.race([this.#again.promise, late]);
   }
 
-  /** After it has ended: waits for a moment until it is known why. */
+  /** After it has ended: waits a moment for the reason, such as its exit code. */
   async explained(): Promise<void> {
-    // Whoever asks may have learned of its end sooner than we have.
+    // The caller's request may have failed before we have noticed the end.
     await nextTurn();
     const patience = new AbortController();
     const late = sleep(EXPLAINING, undefined, { signal: patience.signal }).catch(() => {});
@@ -133,7 +133,7 @@ export class Lifecycle {
     await this.#link?.end();
   }
 
-  /** Why nothing can be had of it, for whoever wants something. */
+  /** The error for callers while it is down. */
   down(what: string): TrunklineError {
     const why = this.#lastError === undefined ? "" : ` ${this.#lastError}`;
     const message = `MCP server '${this.#options.name}' ${what}.${why}`;
@@ -156,7 +156,7 @@ export class Lifecycle {
       this.#isUp(met);
       return met.client;
     } catch (error) {
-      // Learned from a server that has changed since.
+      // The remembered handshake failed: the server has changed since.
       if (error instanceof RpcError) this.era = "auto";
       this.#failed(error instanceof Error ? error.message : String(error));
       throw this.down("could not be started");
@@ -196,7 +196,7 @@ export class Lifecycle {
         this.client = undefined;
         this.#options.down();
         if (this.#state === "stopped") return;
-        // Nobody may use it from here on, however long its end takes.
+        // No new calls from here on, however long it takes to end.
         this.#become("waiting");
         this.#ending = this.#end(client, link);
       }),
@@ -232,7 +232,7 @@ export class Lifecycle {
   }
 }
 
-/** One that nobody need wait for. */
+/** A promise that may reject without anybody waiting for it. */
 function promise<T>(): PromiseWithResolvers<T> {
   const made = Promise.withResolvers<T>();
   made.promise.catch(() => {});

@@ -4,7 +4,7 @@ import type { Channel, ChannelLimits } from "../wire/channel.ts";
 import { childChannel } from "../wire/channel/child.ts";
 import type { AddressSettings, CommandSettings, UpstreamSettings } from "./settings.ts";
 
-/** A way to one upstream, from its start to its end. */
+/** A connection to one upstream, with the process that was started for it, if any. */
 export interface Link {
   readonly channel: Channel<string>;
   /** The progress token of the call whose stream a request came on, where the transport knows. */
@@ -15,14 +15,14 @@ export interface Link {
   readonly pid?: number;
   /** Why it is over, in words that complete "it …"; only once it is. */
   readonly ended?: Promise<string>;
-  /** Ends what is at the other end, if that belongs to us. */
+  /** Ends the process at the other end, if we started it. */
   end(): Promise<void>;
-  /** The same without giving it time. */
+  /** The same without a grace period. */
   kill?(): void;
 }
 
 export interface LinkEvents {
-  /** What it says beside its protocol. */
+  /** A line that it wrote on stderr. */
   said(line: string): void;
 }
 

@@ -21,15 +21,15 @@ export interface AddressSettings {
 /** One entry of `mcpServers`. */
 export type UpstreamSettings = CommandSettings | AddressSettings;
 
-/** How hard one upstream is tried, and for how long it is waited for. */
+/** Retries and timeouts of one upstream. */
 export interface UpstreamLimits extends BackoffLimits {
   /** Milliseconds that starting it may take. */
   readonly start: number;
-  /** Milliseconds after which one that has not answered the new handshake is met with the old. */
+  /** Milliseconds after which one that has not answered `server/discover` is sent `initialize`. */
   readonly probe: number;
   /** Milliseconds that a list waits for an upstream that was never seen before. */
   readonly firstList: number;
-  /** Milliseconds that announcements of changes are gathered for. */
+  /** Milliseconds for which change notifications are debounced. */
   readonly gather: number;
   /** Milliseconds for the answer to a question of it, by the question's method. */
   readonly questions: Readonly<Record<string, number>>;
@@ -40,7 +40,7 @@ export const DEFAULT_UPSTREAM_LIMITS: UpstreamLimits = {
   longestWait: 30_000,
   mostFailures: 5,
   rest: 30_000,
-  // Some are fetched from a registry when they are first started.
+  // Some are downloaded from a registry at their first start.
   start: 60_000,
   probe: 2_000,
   firstList: 5_000,

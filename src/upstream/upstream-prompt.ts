@@ -18,7 +18,7 @@ export function upstreamPrompt(upstream: Upstream, entry: Entry, name: string): 
   };
 }
 
-/** What an upstream suggests for an argument. */
+/** The completions that an upstream suggests for an argument. */
 export async function completion(
   upstream: Upstream,
   ref: Entry,

@@ -47,7 +47,7 @@ export class UpstreamResources implements ResourceProvider {
       const { contents } = result;
       return { ...result, contents: Array.isArray(contents) ? contents : [] };
     } catch (error) {
-      // Each revision has its own error for this; the door knows which.
+      // Not found: the door answers with the error of the client's revision.
       if (error instanceof ToolFault && isNotFound(error, uri)) return undefined;
       throw error;
     }
@@ -72,7 +72,7 @@ export class UpstreamResources implements ResourceProvider {
     this.#watched.delete(uri);
   }
 
-  /** After the upstreams were changed: what is watched is watched at whoever has it now. */
+  /** After the upstreams changed: moves each subscription to the upstream that has the resource now. */
   rewatch(): void {
     const upstreams = new Set(this.#upstreams());
     for (const [uri, owner] of this.#watched) {
@@ -111,7 +111,7 @@ function firstOfEach(
   return [...all.values()];
 }
 
-/** What is spent on the templates of one upstream: others' are not to wait for them. */
+/** The budget for matching the templates of one upstream, so that others do not wait for them. */
 const EFFORT = 1_000_000;
 const templates = new WeakMap<object, UriTemplate>();
 

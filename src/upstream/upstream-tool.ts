@@ -25,7 +25,7 @@ export function upstreamTool(upstream: Upstream, entry: Entry, name: string): To
   };
 }
 
-/** Whether the tool says that calling it once more changes nothing more. */
+/** MCP, server/tools § Tool (annotations): whether a repeated call has no further effect. */
 function isHarmless({ annotations }: Entry): boolean {
   const { readOnlyHint, idempotentHint } = isObject(annotations) ? annotations : {};
   return readOnlyHint === true || idempotentHint === true;
@@ -37,7 +37,7 @@ function taskSupportOf({ execution }: Entry, hasTasks: boolean): Tool["task"] {
   return support === "required" || support === "optional" ? support : undefined;
 }
 
-/** Clients give up a whole list for one tool without a schema. */
+/** Some clients reject a whole list for one tool without a schema, so it gets an empty one. */
 function schemaOf({ inputSchema }: Entry): Entry {
   if (!isObject(inputSchema)) return { type: "object" };
   return inputSchema.type === "object" ? inputSchema : { type: "object", ...inputSchema };

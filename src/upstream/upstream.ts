@@ -19,7 +19,7 @@ import { Throttle } from "../base/limit/throttle.ts";
 export interface UpstreamStatus {
   readonly name: string;
   readonly state: UpstreamState;
-  /** When it came to be so. */
+  /** When the state last changed. */
   readonly since: string;
   readonly revision?: string;
   /** Of the process that was started for it, while it is up. */
@@ -63,7 +63,7 @@ let made = 0;
  * while it is down, whoever wants something of it is told so at once.
  */
 export class Upstream {
-  /** Tells it from another of the same name, before or after a change of the configuration. */
+  /** Differs from that of an upstream with the same name before a change of the configuration. */
   readonly id = `upstream-${++made}`;
   readonly name: string;
   readonly settings: UpstreamSettings;
@@ -160,7 +160,7 @@ export class Upstream {
     patience.abort();
   }
 
-  /** Whether it may yet say what it has: nobody has heard it so far, and nothing went wrong. */
+  /** Whether its first list of tools is still to come: it has not failed either. */
   get isComing(): boolean {
     const { state } = this.#life;
     if (this.catalogue !== undefined) return false;
@@ -169,7 +169,7 @@ export class Upstream {
       : state === "idle" || state === "starting";
   }
 
-  /** Starts it if need be, and resolves when it has said what it has, or has failed to. */
+  /** Starts it if need be, and resolves when it has listed its tools or has failed to. */
   async arrival(): Promise<void> {
     try {
       await this.#life.ready();
@@ -179,7 +179,7 @@ export class Upstream {
     }
   }
 
-  /** Why it is not known what it has, in a sentence; undefined when it is known. */
+  /** Why its tools are not known, in a sentence; undefined when they are. */
   get missing(): string | undefined {
     if (this.catalogue !== undefined) return undefined;
     const { state, since, stderrLog } = this.#life;
@@ -206,9 +206,9 @@ export class Upstream {
   }
 
   /**
-   * Has something done. What it answers with as an error is a `ToolFault`. Work that was lost is done
-   * again if it never got there; else once more, only if it is harmless (`again`), since nobody knows
-   * how far it got.
+   * Sends a request, and retries where that is safe. An error that the server answers with becomes a
+   * `ToolFault`. A request that never reached the server is sent again. One whose answer was lost is
+   * repeated once, only if it is harmless (`again`), since it may have been carried out.
    */
   async use<T>(work: (client: McpClient) => Promise<T>, again = false): Promise<T> {
     const around = new Attempts(this.name, this.#life, work, again);
@@ -222,8 +222,8 @@ export class Upstream {
   }
 
   /**
-   * The same for a tool, which is called far more often than anything else is done. What is known of
-   * it may be from the last time: one that has changed since is not called unseen.
+   * The same for a tool call, the hot path. The catalogue may be from an earlier run: a tool that has
+   * changed since is not called before it is listed again.
    */
   callTool(
     name: string,
@@ -266,7 +266,7 @@ export class Upstream {
       toolsChanged: () => this.#refresh.due("tools"),
       promptsChanged: () => this.#refresh.due("prompts"),
       resourcesChanged: () => this.#refresh.due("resources"),
-      // It speaks for what is watched at it, and not for the resources of others.
+      // An upstream may only report updates of resources that are watched at it.
       resourceUpdated: (uri) => {
         if (this.#watched.has(uri)) this.#options.updated(uri);
       },

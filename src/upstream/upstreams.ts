@@ -17,7 +17,7 @@ import { upstreamPrompt } from "./upstream-prompt.ts";
 import { UpstreamResources } from "./upstream-resources.ts";
 import { upstreamTool } from "./upstream-tool.ts";
 
-/** As much of an offer as upstreams need to put into it what they have. */
+/** The part of an offer that upstreams publish to. */
 export interface UpstreamOffer {
   readonly tools: Pick<Toolbox, "add" | "get">;
   readonly prompts: Pick<Registry<Prompt>, "add" | "get">;
@@ -44,7 +44,7 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
   readonly #tools: Published<Tool>;
   readonly #prompts: Published<Prompt>;
   readonly #removeResources: () => void;
-  /** Of upstreams that are missing from lists: the state in which that was told. */
+  /** The state in which people were last told that an upstream is missing from lists. */
   readonly #told = new WeakMap<Upstream, string>();
   #all: readonly Upstream[] = [];
   #configuring: Promise<void> = Promise.resolve();
@@ -72,8 +72,8 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
   }
 
   /**
-   * Waits for upstreams of which nothing is known yet, starting them, for a bounded time: what a
-   * list should do first. Undefined when there is nothing to wait for.
+   * Starts the upstreams whose catalogue is not known yet, and waits for them for a bounded time, before
+   * a list is answered. Undefined when there is nothing to wait for.
    */
   known(): Promise<void> | undefined {
     const unknown = this.#all.filter(({ catalogue }) => catalogue === undefined);
@@ -92,7 +92,7 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
     });
   }
 
-  /** Whether there is none of which nothing is known yet. */
+  /** Whether the catalogues of all upstreams are known. */
   get areKnown(): boolean {
     return this.#all.every(({ catalogue }) => catalogue !== undefined);
   }
@@ -147,7 +147,7 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
     });
   }
 
-  /** A list is about to be answered without what these have: once, in each state, people are told. */
+  /** Tells people, once for each state, that a list is answered without these upstreams. */
   #tellMissing(unknown: readonly Upstream[]): void {
     const { log, offer } = this.#options;
     for (const upstream of unknown) {
@@ -190,7 +190,7 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
       const { [kind]: entries = [], hasTasks = false } = upstream.catalogue ?? {};
       for (const entry of entries) {
         const original = entry.name;
-        // A name twice in one list means the first.
+        // Of two entries with the same name in one list, the first counts.
         if (typeof original !== "string" || original === "" || seen.has(original)) continue;
         seen.add(original);
         const name = names.give(upstream.name, original);

@@ -3,12 +3,12 @@ export interface Effort {
   left: number;
 }
 
-/** One place in a template, which a character of a URI may fit. */
-interface Place {
+/** One state of the matcher: the characters of a URI that it consumes. */
+interface MatchState {
   readonly fits: (character: string) => boolean;
-  /** Further characters may follow at the same place. */
+  /** Further characters may stay in this state. */
   readonly repeats: boolean;
-  /** So many places, from this one on, may be left out. */
+  /** This many states, from this one on, may be skipped. */
   readonly skip: number;
 }
 
@@ -25,7 +25,7 @@ const IN_SEGMENT = (character: string): boolean => NO_SLASH(character) && IN_PAT
  * ways to fit are followed together, one character after the other.
  */
 export class UriTemplate {
-  readonly #places: Place[] = [];
+  readonly #states: MatchState[] = [];
   readonly #isTooLong: boolean;
 
   constructor(template: string) {
@@ -46,14 +46,14 @@ export class UriTemplate {
       if (effort.left < 0 || reached.size === 0) return false;
       const next = new Set<number>();
       for (const index of reached) {
-        const place = this.#places[index];
+        const place = this.#states[index];
         if (place?.fits(character) !== true) continue;
         if (place.repeats) next.add(index);
         this.#from(index + 1, next);
       }
       reached = next;
     }
-    return reached.has(this.#places.length);
+    return reached.has(this.#states.length);
   }
 
   #expression(text: string): void {
@@ -86,18 +86,18 @@ export class UriTemplate {
   }
 
   #literal(character: string, skip = 0): void {
-    this.#places.push({ fits: (each) => each === character, repeats: false, skip });
+    this.#states.push({ fits: (each) => each === character, repeats: false, skip });
   }
 
-  #several(fits: Place["fits"], skip = 0): void {
-    this.#places.push({ fits, repeats: true, skip });
+  #several(fits: MatchState["fits"], skip = 0): void {
+    this.#states.push({ fits, repeats: true, skip });
   }
 
-  /** Adds a place, and those that are reached by leaving places out. */
+  /** Adds a state, and those that are reached by skipping states. */
   #from(index: number, reached: Set<number>): Set<number> {
     for (let at = index; !reached.has(at);) {
       reached.add(at);
-      at += this.#places[at]?.skip ?? 0;
+      at += this.#states[at]?.skip ?? 0;
     }
     return reached;
   }

@@ -5,7 +5,7 @@ import type { Log } from "../../base/log.ts";
 import { maskText } from "../../base/text/mask.ts";
 import { suggest } from "../../base/text/suggest.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { Announcement } from "../../tool/offer/announcement.ts";
+import { Announcement } from "../../tool/offer/registry.ts";
 import { type ListedModel, listModels, USUAL_MODELS, windowOf } from "./list-models.ts";
 import {
   type FindKey,

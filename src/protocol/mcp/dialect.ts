@@ -5,8 +5,8 @@ export const mcpDialect: Dialect = {
   name: "mcp",
   batches: false,
   nullIdIsNotification: false,
-  // "Receivers of a cancellation notification SHOULD … not send a response for the cancelled
-  // request": the one place where a request has no answer.
+  // MCP 2025-11-25, basic/utilities/cancellation § Behavior Requirements: no response is sent for a
+  // cancelled request.
   cancel: { method: "notifications/cancelled" },
   methodNotFound: () => "Method not found",
 };

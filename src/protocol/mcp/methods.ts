@@ -28,7 +28,7 @@ import {
 const asks = <P>(name: string, check?: Parameters<typeof method>[1]) =>
   method<P, JsonObject>(name, check);
 
-/** What clients ask. */
+/** The requests that clients send. */
 export const METHODS = {
   initialize: asks<InitializeParams>("initialize", { check: checkInitializeParams }),
   discover: asks<JsonObject>("server/discover"),
@@ -52,7 +52,7 @@ export const METHODS = {
   updateTask: asks<UpdateTaskParams>("tasks/update", { check: checkUpdateTaskParams }),
 } as const;
 
-/** What servers tell. */
+/** The notifications that servers send. */
 export const EVENTS = {
   toolsChanged: method<JsonObject>("notifications/tools/list_changed"),
   promptsChanged: method<JsonObject>("notifications/prompts/list_changed"),

@@ -1,4 +1,4 @@
-/** What MCP clients send, as far as it is looked at. Unknown members pass. */
+/** The parameters that MCP clients send, as far as we read them. Unknown members are ignored. */
 const progressToken = { type: ["string", "number"] } as const;
 const meta = { type: "object", properties: { progressToken } } as const;
 

@@ -1,17 +1,18 @@
 const LONGEST = 128;
 
 /**
- * Public names for what several servers offer. The first server, in the order of the configuration,
- * keeps its plain name if that is not too long; the same name of another becomes `<server>_<name>`, of letters, digits, `_`,
- * `.` and `-`, at most 128 long, and numbered if even that is taken.
+ * Unique names for what several servers offer (MCP 2026-07-28, server/tools § Tool Names). The first
+ * server, in the order of the configuration, keeps the plain name. The same name of another server
+ * becomes `<server>_<name>`: letters, digits, `_`, `.` and `-`, at most 128 characters, and numbered if
+ * that is taken as well.
  */
 export class Names {
   readonly #isTaken: (name: string) => boolean;
   readonly #given = new Set<string>();
-  /** The last number that a name was told apart by: many may come to the same. */
+  /** The last number that was appended to a name: many names may be cut to the same text. */
   readonly #numbers = new Map<string, number>();
 
-  /** `isTaken` knows the names that others have given, such as those of our own tools. */
+  /** `isTaken` says which names are taken elsewhere, such as by our own tools. */
   constructor(isTaken: (name: string) => boolean) {
     this.#isTaken = isTaken;
   }

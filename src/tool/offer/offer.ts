@@ -19,8 +19,8 @@ export class Offer implements Required<ToolSources> {
   }
 
   /**
-   * To be awaited before a list is answered: what is offered may have to be asked for first. Waits
-   * a bounded time; undefined when there is nothing to wait for.
+   * Await it before answering a list: servers may have to be started and asked first. The wait is
+   * bounded; undefined when there is nothing to wait for.
    */
   known(): Promise<void> | undefined {
     const all = this.#sources.map((each) => each.known()).filter((wait) => wait !== undefined);
@@ -36,7 +36,7 @@ export class Offer implements Required<ToolSources> {
     return this.#sources.flatMap((each) => each.missing?.() ?? []);
   }
 
-  /** Has lists, and calls of tools that are not there yet, wait for whoever may bring them. */
+  /** Lists, and calls of tools that are not known yet, wait for these sources. */
   waitFor(sources: ToolSources | ToolSources["known"]): void {
     this.#sources.push(typeof sources === "function" ? { known: sources } : sources);
   }

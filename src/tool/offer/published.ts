@@ -1,4 +1,4 @@
-/** One thing to publish: its name, and what tells whether it is still the same thing. */
+/** One entry to publish. An entry with the same name and key is not made again. */
 export interface Publication<T> {
   readonly name: string;
   readonly key: string;
@@ -6,8 +6,9 @@ export interface Publication<T> {
 }
 
 /**
- * Our part of a registry that is shared with others. It is replaced as a whole, so that the order
- * depends on what is published and not on when it came; what has not changed stays the same object.
+ * Our entries in a registry that others add to as well. They are replaced as a whole, so that their
+ * order does not depend on when each came. An entry that has not changed stays the same object, which
+ * keeps what is cached by it (compiled schemas).
  */
 export class Published<T> {
   readonly #add: (name: string, entry: T) => () => void;

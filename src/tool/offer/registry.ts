@@ -1,8 +1,6 @@
-import { Announcement } from "./announcement.ts";
-
 /**
- * Things by name, in the order they were added, and a word to whoever wants to know when that
- * changes. The list is made once for each change, since it is asked for far more often.
+ * Entries by name, in the order they were added, with a notification of changes. The list is cached
+ * between changes, since it is read far more often than changed.
  */
 export class Registry<T> {
   readonly #kind: string;
@@ -44,5 +42,45 @@ export class Registry<T> {
   #changed(): void {
     this.#list = undefined;
     this.#changes.make();
+  }
+}
+
+/**
+ * Tells listeners that something has changed: once for all changes of one turn of the event loop. A
+ * listener that throws affects neither the other listeners nor the code that made the change.
+ */
+export class Announcement {
+  readonly #listeners = new Set<{ readonly call: () => void }>();
+  readonly #failed: (error: unknown) => void;
+  #isDue = false;
+
+  constructor(failed: (error: unknown) => void = () => {}) {
+    this.#failed = failed;
+  }
+
+  make(): void {
+    if (this.#isDue) return;
+    this.#isDue = true;
+    queueMicrotask(() => {
+      this.#isDue = false;
+      // A copy: a listener that is added meanwhile hears of the next change only.
+      for (const listener of [...this.#listeners]) {
+        if (!this.#listeners.has(listener)) continue;
+        try {
+          listener.call();
+        } catch (error) {
+          this.#failed(error);
+        }
+      }
+    });
+  }
+
+  /** Returns how to stop listening. */
+  on(call: () => void): () => void {
+    const listener = { call };
+    this.#listeners.add(listener);
+    return () => {
+      this.#listeners.delete(listener);
+    };
   }
 }

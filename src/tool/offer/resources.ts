@@ -1,5 +1,5 @@
 import { OWNER, type Principal } from "../../base/principal.ts";
-import { Announcement } from "./announcement.ts";
+import { Announcement } from "./registry.ts";
 import type {
   ResourceDefinition,
   ResourceProvider,
@@ -12,8 +12,8 @@ import { CannotAsk, type ToolContext } from "../tool.ts";
 export type Report = (event: string, fields: Record<string, unknown>) => void;
 
 /**
- * Everything that can be read, whoever provides it, and who watches what. A provider that fails
- * takes nothing from the others: its failure is reported, and what they have is there.
+ * The resources of all providers, and the subscriptions to them. A provider that fails is reported;
+ * the resources of the others stay available.
  */
 export class Resources {
   readonly #providers = new Set<ResourceProvider>();
@@ -55,7 +55,7 @@ export class Resources {
         const result = await provider.read(uri, context);
         if (result !== undefined) return result;
       } catch (error) {
-        // That it asks, or was stopped, shows that it is the one.
+        // A provider that asks the client, or was cancelled, has the resource: do not try the others.
         if (error instanceof CannotAsk || context.signal.aborted) throw error;
         failures.push(error);
       }

@@ -1,26 +1,26 @@
 import type { StopListener } from "../../base/stop.ts";
 import type { ToolContext } from "../tool.ts";
 
-/** Somebody who may have tools, of whom that is not known. */
+/** A source of tools that has not listed them yet. */
 export interface MissingSource {
   readonly name: string;
-  /** Why it is not known, in a sentence that says who it is. */
+  /** Why its tools are not known, in a sentence that names the source. */
   readonly why: string;
 }
 
-/** Those who bring tools and have to be asked for them first, such as other servers. */
+/** Sources of tools that have to be asked for them first, such as upstreams. */
 export interface ToolSources {
   /**
-   * To be awaited before a list is answered. Waits a bounded time; undefined when there is nothing to
-   * wait for.
+   * Await it before answering a list. The wait is bounded; undefined when there is nothing to wait
+   * for.
    */
   known(): Promise<void> | undefined;
   /**
-   * Resolves when one more has said what it has, or has failed to; undefined when there is none of
-   * which that can be expected.
+   * Resolves when the next source has listed its tools, or has failed to; undefined when no source is
+   * still coming.
    */
   arrival?(): Promise<void> | undefined;
-  /** Who has not said what it has. */
+  /** The sources whose tools are not known. */
   missing?(): readonly MissingSource[];
 }
 
@@ -30,12 +30,12 @@ export interface ToolSources {
  */
 export const MISSING_META = "trunkline/missing";
 
-/** Milliseconds between two words to a caller who waits. */
+/** Milliseconds between two progress notifications to a caller that waits. */
 const TELL_EVERY = 1_000;
-/** Less than the first step of any tool: progress must not go back when the tool tells its own. */
+/** Tiny, since progress must increase (MCP, basic/utilities/progress) when the tool reports its own. */
 const STEP = 1 / 1_000_000;
 
-/** Waits for a tool until it is there, the caller gives up, or nobody is left who may bring it. */
+/** Waits for a tool until it is known, the caller gives up, or no source is left that may have it. */
 export async function awaitTool(
   isThere: () => boolean,
   sources: Required<Pick<ToolSources, "arrival" | "missing">>,

@@ -15,7 +15,7 @@ export function argumentProblem(
   args: Arguments,
 ): string | undefined | Promise<string | undefined> {
   const { inputSchema } = tool.definition;
-  // Other people's tools come as JSON, with whatever they have in its place.
+  // Tools of other servers come as JSON: the schema may be missing or no object.
   if (typeof inputSchema !== "object" || inputSchema === null) return undefined;
   const inspect = compiled.get(inputSchema) ?? compileNow(inputSchema);
   if (inspect !== undefined) return inspect(args);

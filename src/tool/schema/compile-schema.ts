@@ -27,7 +27,7 @@ const OPTIONS: Options = {
   code: { regExp: Object.assign(boundedExpression, { code: "boundedExpression" }) },
 };
 
-/** Says nothing: the tool itself still looks at its arguments, and knows best. */
+/** Accepts everything: the tool checks its arguments itself. */
 const unchecked: Inspect = () => undefined;
 
 /**
@@ -81,7 +81,7 @@ function compile(schema: JsonSchema): ValidateFunction | undefined {
       });
       return ajv.compile(plain);
     } catch {
-      // The next draft, if there is one.
+      // Try the next draft, if there is one.
     }
   }
   return undefined;

@@ -1,6 +1,6 @@
 import type { JsonSchema } from "../tool.ts";
 
-/** Larger ones are not compiled: what they would cost is not worth an early word on a mistake. */
+/** Larger schemas are not compiled: that would cost more than an early error is worth. */
 const MOST_NODES = 20_000;
 const MOST_DEPTH = 100;
 /** Followed along its references; one that refers to itself never ends. */

@@ -122,7 +122,7 @@ export class HttpChannel implements Channel<string> {
     const wasOpen = !this.#isClosed;
     this.#close();
     if (!this.#session.isOpen || !wasOpen) return;
-    // A session that nobody ends is kept by the server for nobody knows how long.
+    // MCP, basic/transports § Session Management: a client that is done sends DELETE.
     const ended = Promise.withResolvers<void>();
     const timer = setTimeout(ended.resolve, this.#limits.closeGrace);
     const request = exchange(
@@ -196,7 +196,7 @@ export class HttpChannel implements Channel<string> {
     else if (failure === undefined) this.#lose(pending, withoutAnswer(pending), false);
     else {
       this.#lose(pending, failure.why, failure.isUnsent);
-      // Nobody else is served by it: then it is taken for gone, and looked for again.
+      // No other request is open: treat the server as down and reconnect.
       const isAlone = [...this.#pending.values()].every(({ method }) => method === LISTEN);
       if (failure.isUnsent && isAlone) this.abort(new Error(failure.why));
     }
@@ -204,7 +204,7 @@ export class HttpChannel implements Channel<string> {
 
   #deliver(text: string, eventId: string, pending: HttpPending | undefined): void | Room {
     if (pending !== undefined && eventId !== "") pending.lastEvent = eventId;
-    // An event without data only says from where the stream can be taken up again.
+    // An event without data only carries the id to resume from.
     if (text === "" || this.#isClosed) return undefined;
     const messages = messagesOf(text);
     for (const message of messages) this.#note(message, pending);
@@ -344,14 +344,17 @@ export class HttpChannel implements Channel<string> {
     this.#open.add(request);
   }
 
-  /** From 2026-07-28 on, ending the exchange is the way to cancel. True when that was all. */
+  /**
+   * MCP 2026-07-28, transports/streamable-http § Cancellation: closing the response stream cancels, and
+   * no notification is sent. True when nothing is left to send.
+   */
   #cancel({ params }: HttpMessage): boolean {
     const pending = this.#pending.get(params?.requestId as string | number);
     if (pending === undefined) return false;
     this.#pending.delete(pending.id);
-    // Up to 2025-11-25 it means nothing; but nobody wants what may yet come on it.
+    // Up to 2025-11-25 closing does not cancel, but the rest of the stream is of no use.
     pending.http?.destroy();
-    return pending.isModern;
+    return pending.cancelsByClosing;
   }
 
   #common(): { url: URL; maxMessage: number } {

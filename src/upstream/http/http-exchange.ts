@@ -110,7 +110,7 @@ class HttpExchange implements Exchange {
     try {
       return send(url, { method, headers }, (response) => this.#respond(url, response, redirects));
     } catch (error) {
-      // Not before whoever began the exchange knows of it.
+      // Only after the caller has the exchange object.
       queueMicrotask(() => this.#fail(`cannot be asked: ${(error as Error).message}`));
       return undefined;
     }
@@ -121,7 +121,7 @@ class HttpExchange implements Exchange {
     if (next instanceof URL && redirects < MOST_REDIRECTS) {
       this.#isUnsent = true;
       this.#send(next, redirects + 1);
-      // What it says besides is of no interest, however long it is.
+      // The rest of the body is not read.
       response.on("error", () => {}).destroy();
       return;
     }

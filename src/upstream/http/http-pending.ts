@@ -13,18 +13,19 @@ export interface HttpPending {
   readonly method: string;
   /** Its progress token. */
   readonly token: unknown;
-  readonly isModern: boolean;
+  /** Closing its exchange cancels it, as in revisions without sessions. */
+  readonly cancelsByClosing: boolean;
   http: Exchange | undefined;
-  /** From where its stream can be taken up again; "" when it cannot. */
+  /** The last event id, to resume its stream from; "" when it cannot be resumed. */
   lastEvent: string;
-  /** Milliseconds that the server wants us to wait before that. */
+  /** The `retry` of the stream: milliseconds to wait before resuming. */
   wait: number | undefined;
   attempts: number;
   /** What came back that is no message, if anything did: its beginning. */
   garbage: string | undefined;
 }
 
-/** Undefined for what needs no answer. */
+/** The record of a request; undefined for a message that needs no answer. */
 export function pendingFor(message: HttpMessage): HttpPending | undefined {
   const { id, method, params } = message;
   if (typeof method !== "string" || (typeof id !== "string" && typeof id !== "number")) {
@@ -35,7 +36,7 @@ export function pendingFor(message: HttpMessage): HttpPending | undefined {
     id,
     method,
     token,
-    isModern: claimedRevision(message) !== undefined,
+    cancelsByClosing: claimedRevision(message) !== undefined,
     http: undefined,
     lastEvent: "",
     wait: undefined,

@@ -2,7 +2,7 @@ import { CannotAsk, type Question, type ToolContext } from "../../../tool/tool.t
 import { isObject, type JsonObject } from "../json-object.ts";
 import type { TaskListener } from "./follow-task.ts";
 
-/** What is known of where a message of the server belongs. */
+/** What is known about the call that a message of the server belongs to. */
 export interface Origin {
   /** The progress token of the call whose stream it came on. */
   readonly token?: unknown;
@@ -11,9 +11,9 @@ export interface Origin {
 }
 
 /**
- * The calls that one server works on, to find the one that a question of it belongs to. Before
- * 2026-07-28 a server on standard streams does not say: then it is known only where all open calls
- * come from one client. A question is never put to somebody who may have nothing to do with it.
+ * The open calls to one server, to find the caller that a question of the server is meant for. In
+ * revisions with sessions, a server on stdio does not say which call a question belongs to: then all
+ * open calls must come from one client. A question is never put to a client that may not be meant.
  */
 export class ClientCalls {
   /** By progress token. */
@@ -29,7 +29,7 @@ export class ClientCalls {
     return this.#open.size;
   }
 
-  /** Begins work that the server does for a context, under a progress token of its own. */
+  /** Registers a call for a context, and returns its progress token. */
   begin(context: ToolContext): number {
     const token = ++this.#lastToken;
     this.#open.set(token, context);
@@ -52,7 +52,7 @@ export class ClientCalls {
   }
 
   /** Until the returned function is called, what the server says of the task is told. */
-  hearOfTask(taskId: string, listener: TaskListener): () => void {
+  onTask(taskId: string, listener: TaskListener): () => void {
     this.#taskListeners.set(taskId, listener);
     return () => {
       if (this.#taskListeners.get(taskId) === listener) this.#taskListeners.delete(taskId);
@@ -60,11 +60,12 @@ export class ClientCalls {
   }
 
   /** The server says how a task is. */
-  taskBecame(task: JsonObject): void {
+  taskChanged(task: JsonObject): void {
     const { taskId, statusMessage } = task;
     this.#taskListeners.get(taskId as string)?.told(task);
     const token = this.#tasks.get(taskId as string);
-    if (token !== undefined && typeof statusMessage === "string") this.gotOn(token, statusMessage);
+    if (token !== undefined && typeof statusMessage === "string")
+      this.advanced(token, statusMessage);
   }
 
   /** The server will tell of tasks from now on. */
@@ -74,7 +75,7 @@ export class ClientCalls {
     for (const taskId of taskIds) this.#taskListeners.get(taskId as string)?.told();
   }
 
-  /** The server is gone. Whoever waits for an answer hears of it anyway. */
+  /** The server is gone: tells those that follow tasks. Open requests fail by themselves. */
   lost(): void {
     for (const listener of [...this.#taskListeners.values()]) listener.lost();
   }
@@ -91,8 +92,8 @@ export class ClientCalls {
     );
   }
 
-  /** A call got on, by no number that the server would give. */
-  gotOn(token: number, message: string | undefined): void {
+  /** Progress of a call for which the server gives no number. */
+  advanced(token: number, message: string | undefined): void {
     const context = this.#open.get(token);
     if (context === undefined) return;
     const progress = (this.#progress.get(token) ?? 0) + 1;
@@ -100,15 +101,15 @@ export class ClientCalls {
     context.progress(progress, undefined, message);
   }
 
-  /** One context of each client that has a call open: whom a message of the server may concern. */
+  /** One context of each client with an open call: those that a message of the server may concern. */
   audience(): ToolContext[] {
     const byClient = new Map<unknown, ToolContext>();
     for (const context of this.#open.values()) byClient.set(clientOf(context), context);
     return [...byClient.values()];
   }
 
-  /** Whom a question is for. Throws when nobody can be asked, or it cannot be told who. */
-  askedOf(question: Question, origin: Origin): ToolContext {
+  /** The caller that a question is for. Throws when none can be asked, or several may be meant. */
+  callerFor(question: Question, origin: Origin): ToolContext {
     const token = this.#tasks.get(origin.task as string) ?? origin.token;
     const known = this.#open.get(token as number);
     if (known !== undefined) return able(known, question);
@@ -121,7 +122,7 @@ export class ClientCalls {
   }
 }
 
-/** More than one client may be meant. */
+/** A question of a server cannot be passed on, because more than one client may be meant. */
 export class Ambiguous extends Error {
   override readonly name = "Ambiguous";
   constructor(method: string, clients: number) {
@@ -137,7 +138,7 @@ function able(context: ToolContext, question: Question): ToolContext {
   return context;
 }
 
-/** Requests that belong to no session speak each for itself, whatever name they have in common. */
+/** Requests without a session count as different clients, even under the same name. */
 function clientOf(context: ToolContext): unknown {
   const { session, caller } = context;
   return session === undefined ? context : JSON.stringify([session, caller.client]);

@@ -9,7 +9,7 @@ import { hasTasksExtension } from "../meta.ts";
 import { ClientCalls } from "./calls.ts";
 import { plainResult, plainToolResult, type Around, ClientRequests } from "./requests.ts";
 import { type McpClientEvents, NO_EVENTS, clientRoutes } from "./routes.ts";
-import { type Era, type Introduction, shakeHands } from "./handshake.ts";
+import { type Era, type Introduction, handshake } from "./handshake.ts";
 import { ClientListening } from "./listen.ts";
 import { allPages, type LeftOut, withReadableNames } from "./lists.ts";
 import { ClientPages } from "./pages.ts";
@@ -24,11 +24,11 @@ export interface McpClientOptions {
   readonly name?: string;
   readonly limits?: Partial<PeerLimits>;
   readonly report?: PeerOptions<undefined>["report"];
-  /** Milliseconds that getting to know each other may take. */
+  /** Milliseconds for the handshake. */
   readonly timeout?: number;
-  /** Gives up getting to know each other. */
+  /** Aborts the handshake. */
   readonly signal?: AbortSignal;
-  /** Milliseconds after which the old handshake is tried too. */
+  /** Milliseconds after which `initialize` is tried too. */
   readonly probe?: number;
   /** The progress token of the call whose stream a request came on, where the transport knows. */
   readonly originOf?: (idText: string) => unknown;
@@ -41,7 +41,7 @@ export interface McpClientOptions {
 const HANDSHAKE = 30_000;
 const PROBE = 2_000;
 
-/** The client's side of MCP: one shape, whatever revision the server speaks. */
+/** The MCP client: one interface, whatever revision the server speaks. */
 export class McpClient {
   readonly #peer: Peer;
   readonly #calls = new ClientCalls();
@@ -97,7 +97,7 @@ export class McpClient {
       const signals = [late.signal, ...(options.signal === undefined ? [] : [options.signal])];
       const signal = AbortSignal.any(signals);
       const info = infoOf(options);
-      client.#server = await shakeHands(client.#peer, { era, info, probe, signal });
+      client.#server = await handshake(client.#peer, { era, info, probe, signal });
     } catch (error) {
       await client.close();
       throw error;
@@ -201,7 +201,7 @@ export class McpClient {
     return plainResult(await this.#requests.request("completion/complete", params));
   }
 
-  /** Wants to hear when the resource changes. */
+  /** Subscribes to a resource. */
   async watch(uri: string): Promise<void> {
     if (this.codec.has.listening) this.#listening.watch(uri);
     else if (this.#can("resources", "subscribe")) {
@@ -231,7 +231,7 @@ export class McpClient {
     return (why, count) => this.#report("mcp.left-out", { list, why, count });
   }
 
-  /** The kinds of change that the server can tell of. */
+  /** The part of a filter that the server has declared. */
   #narrow(wanted: JsonObject): JsonObject {
     const { toolsListChanged, promptsListChanged, resourcesListChanged, ...rest } = wanted;
     return {

@@ -5,33 +5,33 @@ import { RpcError } from "../../../rpc/rpc-error.ts";
 import type { StopListener } from "../../../base/stop.ts";
 import type { ToolContext } from "../../../tool/tool.ts";
 import { isObject, type JsonObject } from "../json-object.ts";
-import { putQuestion } from "./questions.ts";
+import { passQuestion } from "./questions.ts";
 import { questionOf } from "./rounds.ts";
 
-/** How the server of a task is reached, and whoever waits for its end. */
+/** The server of a task, and the caller that waits for its end. */
 export interface TaskLink {
   readonly context: ToolContext;
   request(method: string, params: JsonObject, options: RequestOptions): Promise<JsonObject>;
-  /** It got on; in the server's words, where it has any. */
-  gotOn(message: string | undefined): void;
+  /** Reports progress, with the server's words where it gave any. */
+  advanced(message: string | undefined): void;
   /** Until the returned function is called, the listener hears what the server says by itself. */
   hear(taskId: string, listener: TaskListener): () => void;
 }
 
-/** Hears of a task. */
+/** Is notified about one task. */
 export interface TaskListener {
-  /** The task as it is now; left out where it is to be looked at. */
+  /** The task as it is now; left out where it should be fetched. */
   told(task?: JsonObject): void;
   /** The server is gone. */
   lost(): void;
 }
 
-/** Milliseconds between two looks, where the server does not say, and however it does. */
+/** Milliseconds between two polls: the default, and the bounds of what a server may ask for. */
 const USUAL_POLL = 1_000;
 const SHORTEST_POLL = 20;
 const LONGEST_POLL = 60_000;
 const TIMEOUT = 30_000;
-/** Looks in a row that may fail for reasons that pass. */
+/** Polls in a row that may fail for temporary reasons. */
 const MOST_MISSES = 5;
 const MOST_QUESTIONS = 200;
 const LONGEST_MESSAGE = 2_000;
@@ -58,7 +58,7 @@ class FollowedTask implements TaskListener, StopListener {
   readonly #asked = new Set<string>();
   readonly #pages: string[] = [];
   readonly #listening = new AbortController();
-  /** Rejects when there is no sense in waiting any longer. */
+  /** Rejects when waiting makes no sense any more. */
   readonly #failed = Promise.withResolvers<never>();
   #task: JsonObject;
   #news: JsonObject | undefined;
@@ -78,7 +78,7 @@ class FollowedTask implements TaskListener, StopListener {
     const forget = this.#link.hear(this.#id, this);
     context.stop.add(this);
     try {
-      // What it came to is not part of the promise, however soon it is over.
+      // The answer to the call has no result, even where the task is over already: fetch it.
       if (OVER.has(this.#task.status)) return await this.#get();
       this.#tell(undefined);
       this.#listen();
@@ -109,14 +109,14 @@ class FollowedTask implements TaskListener, StopListener {
     this.#failed.reject(reason);
   }
 
-  /** Being told is sooner than asking, but not all servers do it: the task is looked at as well. */
+  /** Listens for changes, which is sooner than polling; not all servers send them, so we poll too. */
   #listen(): void {
     const notifications = { taskIds: [this.#id] };
     const { signal } = this.#listening;
     this.#link.request("subscriptions/listen", { notifications }, { signal }).catch(() => {});
   }
 
-  /** The task as it is after the server's interval, or sooner where the server says so. */
+  /** The task after the poll interval, or sooner where the server notifies. */
   async #next(): Promise<JsonObject | undefined> {
     if (!this.#isDue) await this.#pause();
     const news = this.#news;
@@ -136,14 +136,14 @@ class FollowedTask implements TaskListener, StopListener {
     }
   }
 
-  /** Undefined when it could not be seen, but may be the next time. */
+  /** Polls once. Undefined after a temporary failure. */
   async #look(): Promise<JsonObject | undefined> {
     try {
       const task = await this.#get();
       this.#misses = 0;
       return task;
     } catch (error) {
-      if (this.#link.context.signal.aborted || !passes(error)) throw error;
+      if (this.#link.context.signal.aborted || !isTemporary(error)) throw error;
       if (++this.#misses > MOST_MISSES) throw error;
       return undefined;
     }
@@ -177,7 +177,7 @@ class FollowedTask implements TaskListener, StopListener {
           before.lastUpdatedAt !== lastUpdatedAt;
     if (!isNews) return;
     const message = typeof statusMessage === "string" ? statusMessage : undefined;
-    this.#link.gotOn(message?.slice(0, LONGEST_MESSAGE));
+    this.#link.advanced(message?.slice(0, LONGEST_MESSAGE));
   }
 
   /** Each question is asked once, however often the task shows it, and answered on its own. */
@@ -190,7 +190,7 @@ class FollowedTask implements TaskListener, StopListener {
     const { context } = this.#link;
     const answers = fresh.map(async ([key, request]) => {
       const question = questionOf(key, request);
-      const answer = await putQuestion(context, question, (id) => this.#pages.push(id));
+      const answer = await passQuestion(context, question, (id) => this.#pages.push(id));
       if (!OVER.has(this.#task.status)) await this.#give({ [key]: answer });
     });
     await Promise.all(answers);
@@ -200,10 +200,10 @@ class FollowedTask implements TaskListener, StopListener {
     const options = { stop: this.#link.context.stop, timeout: TIMEOUT };
     try {
       await this.#request("tasks/update", { inputResponses }, options);
-      // It may go on at once.
+      // The task may continue at once: poll now.
       this.told();
     } catch (error) {
-      // It may have come to its end without the answer.
+      // The task may have ended without the answer.
       const task = await this.#get();
       if (!OVER.has(task.status)) throw error;
       this.told(task);
@@ -216,8 +216,8 @@ function pollInterval({ pollIntervalMs }: JsonObject): number {
   return Math.min(LONGEST_POLL, Math.max(SHORTEST_POLL, pollIntervalMs));
 }
 
-/** Whether a failure to look at a task says nothing of the task itself. */
-function passes(error: unknown): boolean {
+/** Whether a failed poll says nothing about the task: lost, timed out, or refused for load. */
+function isTemporary(error: unknown): boolean {
   if (error instanceof LostRequest) return true;
   if (error instanceof TrunklineError) return error.code === "timeout";
   const status = error instanceof RpcError && isObject(error.data) ? error.data.status : undefined;

@@ -13,10 +13,10 @@ import {
   sessionCodec,
 } from "../revision/revisions.ts";
 
-/** How a server is met: by `initialize`, by `server/discover`, or by trying the second before the first. */
+/** The first request to a server: `initialize`, `server/discover`, or ("auto") the latter first. */
 export type Era = "auto" | Codec["era"];
 
-/** What a server says of itself. */
+/** What a server said in the handshake. */
 export interface Introduction {
   readonly codec: Codec;
   readonly capabilities: JsonObject;
@@ -27,7 +27,7 @@ export interface Introduction {
 export interface HandshakeOptions {
   readonly era: Era;
   readonly info: Implementation;
-  /** Milliseconds after which a server that has not answered the new handshake is met with the old. */
+  /** Milliseconds after which a server that has not answered `server/discover` is sent `initialize`. */
   readonly probe: number;
   readonly signal: AbortSignal;
 }
@@ -50,23 +50,23 @@ const CAPABILITIES: JsonObject = {
 
 type Meet = (peer: Peer, options: HandshakeOptions) => Promise<Introduction>;
 
-const MEET: Readonly<Record<Era, Meet>> = {
-  legacy: meetLegacy,
-  modern: meetModern,
-  auto: meetEither,
+const HANDSHAKES: Readonly<Record<Era, Meet>> = {
+  legacy: byInitialize,
+  modern: byDiscover,
+  auto: discoverOrInitialize,
 };
 
 /** Learns which revision the server speaks and what it can do. */
-export async function shakeHands(peer: Peer, options: HandshakeOptions): Promise<Introduction> {
-  return MEET[options.era](peer, options);
+export async function handshake(peer: Peer, options: HandshakeOptions): Promise<Introduction> {
+  return HANDSHAKES[options.era](peer, options);
 }
 
 /**
  * `server/discover` first. A server that answers it with an error, or not in time, is sent
  * `initialize`.
  */
-async function meetEither(peer: Peer, options: HandshakeOptions): Promise<Introduction> {
-  const modern = meetModern(peer, options);
+async function discoverOrInitialize(peer: Peer, options: HandshakeOptions): Promise<Introduction> {
+  const modern = byDiscover(peer, options);
   const patience = Promise.withResolvers<undefined>();
   const timer = setTimeout(patience.resolve, options.probe, undefined);
   const met = await Promise.race([modern.catch(unlessFatal), patience.promise]).finally(() => {
@@ -74,9 +74,9 @@ async function meetEither(peer: Peer, options: HandshakeOptions): Promise<Introd
   });
   if (met !== undefined) return met;
   try {
-    return await meetLegacy(peer, options);
+    return await byInitialize(peer, options);
   } catch (error) {
-    // It may only have been slow: a server that refuses the old handshake but answers the new one.
+    // The server may have been slow: it refuses `initialize` but answers `server/discover` late.
     if (!(error instanceof RpcError)) throw error;
     const late = await modern.catch(() => undefined);
     if (late !== undefined) return late;
@@ -84,7 +84,7 @@ async function meetEither(peer: Peer, options: HandshakeOptions): Promise<Introd
   }
 }
 
-async function meetModern(peer: Peer, { info, signal }: HandshakeOptions): Promise<Introduction> {
+async function byDiscover(peer: Peer, { info, signal }: HandshakeOptions): Promise<Introduction> {
   const ask = (): Promise<JsonObject> =>
     peer.request(discover, { _meta: NEWEST_STATELESS.requestMeta(info, undefined) }, { signal });
   const result = await ask().catch((error: unknown) => {
@@ -105,7 +105,7 @@ async function meetModern(peer: Peer, { info, signal }: HandshakeOptions): Promi
   };
 }
 
-async function meetLegacy(peer: Peer, { info, signal }: HandshakeOptions): Promise<Introduction> {
+async function byInitialize(peer: Peer, { info, signal }: HandshakeOptions): Promise<Introduction> {
   const params = {
     protocolVersion: NEWEST_SESSION.revision,
     capabilities: CAPABILITIES,
@@ -131,7 +131,7 @@ function listsOurRevision(error: unknown): boolean {
   return newestStateless(supported) !== undefined;
 }
 
-/** An error means that the server does not know the new handshake, unless nobody may speak to it. */
+/** An error means that the server does not know `server/discover`, unless access is refused. */
 function unlessFatal(error: unknown): undefined {
   if (!(error instanceof RpcError)) {
     if (error instanceof TrunklineError && error.code === "unavailable") return undefined;

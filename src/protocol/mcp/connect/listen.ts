@@ -4,14 +4,14 @@ import { background } from "../../../base/background.ts";
 import { LostRequest } from "../../../rpc/pending-requests.ts";
 import type { JsonObject } from "../json-object.ts";
 
-/** Milliseconds to wait after a server has ended a subscription, or its stream was cut off. */
+/** Milliseconds to wait after a subscription has ended or its stream was lost. */
 const AGAIN = 1_000;
-/** The same when it was cut off again and again. */
+/** The longest wait, after repeated losses. */
 const LONGEST_WAIT = 30_000;
 
 /**
- * Hears of changes at a server of 2026-07-28: one `subscriptions/listen` that lasts, begun anew when
- * what is wanted changes.
+ * The `subscriptions/listen` request to a server of 2026-07-28. It is opened again when the wanted
+ * resources change, and when its stream is lost.
  */
 export class ClientListening {
   readonly #listen: (notifications: JsonObject, signal: AbortSignal) => Promise<unknown>;
@@ -42,7 +42,7 @@ export class ClientListening {
     if (this.#uris.delete(uri)) this.renew();
   }
 
-  /** Listens for what is wanted now. Several wishes of one turn make one request. */
+  /** Opens the request for what is wanted now. Several changes in one turn make one request. */
   renew(): void {
     if (this.#isDue) return;
     this.#isDue = true;
@@ -51,7 +51,7 @@ export class ClientListening {
       const before = this.#current;
       this.#current = new AbortController();
       if (!this.#isOver) background(this.#last(this.#current.signal), "Listening to a server");
-      // Only now, so that nothing is missed between the two.
+      // Only after the new request is sent, so that nothing is missed in between.
       before?.abort(new Error("What is listened for has changed"));
     });
   }

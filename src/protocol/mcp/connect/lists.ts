@@ -2,7 +2,7 @@ import { STANDARD } from "../../../rpc/codes.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import { isObject, type JsonObject } from "../json-object.ts";
 
-/** A server that never stops turning pages is not listened to for ever. */
+/** Bounds for a server whose list never ends. */
 const MOST_PAGES = 200;
 const MOST_ITEMS = 20_000;
 /** Characters of the whole list, as it comes. */
@@ -42,10 +42,10 @@ export async function allPages(
   return items.slice(0, MOST_ITEMS);
 }
 
-/** Controls, invisible marks, halves of characters: nobody can tell such a name from another. */
+/** Control characters, invisible marks, lone surrogates: people cannot tell such names apart. */
 const UNREADABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;
 
-/** The entries whose names can be shown to people, and told apart by them. */
+/** The entries whose names people can read and tell apart. */
 export function withReadableNames(
   entries: readonly JsonObject[],
   leftOut: LeftOut = () => {},

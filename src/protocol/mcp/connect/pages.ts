@@ -2,7 +2,7 @@ import type { RpcError } from "../../../rpc/rpc-error.ts";
 import type { ToolContext } from "../../../tool/tool.ts";
 import { isObject } from "../json-object.ts";
 
-/** Pages that are remembered at once; more make the oldest be forgotten. */
+/** Pages that are remembered at once; beyond that, the oldest is dropped. */
 const MOST = 1_000;
 const LIFETIME = 60 * 60_000;
 
@@ -12,8 +12,9 @@ interface Shown {
 }
 
 /**
- * Pages that a server of 2025-11-25 had people visit, and whose they are, until it says that they are
- * done with. That may be long after the call that they were needed for.
+ * Pages that a server of 2025-11-25 asked callers to show, by their ids, until
+ * `notifications/elicitation/complete` (MCP 2025-11-25, client/elicitation). That may come long after
+ * the call.
  */
 export class ClientPages {
   readonly #shown = new Map<string, Shown>();
@@ -37,7 +38,7 @@ export class ClientPages {
     for (const page of pages.filter(isObject)) this.shown(page.elicitationId, context);
   }
 
-  /** Whoever was shown the page is told, once. Ids that nobody knows are ignored. */
+  /** Tells the caller that was shown the page, once. Unknown ids are ignored, as the section asks. */
   done(id: unknown): void {
     const shown = this.#shown.get(id as string);
     if (shown === undefined) return;

@@ -41,14 +41,14 @@ export async function withinLimit<T>(
   }
 }
 
-/** 2025-11-25: the person has to visit a page before the call can be made. */
+/** MCP 2025-11-25, client/elicitation § URL Elicitation Required Error. */
 export const URL_ELICITATION_REQUIRED = -32042;
 
 /**
- * Puts a server's question to the caller's side, in the words of that side's era. `shown` is called
- * when the question is a page to visit, with the id that the caller's side knows it by.
+ * Passes a server's question to the caller. `shown` is called when the question is a page to visit,
+ * with the id that the caller knows it by.
  */
-export function putQuestion(
+export function passQuestion(
   context: ToolContext,
   question: Question,
   shown?: (id: string) => void,
@@ -70,7 +70,7 @@ function isAskedInRounds({ meta }: ToolContext): boolean {
   return statelessCodec(meta[META.protocolVersion])?.has.inputRequired === true;
 }
 
-/** What an answered question says when it could not be put to anybody. */
+/** The error for a server whose question could not be answered. */
 export function refusalOf(error: unknown): RpcError {
   if (error instanceof RpcError) return error;
   const why = error instanceof Error ? error.message : String(error);
@@ -86,13 +86,13 @@ export async function visitPages(error: RpcError, context: ToolContext): Promise
   if (!Array.isArray(pages) || !isAskedInRounds(context)) return false;
   for (const page of pages.filter(isObject)) {
     const question = { method: "elicitation/create", params: { ...page, mode: "url" } };
-    const answer = (await putQuestion(context, question)) as JsonObject;
+    const answer = (await passQuestion(context, question)) as JsonObject;
     if (answer.action !== "accept") return false;
   }
   return pages.length > 0;
 }
 
-/** The server needs what the caller's side has not: said so that each era hears it in its way. */
+/** A server's -32021 as `CannotAsk`, which the door reports in the way of the caller's revision. */
 export function asCannotAsk(error: RpcError): CannotAsk | undefined {
   if (error.code !== MCP.missingCapability.code || !isObject(error.data)) return undefined;
   const needed = error.data.requiredCapabilities;

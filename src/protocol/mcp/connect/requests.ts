@@ -16,17 +16,17 @@ import type { Codec, Implementation } from "../revision/codec.ts";
 import { PLAINEST } from "../revision/revisions.ts";
 import { type Method, method } from "../../../rpc/method.ts";
 
-/** For what a server has at hand: lists, completions, subscriptions. */
+/** Milliseconds for lists, completions and subscriptions. */
 const QUICK = 30_000;
 
-/** Whoever has calls made hears of each how it ended, before the caller does. */
+/** Observes how a call ends, before its caller does. */
 export interface Around<R> {
   answered(): void;
-  /** What comes of a call that failed: returns it, or throws. */
+  /** The outcome of a failed call: returns a result, or throws. */
   failed(error: unknown): R | Promise<R>;
 }
 
-/** A call on its way to a server. One object, since thousands may be on their way. */
+/** A call in flight. One object for each, since there may be thousands. */
 class Work<R> implements Settler, RequestOptions {
   readonly name: string;
   readonly params: JsonObject;
@@ -66,7 +66,7 @@ class Work<R> implements Settler, RequestOptions {
     const around = this.#around;
     around?.answered();
     const done = this.#requests.done(this, result as JsonObject);
-    // One that goes on as a task may fail yet.
+    // A call that runs as a task may still fail.
     if (around === undefined || !(done instanceof Promise)) return done;
     return done.catch((error: unknown) => around.failed(error));
   }
@@ -101,7 +101,7 @@ export class ClientRequests {
     );
   }
 
-  /** What is asked in nobody's name. */
+  /** A request of our own, for no caller. */
   request(name: string, params: JsonObject, signal?: AbortSignal): Promise<JsonObject> {
     const _meta = this.codec.requestMeta(this.#info, undefined);
     const full = _meta === undefined ? params : { ...params, _meta };
@@ -112,7 +112,7 @@ export class ClientRequests {
     );
   }
 
-  /** What is done for a caller, who may be asked something meanwhile. */
+  /** A request for a caller, who may be asked meanwhile. */
   call<R>(
     name: string,
     params: JsonObject,
@@ -130,7 +130,7 @@ export class ClientRequests {
       );
     }
     const _meta = { ...passedOn(context.meta), progressToken: token };
-    // What comes of it is made of the answer right away, so there is nothing more to wait for.
+    // The settler maps the answer, which saves a promise for each call.
     return this.#peer.request(
       anObject(name),
       { ...params, _meta },
@@ -180,7 +180,7 @@ export class ClientRequests {
     return this.codec.has.inputRequired ? askInRounds(ask, params, context) : ask(params);
   }
 
-  /** Waits for what a call that was answered with a task comes to. */
+  /** Waits for the result of a call that was answered with a task. */
   async #finish(
     name: string,
     begun: JsonObject,
@@ -197,8 +197,8 @@ export class ClientRequests {
       return await followTask(begun, {
         context,
         request: (method, params, options) => this.#ofTask(method, params, context, options),
-        gotOn: (message) => this.#calls.gotOn(token, message),
-        hear: (taskId, listener) => this.#calls.hearOfTask(taskId, listener),
+        advanced: (message) => this.#calls.advanced(token, message),
+        hear: (taskId, listener) => this.#calls.onTask(taskId, listener),
       });
     } catch (error) {
       if (error instanceof RpcError) throw asCannotAsk(error) ?? error;
@@ -208,10 +208,10 @@ export class ClientRequests {
     }
   }
 
-  /** 2025-11-25: one request waits for the end, and the call's progress goes on meanwhile. */
+  /** MCP 2025-11-25, basic/utilities/tasks § Result Retrieval: `tasks/result` waits for the end. */
   async #awaitTask(begun: JsonObject, context: ToolContext, token: number): Promise<JsonObject> {
     const task = isObject(begun.task) ? begun.task : undefined;
-    // One that was done at once may have been answered so.
+    // Some servers answer at once though a task was asked for.
     if (typeof task?.taskId !== "string") return begun;
     const { taskId } = task;
     const release = this.#calls.bindTask(taskId, token);
@@ -238,7 +238,7 @@ export class ClientRequests {
 
 const methods = new Map<string, Method<JsonObject, JsonObject>>();
 
-/** The method of a name, all of which answer with an object. Only names that we write get here. */
+/** The method of a name, whose result must be an object. Only names from our code get here. */
 export function anObject(name: string): Method<JsonObject, JsonObject> {
   let known = methods.get(name);
   if (known === undefined) {
@@ -251,7 +251,7 @@ export function anObject(name: string): Method<JsonObject, JsonObject> {
   return known;
 }
 
-/** The same of a tool's answer, whose content is a list whatever the server sent. */
+/** The same for a tool's result; its content is a list whatever the server sent. */
 export function plainToolResult(result: JsonObject): ToolResult {
   const plain = plainResult(result);
   const { content } = plain;
@@ -261,7 +261,7 @@ export function plainToolResult(result: JsonObject): ToolResult {
 
 const OF_A_REVISION = ["resultType", "ttlMs", "cacheScope", "_meta"] as const;
 
-/** A result without what only its revision and its connection need: one shape for both eras. */
+/** A result without the envelope of its revision: one shape for all revisions. */
 export function plainResult(result: JsonObject): JsonObject {
   if (!OF_A_REVISION.some((member) => result[member] !== undefined)) return result;
   const { resultType: _, ttlMs: __, cacheScope: ___, _meta, ...body } = result;

@@ -4,15 +4,15 @@ import { STANDARD } from "../../../rpc/codes.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import type { Question, ToolContext } from "../../../tool/tool.ts";
 import { isObject, type JsonObject } from "../json-object.ts";
-import { putQuestion } from "./questions.ts";
+import { passQuestion } from "./questions.ts";
 
 const MOST_ROUNDS = 50;
-/** A server that asks nothing yet is not done wants to be asked again a little later. */
+/** Milliseconds before a request is repeated for a server that asked nothing but is not done. */
 const PAUSE = 250;
 
 /**
- * Asks a server of 2026-07-28 until it is done: what it needs to know is asked of the caller's side
- * and brought along the next time.
+ * Sends a request until it is complete (MCP 2026-07-28, basic/patterns/mrtr § Client Requirements):
+ * input requests are passed to the caller, and the answers go with the next attempt, with the state.
  */
 export async function askInRounds(
   ask: (params: JsonObject) => Promise<JsonObject>,
@@ -36,7 +36,7 @@ export async function askInRounds(
       result = await ask({ ...params, ...state });
     }
   }
-  // A server of 2026-07-28 never says so, but it could not have gone on otherwise.
+  // This revision has no such notification; but the server could not have gone on otherwise.
   for (const id of pages) context.pageDone?.(id);
   return result;
 }
@@ -48,12 +48,12 @@ async function answers(
 ): Promise<JsonObject> {
   const all = Object.entries(inputRequests).map(async ([key, request]) => {
     const question = questionOf(key, request);
-    return [key, await putQuestion(context, question, (id) => pages.push(id))] as const;
+    return [key, await passQuestion(context, question, (id) => pages.push(id))] as const;
   });
   return Object.fromEntries(await Promise.all(all));
 }
 
-/** What a server needs to know, as the caller's side is asked it. */
+/** An input request of a server, as a question to the caller. */
 export function questionOf(key: string, request: unknown): Question {
   const { method, params } = isObject(request) ? request : {};
   if (typeof method !== "string") {

@@ -6,7 +6,7 @@ import type { Question } from "../../../tool/tool.ts";
 import { isObject, type JsonObject } from "../json-object.ts";
 import type { ClientCalls, Origin } from "./calls.ts";
 import type { ClientPages } from "./pages.ts";
-import { putQuestion, QUESTION_LIMITS, refusalOf, withinLimit } from "./questions.ts";
+import { passQuestion, QUESTION_LIMITS, refusalOf, withinLimit } from "./questions.ts";
 import { ClientTasks } from "./tasks.ts";
 import { levelOf } from "../log-levels.ts";
 import { META, metaOf } from "../meta.ts";
@@ -25,14 +25,14 @@ export interface ClientRoutesOptions {
 }
 
 const KiB = 1024;
-/** What people are told is passed on to clients, which a server without measure must not drown. */
+/** Limits on messages of a server, since they are passed on to clients. */
 const MOST_MESSAGES = { limit: 100, windowMs: 1_000 };
 const LONGEST_MESSAGE = 64 * KiB;
-/** The same of each call's progress. */
+/** The same for the progress of each call. */
 const MOST_PROGRESS = { limit: 100, windowMs: 1_000 };
 const LONGEST_PROGRESS = 16 * KiB;
 
-/** What servers ask of us and tell us. */
+/** The requests and notifications of servers. */
 export function clientRoutes(options: ClientRoutesOptions): Routes<undefined> {
   const { calls, pages, events } = options;
   const tasks = new ClientTasks();
@@ -76,10 +76,10 @@ export function clientRoutes(options: ClientRoutesOptions): Routes<undefined> {
       { maxSize: LONGEST_MESSAGE, rate: new RateLimiter(MOST_MESSAGES) },
     ),
     hears("notifications/elicitation/complete", ({ elicitationId }) => pages.done(elicitationId)),
-    hears("notifications/tasks/status", (task) => calls.taskBecame(task), {
+    hears("notifications/tasks/status", (task) => calls.taskChanged(task), {
       rate: new RateLimiter(MOST_PROGRESS),
     }),
-    hears("notifications/tasks", (task) => calls.taskBecame(task), {
+    hears("notifications/tasks", (task) => calls.taskChanged(task), {
       rate: new RateLimiter(MOST_PROGRESS),
     }),
     hears("notifications/subscriptions/acknowledged", (params) => calls.listening(params)),
@@ -97,7 +97,7 @@ function loggerOf(server: string | undefined, logger: unknown): string | undefin
   return server === undefined ? logger : `${server}/${logger}`;
 }
 
-/** The call that progress is counted for; what belongs to none is counted together. */
+/** The key of the rate limit for progress: the call. Unknown tokens share one. */
 function callOf(calls: ClientCalls, params: unknown): string | undefined {
   const { progressToken } = params as JsonObject;
   return calls.has(progressToken) ? String(progressToken) : undefined;
@@ -114,8 +114,8 @@ async function ask(
     ...(isObject(related) ? { task: related.taskId } : {}),
   };
   try {
-    const context = calls.askedOf(question, origin);
-    const asked = putQuestion(context, question, (id) => pages.shown(id, context));
+    const context = calls.callerFor(question, origin);
+    const asked = passQuestion(context, question, (id) => pages.shown(id, context));
     const answer = await withinLimit(asked, question, questionLimits, call);
     return isObject(answer) ? answer : {};
   } catch (error) {

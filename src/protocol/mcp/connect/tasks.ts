@@ -19,8 +19,8 @@ interface AskedTask {
 }
 
 /**
- * Questions that a server of 2025-11-25 asks as tasks: it is told at once that they were heard, and
- * comes back for the answers.
+ * Questions that a server of 2025-11-25 asks as tasks (MCP 2025-11-25, basic/utilities/tasks § Client
+ * Capabilities): it gets a task at once, and fetches the answer later.
  */
 export class ClientTasks {
   readonly #tasks = new Map<string, AskedTask>();

@@ -6,11 +6,14 @@ import { SessionRoots } from "./roots.ts";
 import type { Codec } from "../revision/codec.ts";
 import { agreeOn, PLAINEST } from "../revision/revisions.ts";
 
-/** Connections of other processes are in the same records. Every start waits for this: no crypto. */
+/**
+ * Part of the ids, since the audit holds connections of other processes too. Loading `node:crypto` for
+ * it would slow the start.
+ */
 const RUN = process.pid.toString(36) + Math.trunc(Date.now() / 1000).toString(36);
 let opened = 0;
 
-/** What one connection remembers. Before 2026-07-28 that is what `initialize` agreed on. */
+/** The state of one connection. In revisions with sessions, that is what `initialize` agreed on. */
 export class Connection implements Disposable {
   /** Undefined until the handshake. */
   #client: Client | undefined;

@@ -31,15 +31,15 @@ export interface McpDoorOptions {
   readonly methodNotFound?: (method: string) => string;
   /** How tasks outlive the process. */
   readonly tasks?: TasksOptions;
-  /** False where what is offered only changes with the client's own asking for it. */
+  /** False where the offer changes only when the client itself asks for it. */
   readonly announcesChanges?: boolean;
-  /** Milliseconds that a client has to say which roots it has; then a call goes on without. */
+  /** Milliseconds for the answer to `roots/list`; then a call goes on without roots. */
   readonly rootsTimeout?: number | undefined;
 }
 
 const ROOTS_TIMEOUT = 10_000;
 
-/** The server's side of MCP, for all connections and all revisions. */
+/** The MCP server: one for all connections and all revisions. */
 export class McpDoor {
   readonly offer: Offer;
   readonly info: Implementation;
@@ -52,7 +52,7 @@ export class McpDoor {
   readonly #rootsTimeout: number;
   readonly #methodNotFound: ((method: string) => string) | undefined;
   readonly #table;
-  /** How to end the requests that last. */
+  /** Ends the open `subscriptions/listen` requests. */
   readonly #lasting = new Set<() => void>();
 
   constructor(options: McpDoorOptions) {
@@ -75,12 +75,12 @@ export class McpDoor {
     );
   }
 
-  /** What a tool, a resource or a prompt may do while it works for a request. */
+  /** The context of a tool, resource or prompt that works for a request. */
   contextOf({ client, call, params }: McpRequest<unknown>): McpToolContext {
     return new McpToolContext(client, call, params, this.#rootsTimeout);
   }
 
-  /** What a peer needs to speak for this door on one connection. */
+  /** The options of the peer that serves one connection. */
   optionsFor(connection: Connection): PeerOptions<Connection> {
     const dialect = {
       ...mcpDialect,
@@ -92,7 +92,7 @@ export class McpDoor {
     return { dialect, routes: this.#table };
   }
 
-  /** After a handshake: the client is told of changes and of news without asking. */
+  /** After `initialize`: subscribes the client to changes and notices. */
   welcome(connection: Connection, peer: Peer<Connection>): void {
     if (!this.#announcesChanges) return;
     const { tools, resources, prompts } = this.offer;
@@ -106,7 +106,7 @@ export class McpDoor {
     relayNotices(this.offer.notices, connection, peer);
   }
 
-  /** Resolves when a call that lasts is over: its client is done, or has gone, or the door closes. */
+  /** Resolves when a long-lived call is cancelled, its client is gone, or the door closes. */
   untilEnd({ signal, peer }: Call<Connection>): Promise<void> {
     if (signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
@@ -120,7 +120,7 @@ export class McpDoor {
     });
   }
 
-  /** Ends what lasts, so that its clients get their answers. */
+  /** Ends the long-lived calls, so that their clients get an answer. */
   close(): void {
     for (const end of [...this.#lasting]) end();
   }

@@ -7,7 +7,7 @@ import type { McpToolContext } from "./tool-context.ts";
 
 /** How long a client may take to answer. */
 const LIFETIME = 10 * 60_000;
-/** Requests that may wait for answers at once; more end the one that waits longest. */
+/** Requests that may wait for answers at once; beyond that, the oldest one is ended. */
 const MOST = 1000;
 
 interface Waiting {
@@ -17,21 +17,22 @@ interface Waiting {
   pause: number;
 }
 
-/** A request that may take several rounds. */
+/** A request that may take several round trips. */
 export interface Asking {
   readonly method: string;
   readonly params: JsonObject;
   readonly principal: string;
   readonly context: McpToolContext;
-  /** The work itself. Its result is in the client's revision already. */
+  /** The work itself. Its result is shaped for the client's revision. */
   readonly work: (context: McpToolContext) => JsonObject | Promise<JsonObject>;
-  /** Answers for work that goes on as a task once it has asked what it asks first. */
+  /** Turns the work into a task once its first questions are answered, and returns the answer. */
   readonly goOn?: (rounds: Rounds<JsonObject>, context: McpToolContext) => Promise<JsonObject>;
 }
 
 /**
- * Questions to clients of 2026-07-28, which take no requests: the request is answered with
- * `input_required`, the work waits, and the next request that brings the answers goes on with it.
+ * Questions to clients that take no requests (MCP 2026-07-28, basic/patterns/mrtr): the request is
+ * answered with `input_required`, the work waits, and the client's next request with the answers
+ * continues it.
  */
 export class InputRequired {
   readonly #server: Implementation;
@@ -96,7 +97,7 @@ export class InputRequired {
     return { resultType: "input_required", inputRequests, requestState, _meta };
   }
 
-  /** What to answer, or nothing where the client must be asked first. */
+  /** The result, or undefined where the client must be asked first. */
   async #progress(
     { goOn }: Asking,
     rounds: Rounds<JsonObject>,

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 
 import { covers } from "../../../../test/support/requirement.ts";
 import { MISSING_META } from "../../../tool/offer/tool-sources.ts";
-import { pageOf, whatIsMissing } from "./list-result.ts";
+import { pageOf, missingSources } from "./list-result.ts";
 
 describe("pageOf()", () => {
   const items = Array.from({ length: 2_001 }, (_, index) => index);
@@ -34,11 +34,11 @@ describe("pageOf()", () => {
   });
 });
 
-describe("whatIsMissing()", () => {
+describe("missingSources()", () => {
   it("says nothing where all were heard, and else who was not", () => {
-    assert.deepEqual(whatIsMissing({ missing: () => [] }), {});
+    assert.deepEqual(missingSources({ missing: () => [] }), {});
     const missing = () => [{ name: "a", why: "'a' is still starting" }] as const;
-    const told = whatIsMissing({ missing });
+    const told = missingSources({ missing });
     assert.deepEqual(told, { _meta: { [MISSING_META]: ["'a' is still starting"] } });
   });
 });

@@ -31,7 +31,7 @@ export function pageOf<T>(
 }
 
 /** The part of a list's result that names servers and plugins which have not been heard yet. */
-export function whatIsMissing(offer: Pick<Offer, "missing">): JsonObject {
+export function missingSources(offer: Pick<Offer, "missing">): JsonObject {
   const missing = offer.missing().map(({ why }) => why);
   return missing.length === 0 ? {} : { _meta: { [MISSING_META]: missing } };
 }

@@ -3,7 +3,7 @@ import type { Question } from "../../../tool/tool.ts";
 import type { Client } from "./client.ts";
 import { isObject, type JsonObject } from "../json-object.ts";
 
-/** What a client must have said it can do before it is asked this. */
+/** The capability that a client must have declared before it is asked this. */
 export function neededFor(question: Question): JsonObject {
   switch (question.method) {
     case "roots/list":
@@ -17,7 +17,7 @@ export function neededFor(question: Question): JsonObject {
   }
 }
 
-/** Whether the client said that it can. */
+/** MCP 2025-11-25, basic/lifecycle § Operation: only declared capabilities are used. */
 export function canBeAsked(client: Client, question: Question): boolean {
   return Object.entries(neededFor(question)).every(([name, parts]) => {
     const capability = client.capabilities[name];

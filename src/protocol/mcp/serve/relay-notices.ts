@@ -10,10 +10,11 @@ import { EVENTS } from "../methods.ts";
 const relaying = new WeakSet<Connection>();
 
 /**
- * Passes notices on to a client: all of the level that it has asked for, and before it has, which
- * leaves the choice to the server, those that are news. Up to 2025-11-25 only: later clients ask for
- * messages by the request, and a notice belongs to none. What comes while the client reads more
- * slowly than it is told is left out.
+ * Sends notices to the client of a session as `notifications/message`. Once the client has set a level
+ * it gets all from that level on. Before, the server may choose (MCP 2025-11-25,
+ * server/utilities/logging § Setting Log Level): it gets the important ones. Clients without sessions
+ * ask for messages with each request, and a notice belongs to none. Notices are dropped while the
+ * client reads too slowly.
  */
 export function relayNotices(
   notices: Notices,

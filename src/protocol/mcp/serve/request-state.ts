@@ -4,11 +4,14 @@ import { STANDARD } from "../../../rpc/codes.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import type { JsonObject } from "../json-object.ts";
 
-/** What a state stands for. It comes back through the client, so nothing in it is trusted unsigned. */
+/**
+ * The content of `requestState`. It comes back through the client, so it is signed (MCP 2026-07-28,
+ * basic/patterns/mrtr § Server Requirements).
+ */
 interface State {
-  /** The rounds that wait. */
+  /** The key of the work that waits. */
   readonly rounds: string;
-  /** Which pause of them this is: an earlier one does not come back. */
+  /** Counts the questions of that work: an earlier state is not accepted again. */
   readonly pause: number;
   /** The request that they belong to. */
   readonly digest: string;
@@ -23,7 +26,7 @@ export function sealState(state: State): string {
   return `${body}.${sign(body)}`;
 }
 
-/** The state as it was sealed, for the same request of the same principal, in time. */
+/** Verifies signature, request, principal and expiry, and returns the state. */
 export function openState(text: string, digest: string, principal: string, now: number): State {
   const dot = text.indexOf(".");
   const body = text.slice(0, Math.max(dot, 0));
@@ -40,7 +43,7 @@ export function openState(text: string, digest: string, principal: string, now: 
   return state;
 }
 
-/** Tells one request from another: its method and its parameters without what changes by round. */
+/** A digest of the method and the parameters, without what differs between round trips. */
 export function digestOf(method: string, params: JsonObject): string {
   const { _meta, inputResponses: _, requestState: __, ...rest } = params;
   return createHash("sha256")
@@ -52,7 +55,7 @@ function sign(body: string): string {
   return createHmac("sha256", KEY).update(body).digest("base64url");
 }
 
-/** The rounds that it stands for are over. */
+/** The error for work that is over or was given up. */
 export function expired(): RpcError {
   return refused("has expired; call again without it");
 }

@@ -19,13 +19,13 @@ export interface McpRequest<P> {
 }
 
 export interface ServeOptions {
-  /** A promise that the handler returns rejects as this protocol has it. */
+  /** The handler maps the errors of its promise itself: no wrapper is needed. */
   readonly mapsErrors?: boolean;
   /** How long a client may keep the answer, where its revision can say so. */
   readonly caching?: Caching;
 }
 
-/** Makes routes whose handlers know one shape; what a revision wants is put around them here. */
+/** Makes routes. Handlers return one shape; the client's codec makes the result of it here. */
 export class McpRoutes {
   readonly #server: Implementation;
 
@@ -39,7 +39,7 @@ export class McpRoutes {
     options: ServeOptions = {},
   ): Route<Connection> {
     const { name, check } = asked;
-    // Whether there is such a method comes before what is wrong with its parameters.
+    // No check in the route: an unknown method is reported before wrong parameters.
     return route<P, JsonObject, Connection>({ name }, (params, call) => {
       const { state } = call;
       // Before `initialize`, what only revisions without sessions have must describe its client.
@@ -70,7 +70,7 @@ export class McpRoutes {
   }
 }
 
-/** What the waist throws, as this protocol says it. */
+/** Turns the errors of tools into those of MCP. */
 export function rethrow(error: unknown): never {
   if (error instanceof CannotAsk) throw missingCapability(neededFor(error.question));
   if (error instanceof ToolFault) throw new RpcError(error.code, error.message, error.data);

@@ -3,14 +3,14 @@ import { fileURLToPath } from "node:url";
 import type { Question } from "../../../tool/tool.ts";
 import { isObject } from "../json-object.ts";
 
-/** Asks a client which folders it works in (MCP, "Roots"). */
+/** Asks a client which folders it works in (MCP 2025-11-25, client/roots § Listing Roots). */
 export const ROOTS_QUESTION: Question = { key: "trunkline/roots", method: "roots/list" };
 
-/** More than anybody works in; each is looked at. */
+/** The most roots of one client that are resolved. */
 const MOST = 100;
-/** Milliseconds for which a client is not asked again that has not answered. */
+/** Milliseconds for which a client that did not answer is not asked again. */
 const SILENCE = 60_000;
-/** A client that changes its roots with every answer is believed in the end. */
+/** After this many answers that a change has overtaken, the last one is taken. */
 const MOST_ROUNDS = 3;
 
 /**

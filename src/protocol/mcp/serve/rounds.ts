@@ -1,7 +1,7 @@
 import type { Question } from "../../../tool/tool.ts";
 import { isObject, type JsonObject } from "../json-object.ts";
 
-/** Work went as far as it could: it is done, or it needs answers. */
+/** Where work has stopped: it is done, or it needs answers. */
 export type Pause<T> =
   | { readonly kind: "done"; readonly result: T }
   | { readonly kind: "asks"; readonly questions: ReadonlyMap<string, Question> };
@@ -13,17 +13,16 @@ interface Open {
 }
 
 /**
- * Work that may stop to ask and goes on when it is answered, however many requests that takes. A
- * question that its tool has named may be answered before it is asked (MCP 2026-07-28, "Multi Round-
- * Trip Requests": a client may have lost the request that it was asked in). One that has no name of
- * its own, or one that nobody can know, is answered only by who was asked.
+ * Work that may pause for answers, over any number of requests. A question with a key of its own may
+ * be answered before it is asked: a client may repeat a request together with its answers (MCP
+ * 2026-07-28, basic/patterns/mrtr). A question without one gets a number, and must be asked first.
  */
 export class Rounds<T> {
   readonly #open = new Map<string, Open>();
   readonly #given = new Map<string, unknown>();
   readonly #work: Promise<T>;
   readonly #begun = Promise.withResolvers<void>();
-  /** What the work came to, where it did not have to wait for anything. */
+  /** The result, where the work ended synchronously. */
   readonly atOnce: { readonly result: T } | undefined;
   #lastKey = 0;
   #asked: (() => void) | undefined;
@@ -36,7 +35,7 @@ export class Rounds<T> {
     const result = work((question) => this.#ask(question));
     this.atOnce = result instanceof Promise ? undefined : { result };
     this.#work = Promise.resolve(result);
-    // Whoever waits for the next pause hears of a failure; until then nobody does.
+    // A failure is reported by the next pause(); until then it is not unhandled.
     const begun = (): void => this.#begun.resolve();
     this.#work.then(begun, begun);
   }
@@ -77,7 +76,7 @@ export class Rounds<T> {
     return Promise.race([done, asks]);
   }
 
-  /** Nobody will answer any more. */
+  /** Rejects the open questions: no answers will come. */
   abandon(error: Error): void {
     for (const { reject } of this.#open.values()) reject(error);
     this.#open.clear();
@@ -98,7 +97,7 @@ export class Rounds<T> {
   }
 }
 
-/** Questions that are asked together go out together; answers just given may end the work. */
+/** Waits a turn of the event loop, so that questions of one turn are sent together. */
 export function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

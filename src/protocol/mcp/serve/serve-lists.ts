@@ -9,7 +9,7 @@ import type { JsonObject } from "../json-object.ts";
 import type { Connection } from "./connection.ts";
 import type { McpDoor } from "./door.ts";
 import { METHODS } from "../methods.ts";
-import { pageOf, UNCACHED, whatIsMissing } from "./list-result.ts";
+import { pageOf, UNCACHED, missingSources } from "./list-result.ts";
 import type { McpRequest } from "./request.ts";
 import type { CompleteParams } from "../schema.gen.ts";
 import type { McpToolContext } from "./tool-context.ts";
@@ -56,7 +56,7 @@ export function serveLists(door: McpDoor): Route<Connection>[] {
         const all = mayHave(call.state.principal) ? offer.prompts.list() : [];
         const { page, next } = pageOf(all, params.cursor);
         const prompts = page.map(({ definition }) => definition);
-        return { prompts, ...next, ...whatIsMissing(offer) };
+        return { prompts, ...next, ...missingSources(offer) };
       },
       caching,
     ),
@@ -91,7 +91,7 @@ export function serveLists(door: McpDoor): Route<Connection>[] {
   ];
 }
 
-/** Runs what may stop to ask its client something. */
+/** Runs work that may ask the client, in round trips where the revision has them. */
 function inRounds<P extends { readonly _meta?: unknown }>(
   door: McpDoor,
   request: McpRequest<P>,

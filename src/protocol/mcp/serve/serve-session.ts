@@ -8,7 +8,7 @@ import { relayNotices } from "./relay-notices.ts";
 import { UNCACHED } from "./list-result.ts";
 import { REVISIONS } from "../revision/revisions.ts";
 
-/** Getting to know each other, and what little there is to say about the connection itself. */
+/** initialize, server/discover, ping and logging/setLevel. */
 export function serveSession(door: McpDoor): Route<Connection>[] {
   const { routes, info, instructions } = door;
   const said = instructions === undefined ? {} : { instructions };

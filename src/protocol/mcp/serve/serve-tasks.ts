@@ -56,7 +56,10 @@ export function tellOfTasks(
   });
 }
 
-/** By its id, which nobody can guess, and for its principal alone, on whichever connection. */
+/**
+ * MCP 2025-11-25, basic/utilities/tasks § Task Isolation and Access Control: the id cannot be guessed,
+ * and only the principal that began the task finds it, on any connection.
+ */
 async function find(
   door: McpDoor,
   { client, params, call }: McpRequest<TaskParams>,
@@ -65,7 +68,7 @@ async function find(
   return door.tasks.find(params.taskId, call.state.principal.id);
 }
 
-/** The task where it is still kept. */
+/** The task, or undefined where it is not kept any more. */
 export async function keptTask(
   door: McpDoor,
   id: string,
@@ -84,7 +87,7 @@ export function requireTasks(client: Client): void {
   if (!hasTasksExtension(client.capabilities)) throw missingCapability(TASKS_CAPABILITY);
 }
 
-/** Waits for the end. What the task needs to know is asked meanwhile, on the same stream. */
+/** Waits for the end. Questions of the task are sent meanwhile, on the stream of this request. */
 async function result(task: KnownTask, { call }: McpRequest<TaskParams>): Promise<JsonObject> {
   const asked = new Set<string>();
   while (!task.isOver && !call.signal.aborted) {

@@ -9,7 +9,7 @@ import type { McpDoor } from "./door.ts";
 import { METHODS } from "../methods.ts";
 import type { Asking } from "./input-required.ts";
 import { hasTasksExtension, META, TASKS_CAPABILITY } from "../meta.ts";
-import { pageOf, UNCACHED, whatIsMissing } from "./list-result.ts";
+import { pageOf, UNCACHED, missingSources } from "./list-result.ts";
 import { type McpRequest, rethrow } from "./request.ts";
 import type { CallToolParams } from "../schema.gen.ts";
 import { Rounds, turn } from "./rounds.ts";
@@ -30,7 +30,7 @@ export function serveTools(door: McpDoor): Route<Connection>[] {
           const context = door.contextOf(request);
           const { page, next } = pageOf(offer.tools.listFor(context), params.cursor);
           const tools = page.map((tool) => client.codec.shapeTool(describe(tool)));
-          return { tools, ...next, ...whatIsMissing(offer) };
+          return { tools, ...next, ...missingSources(offer) };
         };
         return offer.known()?.then(list) ?? list();
       },
@@ -57,7 +57,7 @@ function callTool(door: McpDoor, request: CallRequest): JsonObject | Promise<Jso
   return run(door, request, door.contextOf(request));
 }
 
-/** A client that can be asked nothing is never made to wait for the machinery of asking. */
+/** Whether the client can be asked anything: if not, the call takes the shorter path. */
 function mayAsk({ capabilities }: Client): boolean {
   return (
     capabilities.elicitation !== undefined ||
@@ -160,7 +160,7 @@ function begin(door: McpDoor, request: CallRequest, ttl: unknown): Task | Promis
   });
 }
 
-/** Calls the tool. Its answer is in the client's revision. */
+/** Calls the tool, and shapes its answer for the client's revision. */
 function run(
   door: McpDoor,
   { client, params }: CallRequest,
@@ -168,7 +168,7 @@ function run(
 ): JsonObject | Promise<JsonObject> {
   const shape = (result: ToolResult): JsonObject | Promise<JsonObject> => {
     const answer = client.codec.shapeToolResult(result);
-    // Clients that read an answer together with the progress before it lose the progress.
+    // Some clients lose progress that arrives in one read with the answer.
     return context.hasProgressed ? turn().then(() => answer) : answer;
   };
   const result = door.offer.tools.call(params.name, params.arguments ?? {}, context);
@@ -181,7 +181,7 @@ function tellTheModel(error: unknown): JsonObject {
   return rethrow(error);
 }
 
-/** For tasks/result: the answer of a task says whose it is. */
+/** MCP 2025-11-25, basic/utilities/tasks § Associating Task-Related Messages. */
 export function relatedTo(taskId: string): JsonObject {
   return { [META.relatedTask]: { taskId } };
 }

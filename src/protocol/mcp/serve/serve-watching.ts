@@ -41,7 +41,10 @@ export function serveWatching(door: McpDoor): Route<Connection>[] {
   ];
 }
 
-/** Lasts until the client cancels it, or the connection does. */
+/**
+ * MCP 2026-07-28, basic/patterns/subscriptions: the acknowledgment comes first, then only what the
+ * client asked for, each with the id of this request. It lasts until it is cancelled.
+ */
 async function listen(
   door: McpDoor,
   { client, params, call }: McpRequest<ListenParams>,
@@ -80,7 +83,7 @@ async function listen(
         if (ids.has(task.id)) tell(task);
       }),
     );
-    // Whoever listens need not ask: what was before is told too.
+    // The present state is sent as well, so that the client need not poll.
     for (const task of followed) tell(task);
   }
   try {
@@ -96,7 +99,7 @@ function mayWatch(principal: Principal): boolean {
   return mayHave(principal, "tools") || mayHave(principal, "review");
 }
 
-/** The part of what was wanted that there is. */
+/** The part of the filter that we can serve. */
 function honour(wanted: Filter, tasks: ReadonlySet<string>): Filter {
   const { toolsListChanged, promptsListChanged, resourcesListChanged } = wanted;
   const { resourceSubscriptions = [], taskIds = [] } = wanted;

@@ -12,12 +12,12 @@ import {
   type TaskStatus,
 } from "./task.ts";
 
-/** Milliseconds after which a task that another process works on is looked at again. */
+/** Milliseconds between two reads of a task that another process runs. */
 const LOOK_EVERY = 500;
 
 const NONE: ReadonlyMap<string, Question> = new Map();
 
-/** A task that is not worked on here: mostly it is over. */
+/** A task that another process runs or ran, known from the store. */
 export class StoredTask implements KnownTask {
   readonly id: string;
   readonly owner: string;

@@ -5,10 +5,10 @@ import type { JsonObject } from "../json-object.ts";
 import { neededFor } from "./question.ts";
 import type { Rounds } from "./rounds.ts";
 
-/** A task as a client is told of it, whoever works on it. */
+/** A task, whether this process runs it or another one. */
 export interface KnownTask extends TaskRecord {
   readonly isOver: boolean;
-  /** What it waits to be told, by key. */
+  /** Its open questions, by key. */
   readonly questions: ReadonlyMap<string, Question>;
   give(answers: JsonObject): void;
   cancel(): void;
@@ -29,7 +29,7 @@ export interface TaskOptions {
   readonly changed: (task: Task) => void;
 }
 
-/** A call that was answered with a promise, and goes on. */
+/** A call that was answered with a task, and goes on in this process. */
 export class Task implements KnownTask {
   readonly id: string;
   readonly owner: string;
@@ -100,7 +100,7 @@ export class Task implements KnownTask {
     }
   }
 
-  /** What it came to is stored before anybody is told. */
+  /** Stores the outcome before clients are notified, so that it outlives the process. */
   async #end(
     status: TaskStatus,
     outcome: { readonly result?: JsonObject; readonly error?: TaskError },
@@ -128,7 +128,7 @@ export class Task implements KnownTask {
   }
 }
 
-/** That the client cannot be asked is an error from 2026-07-28 on; before, the model is told. */
+/** A task that could not ask its client fails with -32021 (MCP 2026-07-28). */
 function errorOf(error: unknown): TaskError {
   if (error instanceof CannotAsk) return errorOf(missingCapability(neededFor(error.question)));
   if (error instanceof RpcError || error instanceof ToolFault) {

@@ -4,18 +4,18 @@ import type { JsonObject } from "../json-object.ts";
 import type { Rounds } from "./rounds.ts";
 import { type KnownTask, Task, type TaskRecord, type TaskStore } from "./task.ts";
 
-/** How long what a task came to is kept here, where it cannot be stored. */
+/** Milliseconds for which the outcome of a task is kept in memory where it cannot be stored. */
 const KEPT = 5 * 60_000;
 const LONGEST_TTL = 24 * 60 * 60_000;
 const MOST = 10_000;
 
 export interface NewTask {
   readonly owner: string;
-  /** Begins the work, or hands over what has begun. */
+  /** Starts the work, or returns work that has started. */
   readonly begin: () => Rounds<JsonObject>;
   /** Ends it before its time. */
   readonly stop: (reason: Error) => void;
-  /** Milliseconds that its client gives it. Without them it may take as long as it takes. */
+  /** Milliseconds that the client gives the task; no limit when left out. */
   readonly ttl?: unknown;
 }
 
@@ -25,10 +25,10 @@ export interface TasksOptions {
   readonly report?: ((event: string, fields: Record<string, unknown>) => void) | undefined;
 }
 
-/** The tasks of a door: one store, told in two ways. Each is there for the principal who began it. */
+/** The tasks of a door, for both forms of tasks. Each is visible to its principal alone. */
 export class Tasks {
   readonly #options: TasksOptions;
-  /** Those that are worked on, and those that could not be stored. */
+  /** Tasks that run here, and those that could not be stored. */
   readonly #tasks = new Map<string, Task>();
   readonly #listeners = new Set<(task: Task) => void>();
 
@@ -36,7 +36,7 @@ export class Tasks {
     this.#options = options;
   }
 
-  /** Takes work in as a task. It is stored before it begins: a promise is kept. */
+  /** Creates a task. It is stored before it begins, since the client is promised to find it. */
   start(work: NewTask): Task | Promise<Task> {
     if (this.#tasks.size >= MOST) throw RpcError.of(STANDARD.internal, "too many tasks");
     const { owner, ttl } = work;
@@ -55,14 +55,14 @@ export class Tasks {
       : stored.then(() => this.#begin(record, work));
   }
 
-  /** A task of a principal, wherever it is worked on. */
+  /** Finds a task of a principal, whichever process runs it. */
   find(id: string, owner: string): KnownTask | Promise<KnownTask> {
     const task = this.#tasks.get(id);
     if (task !== undefined) return theirs(id, owner, task);
     return this.#findStored(id, owner);
   }
 
-  /** Cancels what somebody has begun who is no longer let in. */
+  /** Cancels the tasks of a principal whose access was revoked. */
   endOf(owner: string): void {
     for (const task of this.#tasks.values()) {
       if (task.owner === owner) task.cancel();
@@ -106,7 +106,7 @@ export class Tasks {
     return theirs(id, owner, new StoredTask(record, find));
   }
 
-  /** What is stored need not be kept here; what is not is kept for a while. */
+  /** Drops a task that is stored; keeps one that could not be stored for a while. */
   async #store(ended: TaskRecord): Promise<void> {
     const { store, report } = this.#options;
     let kept = KEPT;

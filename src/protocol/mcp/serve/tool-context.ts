@@ -15,7 +15,7 @@ import { EVENTS } from "../methods.ts";
 import { canBeAsked, shapeQuestion } from "./question.ts";
 import { foldersOf, ROOTS_QUESTION } from "./roots.ts";
 
-/** How questions reach the client, where it takes no requests. */
+/** Sends a question by `input_required`, where the client takes no requests. */
 export type Ask = (question: Question) => Promise<unknown>;
 
 /** What a tool may do while it runs, towards one MCP client. */
@@ -29,7 +29,7 @@ export class McpToolContext implements ToolContext, StopListener {
   #meta: JsonObject;
   #call: Call<Connection>;
   #ask: Ask | undefined;
-  /** Of work that may take several requests: it is called off with any of them. */
+  /** Set for work that spans several requests: cancelling any of them stops it. */
   #stopper: Stopper | undefined;
   #isTask = false;
   #hasProgressed = false;
@@ -55,7 +55,7 @@ export class McpToolContext implements ToolContext, StopListener {
     return this.#meta;
   }
 
-  /** Whether the client was told how far the work is. */
+  /** Whether progress was sent. */
   get hasProgressed(): boolean {
     return this.#hasProgressed;
   }
@@ -72,7 +72,7 @@ export class McpToolContext implements ToolContext, StopListener {
     return this.stop.signal;
   }
 
-  /** The work may take several requests: its questions go this way, and it ends by `stopped`. */
+  /** The work may span several requests: questions go through `ask`, and `stopped` ends it. */
   askThrough(ask: Ask): void {
     this.#ask = ask;
     if (this.#stopper !== undefined) return;
@@ -80,14 +80,14 @@ export class McpToolContext implements ToolContext, StopListener {
     this.#call.add(this);
   }
 
-  /** Goes on under another request, whose context has been made for nothing else. */
+  /** Continues under the next request of the same work, whose context is used for this only. */
   follow(next: McpToolContext): void {
     this.#call = next.#call;
     this.#meta = next.#meta;
     if (this.#stopper !== undefined) next.#call.add(this);
   }
 
-  /** Goes on as a task, which has no request to tell anything to. */
+  /** Continues as a task: its request has been answered. */
   becomeTask(): void {
     this.#isTask = true;
   }

@@ -6,7 +6,7 @@ import type { Toolbox } from "../../../../tool/toolbox.ts";
 import { isObject } from "../../json-object.ts";
 import { headerParams, saysTheSame, valueAt } from "./header-params.ts";
 
-/** Where a method's name of a thing stands, which `Mcp-Name` repeats. */
+/** The parameter that `Mcp-Name` repeats, by method (§ Standard Request Headers). */
 const NAME_OF: Readonly<Record<string, string>> = {
   "tools/call": "name",
   "prompts/get": "name",
@@ -17,8 +17,8 @@ const NAME_OF: Readonly<Record<string, string>> = {
 };
 
 /**
- * What is wrong between a request of 2026-07-28 and the headers that repeat parts of it: whoever
- * stands between client and server decides by the headers, so they must be true.
+ * MCP 2026-07-28, basic/transports/streamable-http § Server Validation: the headers that repeat parts
+ * of the body must match it, since proxies route by them. Returns the error where they do not.
  */
 export function headerProblem(
   headers: IncomingHttpHeaders,
@@ -32,7 +32,7 @@ export function headerProblem(
   const name = params[member];
   if (typeof name !== "string") return undefined;
   const header = single(headers["mcp-name"]);
-  // Nearly always the same text, with nothing to decode.
+  // The common case: the same text, with nothing to decode.
   if (header === name && !name.startsWith("=?")) return undefined;
   if (header === undefined || decodeHeader(header) !== name) {
     return mismatch("Mcp-Name", header, name);
@@ -40,7 +40,7 @@ export function headerProblem(
   return undefined;
 }
 
-/** The same for the arguments of a tool that its schema wants in headers. */
+/** The same for arguments that the tool's schema marks (§ Custom Headers from Tool Parameters). */
 export function paramHeaderProblem(
   headers: IncomingHttpHeaders,
   tools: Toolbox,
@@ -74,7 +74,7 @@ function single(header: string | string[] | undefined): string | undefined {
   return Array.isArray(header) ? header.join(", ") : header;
 }
 
-/** Whether an `Accept` header takes a type; how much it likes it is not asked. */
+/** Whether an `Accept` header lists a type (RFC 9110 § 12.5.1). Quality values are ignored. */
 export function accepts(accept: string | undefined, type: string): boolean {
   if (accept === undefined) return false;
   const group = `${type.slice(0, type.indexOf("/"))}/*`;

@@ -13,8 +13,9 @@ export interface EventLogLimits {
 }
 
 /**
- * The latest events of one session, kept for clients that lost their connection. Events are
- * numbered through the session; an event's id names its stream and its number.
+ * The latest events of one session, kept for clients that lost their connection (MCP 2025-11-25,
+ * basic/transports § Resumability and Redelivery). Events are numbered through the session; an event's
+ * id names its stream and its number.
  */
 export class EventLog<S extends { readonly id: number }> {
   readonly #limits: EventLogLimits;
@@ -44,7 +45,7 @@ export class EventLog<S extends { readonly id: number }> {
     return event;
   }
 
-  /** Nobody will come back. */
+  /** Drops all events: the session is over. */
   clear(): void {
     this.#events.length = 0;
     this.#size = 0;
@@ -55,14 +56,14 @@ export class EventLog<S extends { readonly id: number }> {
     this.#size -= this.#events.shift()?.event.length ?? 0;
   }
 
-  /** What is left of a stream's events after one of them. */
+  /** The kept events of a stream after one of them. */
   after(stream: S, number: number): string[] {
     return this.#events
       .filter((logged) => logged.stream === stream && logged.number > number)
       .map(({ event }) => event);
   }
 
-  /** The stream that an event id names, where anything is left of it. */
+  /** The stream of an event id, where any of its events is kept. */
   streamOf(id: number): S | undefined {
     return this.#events.find(({ stream }) => stream.id === id)?.stream;
   }

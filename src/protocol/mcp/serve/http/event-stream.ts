@@ -39,7 +39,7 @@ export class EventStream {
     if (this.#isFinished) response.end();
   }
 
-  /** An event without a message: it only says where the stream stands and when to come back. */
+  /** The priming event (§ Sending Messages to the Server): an id to resume from, and when to retry. */
   prime(retry: number): void {
     const id = `${this.id}-${this.#log.last}`;
     background(this.#response?.send(`id: ${id}\nretry: ${retry}\ndata: \n\n`), "Sending an event");
@@ -62,7 +62,7 @@ export class EventStream {
     this.#response?.end(last);
   }
 
-  /** A sign of life. A connection that has lasted too long ends instead; the stream does not. */
+  /** Sends a keep-alive. A connection that has lasted too long is closed; the stream goes on. */
   keepAlive(longestConnection = Infinity): void {
     if (performance.now() - this.#connectedAt <= longestConnection) {
       this.#response?.keepAlive();

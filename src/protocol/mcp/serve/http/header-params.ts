@@ -1,9 +1,9 @@
 import type { JsonSchema } from "../../../../tool/tool.ts";
 import { isObject, type JsonObject } from "../../json-object.ts";
 
-/** An argument of a tool that travels in a header too. */
+/** An argument of a tool that is repeated in a header. */
 export interface HeaderParam {
-  /** As Node spells it: in small letters. */
+  /** In lower case, as Node has it. */
   readonly header: string;
   readonly path: readonly string[];
 }

@@ -12,8 +12,8 @@ export interface ExchangeHost {
 }
 
 /**
- * One POST with requests, up to 2025-11-25, and its answer: JSON, or events where something is sent
- * before the answer. A client that loses its connection has not cancelled anything.
+ * One POST with requests in a session, and its answer: JSON, or events where something is sent before
+ * the answer. MCP 2025-11-25, basic/transports: a lost connection is not a cancellation.
  */
 export class LegacyExchange {
   /** Ids of its requests that have no answer yet, as JSON texts. */
@@ -29,7 +29,7 @@ export class LegacyExchange {
     this.#host = host;
   }
 
-  /** Something that belongs to a request, before its answer. Undefined where nobody can get it. */
+  /** Sends a message that precedes the answer. Undefined where the client is gone. */
   send(text: string): Promise<void> | undefined {
     return this.#open()?.send(text);
   }
@@ -39,15 +39,15 @@ export class LegacyExchange {
     else if (!this.#response.destroyed) reply(this.#response, 200, text, this.#host.headers());
   }
 
-  /** It was cancelled, which has no answer. */
+  /** A cancelled request has no answer: ends the response. */
   cancel(): void {
     if (this.#stream !== undefined) this.#stream.finish();
     else if (!this.#response.destroyed) accepted(this.#response);
   }
 
   /**
-   * A sign of life. An answer that has not come by the second becomes a stream that can be taken up
-   * again when its connection is lost, and one that is too long in coming has to be.
+   * Sends a keep-alive. With the second one, an exchange without an answer becomes a stream, which the
+   * client can resume. A connection that lasts too long is closed, and the client must resume it.
    */
   keepAlive(longestConnection: number): void {
     if (this.#isSlow) this.#open()?.keepAlive(longestConnection);

@@ -17,7 +17,7 @@ import { Sessions } from "./sessions.ts";
 const JSON_TYPE = "application/json";
 const EVENTS_TYPE = "text/event-stream";
 
-/** Streamable HTTP with sessions, as it was from 2025-03-26 to 2025-11-25. */
+/** Streamable HTTP with sessions, of 2025-03-26 to 2025-11-25 ("legacy" in the specification). */
 export class LegacyRequests {
   readonly #sessions: Sessions;
 
@@ -63,7 +63,7 @@ export class LegacyRequests {
     return this.#take(session, value, text, messages, response);
   }
 
-  /** GET: the stream of what belongs to no request, or a stream that was lost. */
+  /** GET: opens the stream for messages outside requests, or resumes a lost stream. */
   get(request: IncomingMessage, response: ServerResponse, principal: Principal): void {
     const { headers } = request;
     if (!accepts(headers.accept, EVENTS_TYPE)) {
@@ -80,7 +80,7 @@ export class LegacyRequests {
     return refuse(response, 409, transportError("This session has a GET stream already"));
   }
 
-  /** DELETE: the client is done. */
+  /** DELETE: ends the session. */
   delete(request: IncomingMessage, response: ServerResponse, principal: Principal): void {
     const session = this.#find(request, response, principal);
     if (session === undefined) return undefined;
@@ -124,7 +124,7 @@ export class LegacyRequests {
       return refuse(response, 503, why, { headers: { "retry-after": "30" } });
     }
     this.#take(session, value, text, messages, response);
-    // The handshake failed, and its answer says why.
+    // `initialize` failed, and its answer says why.
     if (!session.connection.isInitialized)
       background(this.#sessions.end(session), "Ending a session of MCP");
     return undefined;
@@ -153,7 +153,7 @@ export class LegacyRequests {
     return accepted(response);
   }
 
-  /** The session that a request belongs to; where there is none, the request is answered. */
+  /** The session of a request. Where there is none, the request is refused here. */
   #find(
     { headers }: IncomingMessage,
     response: ServerResponse,
@@ -177,7 +177,7 @@ export class LegacyRequests {
   }
 }
 
-/** Each by its own text, as the peer does it: an id is held as it was written. */
+/** Classifies each element by its own text, since ids are kept as they were written. */
 function classifyBatch(values: readonly unknown[], text: string): Message[] {
   const texts = readElements(text);
   return values.map((one, index) => classify(one, texts[index] ?? "", mcpDialect));
@@ -199,7 +199,7 @@ function refuseResume(problem: ResumeProblem, response: ServerResponse): void {
     case "connected":
       return refuse(response, 409, transportError("This stream is connected already"));
     case "finished":
-      // Clients take this, and no other refusal, for the end of the matter.
+      // Clients stop retrying only on this status.
       return refuse(response, 405, transportError("This stream has ended"), {
         headers: { allow: "POST, DELETE" },
       });

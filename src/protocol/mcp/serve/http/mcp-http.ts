@@ -23,7 +23,7 @@ import { SseSessions } from "./sse-sessions.ts";
 
 const METADATA = "/.well-known/oauth-protected-resource";
 
-/** Takes a message that was read and parsed. */
+/** Handles a message that was read and parsed. */
 type Receive = (
   value: unknown,
   text: string,
@@ -70,7 +70,7 @@ export class McpHttp {
     };
   }
 
-  /** Conversations that are going on: sessions, and requests that wait for their answers. */
+  /** The number of open sessions and of requests without an answer. */
   get size(): number {
     return this.#modern.size + this.#legacy.size + this.#sse.size;
   }
@@ -92,7 +92,7 @@ export class McpHttp {
     };
     try {
       const found = authorize(request, response);
-      // Whoever is known at once is not made to wait.
+      // A synchronous result is not delayed by a promise.
       if (found instanceof Promise) found.then(admit, unknown);
       else admit(found);
     } catch {
@@ -119,7 +119,7 @@ export class McpHttp {
     return handle(request, response, principal);
   }
 
-  /** Ends what somebody has begun who is no longer let in: sessions, calls and tasks. */
+  /** Ends the sessions, calls and tasks of a principal whose access was revoked. */
   endOf(principal: string): void {
     this.#options.door.tasks.endOf(principal);
     this.#legacy.endOf(principal);
@@ -131,7 +131,7 @@ export class McpHttp {
   async close(grace: number): Promise<void> {
     clearInterval(this.#timer);
     this.#options.door.close();
-    // What lasted has its answers by the next turn.
+    // Long-lived calls are answered by the next turn.
     await new Promise((resolve) => setImmediate(resolve));
     await Promise.all([
       this.#modern.close(grace),
@@ -197,7 +197,7 @@ export class McpHttp {
   }
 }
 
-/** The process holds too much of what others have begun to send. */
+/** Too many bytes of unfinished requests are buffered. */
 function refuseBusy(response: ServerResponse): void {
   const why = "Too much is being sent to this server at once: try again in a moment";
   const headers = { "retry-after": "1", connection: "close" };

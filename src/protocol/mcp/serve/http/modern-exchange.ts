@@ -13,8 +13,8 @@ import { MCP, STANDARD } from "../../../../rpc/codes.ts";
 import { reply } from "./reply.ts";
 
 /**
- * One request of 2026-07-28 and its answer: JSON, or events where something is said before the
- * answer. Closing the connection is how its client cancels it.
+ * One request of 2026-07-28 and its answer: JSON, or events where something is sent before the answer.
+ * Closing the connection cancels it (basic/transports/streamable-http § Cancellation).
  */
 export class ModernExchange implements Channel<string> {
   readonly #response: ServerResponse;
@@ -33,12 +33,12 @@ export class ModernExchange implements Channel<string> {
     return this.#isAnswered;
   }
 
-  /** The request was read before there is an exchange: what is told is that its client has gone. */
+  /** The request was read already: the sink is only told when the client is gone. */
   receive(sink: Sink<string>): void {
     this.#sink = sink;
   }
 
-  /** Calls back when the exchange is over, however it ends. Only those that last need to know. */
+  /** Calls back when the exchange is over, however it ends. */
   onOver(listener: () => void): void {
     this.#response.on("close", () => {
       if (!this.#isAnswered) {
@@ -58,8 +58,8 @@ export class ModernExchange implements Channel<string> {
   }
 
   /**
-   * A sign of life. An answer that has not come by the second turns into a stream to carry them;
-   * before, it may still be an error that shows in the status.
+   * Sends a keep-alive. With the second one, the response becomes a stream; before, the answer may
+   * still be an error with a status of its own.
    */
   keepAlive(): void {
     if (this.#isAnswered) return;
@@ -113,7 +113,7 @@ const STATUS: ReadonlyMap<number, number> = new Map([
   [MCP.unsupportedVersion.code, 400],
 ]);
 
-/** Only what is wrong with the request itself shows in the status. */
+/** § Server Validation: an HTTP error for a bad request; all other errors come with status 200. */
 function statusOf(errorCode: number | undefined): number {
   if (errorCode === undefined) return 200;
   return STATUS.get(errorCode) ?? 200;

@@ -16,10 +16,10 @@ import { ModernExchange } from "./modern-exchange.ts";
 import type { ResolvedMcpHttpOptions } from "./options.ts";
 import { accepted, refuse } from "./reply.ts";
 
-/** Requests of 2026-07-28: each stands for itself, and nothing is remembered between them. */
+/** Requests of 2026-07-28 ("modern" in the specification): nothing is remembered between them. */
 export class ModernRequests {
   readonly #options: ResolvedMcpHttpOptions;
-  /** Nothing of these requests is kept with a connection, so one will do for all of a principal. */
+  /** Stateless requests keep nothing in a connection: the owner's requests share one. */
   readonly #connection = new Connection();
   readonly #peerOptions: PeerOptions<Connection>;
   readonly #open = new Map<ModernExchange, Peer<Connection>>();
@@ -50,7 +50,7 @@ export class ModernRequests {
         return refuse(response, 400, invalid(message.why), { id: String(message.id) });
       case "answer":
         return refuse(response, 400, invalid("nothing was asked that this could answer"));
-      // What could be cancelled is cancelled by closing its connection.
+      // § Sending Messages: 202. Cancelling is done by closing the connection.
       case "notification":
         return accepted(response);
       case "request":
@@ -89,7 +89,7 @@ export class ModernRequests {
   }
 }
 
-/** What is wrong with how a request introduces itself, in the order that clients rely on. */
+/** What is wrong with the headers and `_meta` of a request, in the order that clients rely on. */
 function envelopeProblem(
   headers: IncomingHttpHeaders,
   method: string,
@@ -97,7 +97,7 @@ function envelopeProblem(
 ): RpcError | undefined {
   const header = headers["mcp-protocol-version"] as string | undefined;
   if (method === "initialize" && !describesClient(params)) {
-    // A client of an earlier revision, behind a header that it cannot mean.
+    // `initialize` without `_meta` is of an earlier revision: the header is wrong.
     return versionMismatch(header, "initialize");
   }
   try {

@@ -8,13 +8,13 @@ import type { McpDoor } from "../door.ts";
 
 /** Bounds of MCP on HTTP; times are milliseconds. */
 export interface McpHttpLimits {
-  /** How often an event stream that is silent gets a sign of life. */
+  /** The interval of keep-alives on a silent event stream. */
   readonly keepAlive: number;
-  /** How long a connection may wait for an answer before its client must come back for it. */
+  /** How long a response may stay open before its client must resume it. */
   readonly longestConnection: number;
-  /** After what time a client comes back. */
+  /** The `retry` of event streams: when a client reconnects. */
   readonly retry: number;
-  /** How long a session is kept that nobody uses. */
+  /** How long an unused session is kept. */
   readonly sessionIdle: number;
   readonly maxSessions: number;
   /** Events of one session that are kept for clients who come back. */
@@ -28,14 +28,14 @@ export const DEFAULT_MCP_HTTP_LIMITS: McpHttpLimits = {
   keepAlive: 15_000,
   longestConnection: Infinity,
   retry: 500,
-  // Most clients do not begin anew by themselves, so a session outlives a night.
+  // Most clients do not start a new session by themselves, so one outlives a night.
   sessionIdle: 24 * HOUR,
   maxSessions: 1000,
   maxLoggedEvents: 1000,
   maxLoggedBytes: 4 * 1024 * 1024,
 };
 
-/** Who asks, or why that may not be. */
+/** The principal of a request, or why it is refused. */
 export type Authorization =
   | { readonly principal: Principal }
   | {
@@ -47,7 +47,7 @@ export type Authorization =
 
 export interface McpHttpOptions {
   readonly door: McpDoor;
-  /** Looks at every request before anything else does; all may come in when left out. */
+  /** Authorizes each request first; all are accepted when left out. */
   readonly authorize?: (
     request: IncomingMessage,
     response: ServerResponse,
@@ -56,7 +56,7 @@ export interface McpHttpOptions {
   readonly resourceMetadata?: JsonObject;
   readonly limits?: Partial<McpHttpLimits>;
   readonly channelLimits?: Partial<ChannelLimits>;
-  /** Puts the house's limits and its log around a peer. */
+  /** Adds the configured limits and the log to a peer's options. */
   readonly withLimits?: <S>(options: PeerOptions<S>) => PeerOptions<S>;
   /** A session began, or is over. */
   readonly onSession?: (change: "opened" | "closed") => void;
@@ -79,7 +79,7 @@ export function resolveMcpHttpOptions(options: McpHttpOptions): ResolvedMcpHttpO
   };
 }
 
-/** On HTTP a client that closes a connection does nothing out of the ordinary. */
+/** On HTTP a closed connection is normal: it is not reported. */
 function quiet<S>(options: PeerOptions<S>): PeerOptions<S> {
   const { report } = options;
   if (report === undefined) return options;

@@ -19,13 +19,13 @@ export function reply(
   response.end(text);
 }
 
-/** Taken, and nothing to say about it. */
+/** MCP, basic/transports § Sending Messages: 202 without a body for what needs no answer. */
 export function accepted(response: ServerResponse): void {
   response.writeHead(202, { "content-length": 0 });
   response.end();
 }
 
-/** Answers a request that reaches no peer. Where its id is not known there is none: never null. */
+/** Refuses a request before it reaches a peer. An unknown id is left out, never null. */
 export function refuse(
   response: ServerResponse,
   status: number,
@@ -37,7 +37,7 @@ export function refuse(
   reply(response, status, `{"jsonrpc":"2.0",${known}"error":${errorText(error)}}`, headers);
 }
 
-/** What has no code of its own: the transport's refusals, in the range that is left to servers. */
+/** An error of the transport, with a code of the range that JSON-RPC 2.0 § 5.1 leaves to servers. */
 export function transportError(message: string, code = -32000): RpcError {
   return new RpcError(code, message);
 }

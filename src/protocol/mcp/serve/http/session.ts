@@ -13,12 +13,12 @@ import { EventStream } from "./event-stream.ts";
 import { type ExchangeHost, LegacyExchange } from "./legacy-exchange.ts";
 import type { ResolvedMcpHttpOptions } from "./options.ts";
 
-/** Why a stream cannot be taken up. */
+/** Why a stream cannot be resumed. */
 export type ResumeProblem = "unknown" | "finished" | "connected";
 
 /**
- * A session of a client that shook hands, up to 2025-11-25: one conversation over many exchanges.
- * What belongs to a request goes to the POST that brought it, the rest to the GET stream.
+ * A session on HTTP (MCP 2025-11-25, basic/transports § Session Management): one conversation over many
+ * exchanges. Messages that belong to a request go to its POST, all others to the GET stream.
  */
 export class Session implements Channel<string>, ExchangeHost {
   readonly id = randomBytes(24).toString("base64url");
@@ -26,7 +26,7 @@ export class Session implements Channel<string>, ExchangeHost {
   readonly peer: Peer<Connection>;
   readonly #options: ResolvedMcpHttpOptions;
   readonly #log: EventLog<EventStream>;
-  /** What belongs to no request. */
+  /** The stream for messages outside requests. */
   readonly #own: EventStream;
   /** Streams that have not finished, by id. */
   readonly #streams = new Map<number, EventStream>();
@@ -50,7 +50,7 @@ export class Session implements Channel<string>, ExchangeHost {
     return this.connection.principal.id;
   }
 
-  /** Milliseconds since it was last used; none while anybody is connected. */
+  /** Milliseconds since it was last used; 0 while a client is connected. */
   get idle(): number {
     if (this.#own.isConnected || this.#exchanges.size > 0) return 0;
     return performance.now() - this.#usedAt;
@@ -79,7 +79,7 @@ export class Session implements Channel<string>, ExchangeHost {
     for (const message of Array.isArray(value) ? value : [value]) this.#noteCancel(message);
   }
 
-  /** Puts what belongs to no request on a response. Returns false when another has it. */
+  /** Opens the GET stream on a response. Returns false when it is open on another. */
   listen(response: ServerResponse): boolean {
     if (this.#own.isConnected) return false;
     const events = this.#events(response);
@@ -88,7 +88,7 @@ export class Session implements Channel<string>, ExchangeHost {
     return true;
   }
 
-  /** Takes a stream up after the event that its client saw last. */
+  /** Resumes a stream after the last event that the client saw. */
   resume(lastEventId: string, response: ServerResponse): ResumeProblem | undefined {
     const at = parseEventId(lastEventId);
     if (at === undefined || at.stream > this.#lastStream) return "unknown";
@@ -131,7 +131,7 @@ export class Session implements Channel<string>, ExchangeHost {
   // For its peer:
 
   receive(): void {
-    // What comes in is handed to the peer as it comes.
+    // Incoming messages are passed to the peer directly.
   }
 
   send(text: string, topic?: Topic): Promise<void> {
@@ -143,7 +143,7 @@ export class Session implements Channel<string>, ExchangeHost {
       }
       return ROOM;
     }
-    // A client that left before there was a stream to come back to can still be asked on its own.
+    // Where the client left before its response became a stream, use the GET stream.
     return exchange?.send(text) ?? this.#own.send(text);
   }
 
@@ -164,7 +164,7 @@ export class Session implements Channel<string>, ExchangeHost {
     return new EventResponse(response, this.#options.channelLimits, this.headers());
   }
 
-  /** What the peer cancels has no answer that would end its exchange. */
+  /** A cancelled request gets no answer, so its exchange is ended here. */
   #noteCancel(message: unknown): void {
     if (!isObject(message) || message.method !== "notifications/cancelled") return;
     const id = isObject(message.params) ? JSON.stringify(message.params.requestId) : "";

@@ -4,7 +4,7 @@ import type { Principal } from "../../../../base/principal.ts";
 import type { ResolvedMcpHttpOptions } from "./options.ts";
 import { Session } from "./session.ts";
 
-/** All sessions of clients that shook hands, by their ids. */
+/** The sessions on HTTP, by their ids. */
 export class Sessions {
   readonly #options: ResolvedMcpHttpOptions;
   readonly #sessions = new Map<string, Session>();
@@ -25,7 +25,7 @@ export class Sessions {
     return session;
   }
 
-  /** A new session, in the place of one that is idle where there are too many. */
+  /** Opens a session. Where there are too many, an idle one is ended for it. */
   open(principal: Principal): Session | undefined {
     if (this.#sessions.size >= this.#options.limits.maxSessions) {
       const leaving = evictedFor(principal.id, this.#sessions.values());
@@ -44,7 +44,7 @@ export class Sessions {
     await session.close(grace);
   }
 
-  /** Signs of life for all; what nobody uses any more ends. */
+  /** Sends keep-alives, and ends sessions that are idle for too long. */
   keepAlive(): void {
     for (const session of this.#sessions.values()) {
       if (session.idle > this.#options.limits.sessionIdle)
@@ -53,7 +53,7 @@ export class Sessions {
     }
   }
 
-  /** Ends the sessions of somebody, without waiting for what is in flight. */
+  /** Ends the sessions of a principal, without waiting for calls in flight. */
   endOf(principal: string): void {
     for (const session of this.#sessions.values()) {
       if (session.connection.principal.id === principal)

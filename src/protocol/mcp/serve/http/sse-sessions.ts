@@ -12,7 +12,7 @@ import { accepts } from "./check-headers.ts";
 import type { ResolvedMcpHttpOptions } from "./options.ts";
 import { refuse, transportError } from "./reply.ts";
 
-/** HTTP with events as it was in 2024-11-05: one GET carries all answers, each POST one message. */
+/** MCP 2024-11-05, basic/transports § HTTP with SSE: one GET for all answers, a POST a message. */
 export class SseSessions {
   readonly #options: ResolvedMcpHttpOptions;
   readonly #sessions = new Map<string, SseSession>();
@@ -45,7 +45,7 @@ export class SseSessions {
     return undefined;
   }
 
-  /** POST /messages: what the client says. It is answered in the session's stream. */
+  /** POST /messages: a message of the client, answered on the session's stream. */
   post(
     value: unknown,
     text: string,
