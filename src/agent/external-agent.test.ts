@@ -8,7 +8,7 @@ import { limitsFor } from "../base/limit/limits.ts";
 import { Log } from "../base/log.ts";
 import { ExternalAgent } from "./external-agent.ts";
 
-describe("another agent, driven", { timeout: 30_000 }, () => {
+describe("another agent, driven", { timeout: 60_000 }, () => {
   it("is given up when it does not say hello in time, and not asked twice", async () => {
     covers("acp.timeout.initialize");
     assert.deepEqual(limitsFor("initialize").timeout, 30_000);
