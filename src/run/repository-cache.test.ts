@@ -6,7 +6,10 @@ import { NO_CREDENTIALS } from "../git/server/credentials.ts";
 import { ServerRepository } from "../../test/support/server-repository.ts";
 import { type CachedRepository, RepositoryCache } from "./repository-cache.ts";
 
-function cacheOf(repository: ServerRepository, report = (_: string): void => {}): RepositoryCache {
+function cacheOf(
+  repository: ServerRepository,
+  report: (event: string) => void = () => {},
+): RepositoryCache {
   return new RepositoryCache({
     folder: join(repository.folder, "cache"),
     askpass: "/bin/false",

@@ -36,9 +36,10 @@ describe("A hostile upstream", () => {
     });
     await using house = opened;
     await house.offer.resources.templates();
-    const before = performance.now();
+    const before = process.cpuUsage();
     await house.offer.resources.read(`x://${"a".repeat(5_000)}`, new SampleContext());
-    assert.ok(performance.now() - before < 5_000);
+    // Microseconds of this process's own work: a busy machine makes no difference.
+    assert.ok(process.cpuUsage(before).user < 5_000_000);
   });
 
   it("cannot speak for the resources of another", async () => {
