@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Failure } from "./failure.mjs";
+import { countPackages, withProgress } from "./progress.mjs";
 import { capture } from "./run.mjs";
 
 export const ROOT = fileURLToPath(new URL("..", import.meta.url));
@@ -12,12 +13,14 @@ export const NODE = join(ROOT, "node_modules/node/bin/node");
 /** What npm has installed, in its own words. Written last, so a broken-off installation has none. */
 const RECORD = join(ROOT, "node_modules/.package-lock.json");
 
+const LOCK = join(ROOT, "package-lock.json");
+
 /** Whether node_modules holds what package-lock.json asks for. */
 export function dependenciesInstalled() {
   if (!existsSync(RECORD) || !existsSync(NODE)) return false;
   const installed = packagesOf(RECORD);
   // The project itself is not in npm's record.
-  const { "": _, ...wanted } = packagesOf(join(ROOT, "package-lock.json"));
+  const { "": _, ...wanted } = packagesOf(LOCK);
   return (
     Object.entries(wanted).every(([path, entry]) => isIn(installed, path, entry)) &&
     Object.keys(installed).every((path) => path in wanted)
@@ -27,7 +30,14 @@ export function dependenciesInstalled() {
 export async function installDependencies(say) {
   say(`Installing dependencies (${existsSync(RECORD) ? "they have changed" : "first run"}) …`);
   const [command, ...args] = npm();
-  const { code, output } = await capture(command, [...args, "ci"], { cwd: ROOT }).catch(noNpm);
+  const packages = packagesOf(LOCK);
+  const { code, output } = await withProgress(
+    (seconds) => {
+      const { present, expected } = countPackages(ROOT, packages);
+      return `Installing dependencies: ${present} of ${expected} packages, ${seconds} s …`;
+    },
+    () => capture(command, [...args, "ci"], { cwd: ROOT }).catch(noNpm),
+  );
   if (code !== 0) throw new Failure(`${output}Cannot install the dependencies: npm ci failed.`);
   if (!existsSync(NODE)) {
     throw new Failure(

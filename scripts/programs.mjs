@@ -1,6 +1,7 @@
 import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 import { Failure } from "./failure.mjs";
+import { withProgress } from "./progress.mjs";
 import { capture } from "./run.mjs";
 
 /**
@@ -41,9 +42,14 @@ export async function installPrograms(missing, say) {
   say(`Installing ${packages.join(", ")} …`);
   const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
   const options = ["-o", "DPkg::Lock::Timeout=120"];
-  const update = await capture("apt-get", [...options, "update"], { env });
   const install = ["install", "--yes", "--no-install-recommends", ...packages];
-  const { code, output } = await capture("apt-get", [...options, ...install], { env });
+  const [update, { code, output }] = await withProgress(
+    (seconds) => `Installing programs, ${seconds} s …`,
+    async () => [
+      await capture("apt-get", [...options, "update"], { env }),
+      await capture("apt-get", [...options, ...install], { env }),
+    ],
+  );
   if (code !== 0) {
     throw new Failure(`${update.output}${output}Cannot install ${packages.join(", ")}, see above.`);
   }

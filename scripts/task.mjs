@@ -7,6 +7,7 @@ import { dependenciesInstalled, installDependencies, NODE, ROOT } from "./depend
 import { Failure } from "./failure.mjs";
 import { withLock } from "./lock.mjs";
 import { installPrograms, missingPrograms } from "./programs.mjs";
+import { withProgress } from "./progress.mjs";
 import { capture, run } from "./run.mjs";
 import { testFiles } from "./test-files.mjs";
 
@@ -72,7 +73,10 @@ async function setUp({ programs }) {
 async function build() {
   if (isBuilt(ROOT)) return 0;
   say("Building …");
-  const { code, output } = await capture(NODE, ["scripts/build.ts"]);
+  const { code, output } = await withProgress(
+    (seconds) => `Building, ${seconds} s …`,
+    () => capture(NODE, ["scripts/build.ts"]),
+  );
   process.stderr.write(output);
   if (code !== 0) throw new Failure("Cannot build, see above.");
   noteBuild(ROOT);
