@@ -1,16 +1,17 @@
-import type { Command } from "./shell/command.ts";
 import { config } from "./config/config-command.ts";
-import { completion, help } from "./help/help-command.ts";
 import { doctor } from "./doctor/doctor-command.ts";
+import { completion, help } from "./help/help-command.ts";
 import { identity } from "./identity/identity-command.ts";
 import { models } from "./models/models-command.ts";
-import { acp, mcp, open, orchestrator, serve } from "./serve/serve-command.ts";
 import { plugin } from "./plugin/plugin-command.ts";
-import { review, setup } from "./review/review-command.ts";
+import { review } from "./review/review-command.ts";
 import { run } from "./run/run-command.ts";
+import { acp, mcp, open, orchestrator, serve } from "./serve/serve-command.ts";
 import { session } from "./session/session-command.ts";
+import { setup } from "./setup/setup-command.ts";
 import { token } from "./token/token-command.ts";
 import { tools } from "./tools/tools-command.ts";
+import type { Command } from "./shell/command.ts";
 
 /** The whole program. */
 export const PROGRAM: Command = {

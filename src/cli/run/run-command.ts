@@ -4,36 +4,36 @@ export const run: Command = {
   name: "run",
   summary: "Have an agent work on a repository, and get a branch back",
   description:
-    "The agent works in a sandbox on an exact revision of the repository, here or on the server " +
-    "at --url. What it changed is committed and pushed as a branch of its own, whose name is the " +
-    "last thing that is printed. Your own checkout is not touched.\n\n" +
-    "Where the agent asks for permission you are asked; --yes allows everything, and where nobody " +
-    "can be asked, everything is refused. Ctrl-C cancels the turn.\n\n" +
-    "It exits with 0 when a branch was pushed or nothing had to be changed, and with 1 otherwise.",
+    "The agent works in a sandbox on an exact revision of the repository, on this machine or on the " +
+    "server at --url. Its changes are committed and pushed as a new branch; the last line printed " +
+    "is the name of that branch. Your own checkout is not changed.\n\n" +
+    "At a terminal you are asked when the agent needs permission; --yes allows everything. Without " +
+    "a terminal everything is refused. Ctrl-C cancels the turn.\n\n" +
+    "Exits with 0 if a branch was pushed or nothing had to change, and with 1 otherwise.",
   args: [
     {
       name: "REPO",
-      describe: "The address of a git repository, or a folder with a clone of it",
+      describe: "URL of a git repository, or a folder with a clone of it",
     },
-    { name: "PROMPT", describe: "What is to be done" },
+    { name: "PROMPT", describe: "What the agent should do" },
   ],
   options: {
     revision: {
       type: "string",
       value: "REVISION",
       describe:
-        "The branch, tag or full commit hash to work on, instead of what is checked out in the " +
-        "folder, or the repository's default branch",
+        "Branch, tag or full commit hash to work on; by default what is checked out in the folder, " +
+        "or the repository's default branch",
     },
     agent: {
       type: "string",
       value: "NAME",
-      describe: "Who works, instead of the configured agent",
+      describe: "Agent to use, instead of the configured one",
     },
     url: {
       type: "string",
       value: "URL",
-      describe: "The server to work on, such as wss://trunkline.example.com/acp, instead of here",
+      describe: "Server to run it on, such as wss://trunkline.example.com/acp",
     },
     yes: { type: "boolean", short: "y", describe: "Allow everything that the agent asks for" },
     json: { type: "boolean", describe: "Print one JSON object at the end, and nothing else" },
@@ -41,7 +41,7 @@ export const run: Command = {
   examples: [
     {
       run: 'trunkline run . "Fix the failing test" --yes',
-      explains: "Work on the commit that is checked out here; it has to be pushed.",
+      explains: "Work on the commit that is checked out here, which must be pushed.",
     },
     {
       run: 'trunkline run https://example.com/team/app.git "Update the README" --revision main',

@@ -79,12 +79,12 @@ function textOf(path: string): string | undefined {
 function checkedUrl(remote: string | undefined): string {
   if (remote === undefined) {
     const says =
-      "Say which server with --remote, such as --remote wss://trunkline.example.com/acp.";
+      "Cannot set up a server without --remote: give it as --remote wss://trunkline.example.com/acp.";
     throw new TrunklineError("usage", says);
   }
   const url = URL.parse(remote);
   if (url !== null && ["ws:", "wss:"].includes(url.protocol)) return remote;
-  const says = `'${remote}' is not the address of a WebSocket. It begins with wss:// (or ws://) and mostly ends with /acp.`;
+  const says = `Cannot use '${remote}' as a server: give a URL such as wss://trunkline.example.com/acp.`;
   throw new TrunklineError("usage", says);
 }
 
