@@ -23,7 +23,7 @@ import { timestamp } from "../tool/audit.ts";
 import { Identities, type IdentitiesOptions, type SwitchRequest } from "./identities.ts";
 
 export interface IdentityCommandsOptions extends IdentitiesOptions {
-  /** Asks a person for the passphrase of the token file, where one is there. */
+  /** Prompts the person for the token file's passphrase, if there is one. */
   readonly ask?: ((question: string) => Promise<string>) | undefined;
 }
 

@@ -5,7 +5,7 @@ import { makeAnchor } from "./anchor/anchor.ts";
 import { type FoundRepository, openRepository, pathIn } from "./repository.ts";
 
 export interface NewComment {
-  /** As it is named in the folder, or from the root. */
+  /** Relative to the folder or to the root of the repository. */
   readonly file: string;
   readonly line?: number | undefined;
   readonly end?: number | undefined;
@@ -13,19 +13,19 @@ export interface NewComment {
   readonly base?: string | undefined;
   readonly severity?: Severity | undefined;
   readonly comment: string;
-  /** Text to put in the place of the lines. */
+  /** Text that replaces the lines. */
   readonly suggestion?: string | undefined;
   readonly by: string;
   readonly source: string;
   readonly at?: number | undefined;
-  /** Of a thread that was opened elsewhere; one that is there already stays as it is. */
+  /** The id of an imported thread. A thread that exists already is not changed. */
   readonly id?: string | undefined;
   readonly fingerprint?: string | undefined;
 }
 
 const LONGEST_COMMENT = 100_000;
 
-/** Leaves a comment in the repository of a folder. */
+/** Adds a comment in the repository of a folder. */
 export async function addCommentIn(
   data: string,
   folder: string,
@@ -37,8 +37,8 @@ export async function addCommentIn(
 }
 
 /**
- * Leaves a comment. Gives the thread that it opens. By itself, and with as little as possible: a
- * person waits for it, and the program is started anew for each.
+ * Adds a comment and returns its thread. Loads as little code as possible: the command starts anew
+ * for each comment, and a person waits for it.
  */
 export async function addComment(
   reviews: Reviews,
@@ -79,13 +79,13 @@ export async function addComment(
   });
 }
 
-/** What a comment suggests as people write it on forges; undefined where it is not one suggestion. */
+/** The suggestion in a comment, in the syntax of forges; undefined unless there is exactly one. */
 function fencedIn(comment: string): string | undefined {
   const found = [...comment.matchAll(/^(`{3,})suggestion[ \t]*\r?\n([^]*?)^\1[ \t]*\r?$/gm)];
   return found.length === 1 ? found[0]?.[2] : undefined;
 }
 
-/** An empty suggestion takes the lines away. */
+/** An empty suggestion deletes the lines. */
 function suggestedLines(text: string): string[] {
   if (text === "") return [];
   const lines = text.split(/\r?\n/);

@@ -7,16 +7,17 @@ import type { FoundRepository } from "./repository.ts";
 export interface DeliverOptions {
   readonly reader: string;
   readonly gitDir: string | undefined;
-  /** The work tree that the reader is in, where that is known. */
+  /** The reader's work tree, if known. */
   readonly here: FoundRepository | undefined;
-  /** Messages in one answer. */
+  /** The most messages in one answer. */
   readonly batch: number;
   readonly first: "newest" | "oldest";
 }
 
 /**
- * Gives readers what waits for them, each message once. A message is taken before it is answered
- * with, and counts as delivered once the answer has left; what is killed in between is given again.
+ * Delivers waiting messages to readers, each once. A message is claimed before the answer is sent,
+ * and counts as delivered when the answer has been written. If the process is killed in between,
+ * the message is delivered again.
  */
 export class Deliveries {
   readonly #commands: ReviewCommands;
@@ -28,7 +29,7 @@ export class Deliveries {
     this.#report = report;
   }
 
-  /** The text of the next batch; undefined where nothing waits. */
+  /** The text of the next batch; undefined if nothing is waiting. */
   async next(
     options: DeliverOptions,
     context: Pick<ToolContext, "signal">,
@@ -48,7 +49,7 @@ export class Deliveries {
     return text;
   }
 
-  /** Resolves when it is written down what has left. */
+  /** Resolves when all sent answers are recorded. */
   async settled(): Promise<void> {
     await Promise.all(this.#leaving);
   }
@@ -69,8 +70,9 @@ export class Deliveries {
 }
 
 /**
- * Channels write what was sent in one turn at its end. This comes right after that: in the next turn
- * another request could be in the way, and being killed during that would count for this one.
+ * Channels write everything that was sent in one turn of the event loop at its end. This resolves
+ * right after that write: one turn later, another request could already be running, and a kill
+ * during it would lose this record.
  */
 function answered(): Promise<void> {
   return new Promise((resolve) => {

@@ -1,20 +1,20 @@
 import type { Message } from "../store/review/review-thread.ts";
 
-/** What is said where there is nothing to say. */
+/** The answer without messages (lazygit-mcp-bridge, "3. Tool Call"). */
 const NO_MESSAGES = "No new messages from lazygit";
 
 const SEPARATOR = `\n\n${"-".repeat(50)}\n\n`;
 
-/** Where a message's lines are by now. */
+/** A message with the current position of its lines. */
 export interface LocatedMessage {
   readonly message: Message;
   readonly path: string;
   readonly line?: number | undefined;
-  /** The lines that it is on are not there any more. */
+  /** The commented lines are gone. */
   readonly isGone?: boolean | undefined;
 }
 
-/** Messages as lazygit-mcp-bridge writes them, in one text. */
+/** Messages as one text (lazygit-mcp-bridge, "Message Format in Responses"). */
 export function messagesText(messages: readonly LocatedMessage[]): string {
   if (messages.length === 0) return NO_MESSAGES;
   return messages.map(messageText).join(SEPARATOR);
@@ -22,7 +22,7 @@ export function messagesText(messages: readonly LocatedMessage[]): string {
 
 function messageText({ message, path, line, isGone }: LocatedMessage, index: number): string {
   const { anchor, text, at, suggestion } = message;
-  // The line is where it is now; of one that is gone, where it was, with what stood there.
+  // The current line; if it is gone, the former line and its text.
   const shown = line ?? anchor.line;
   const said = [text, ...notes(message, isGone === true)].join("\n\n");
   return [
@@ -43,12 +43,12 @@ function notes({ anchor }: Message, isGone: boolean): string[] {
   return isGone ? [`(That line is gone; it was: ${quote.join("\n")})`] : [];
 }
 
-/** Whether something is a moment that `timeText` can say. */
+/** Whether a value is a time that `timeText` can format. */
 export function isTime(at: unknown): at is number {
   return Number.isSafeInteger(at) && !Number.isNaN(new Date(at as number).getTime());
 }
 
-/** To the second, as the original has it. */
+/** ISO 8601 to the second, as in lazygit-mcp-bridge. */
 export function timeText(at: number): string {
   return new Date(at).toISOString().replace(/\.\d{3}Z$/, "Z");
 }

@@ -7,7 +7,7 @@ import { realPath } from "../base/file/path.ts";
 import { commonDirOf, isEmbedded, isGitFolder, worktreeAt } from "../git/git-folder.ts";
 import type { Repository } from "../store/review/review-thread.ts";
 
-/** All refs of a large repository are in one file. */
+/** Bytes. packed-refs has all refs of a repository. */
 const LARGEST_REFS = 64 * 1024 * 1024;
 
 /** A repository as seen from one of its worktrees. */
@@ -19,8 +19,8 @@ export interface FoundRepository extends Repository {
 }
 
 /**
- * The repository that a folder is in. Read from its files, since every comment waits for it: asking
- * git would take longer than all the rest.
+ * The repository of a folder. It is read from the files: each comment waits for it, and running git
+ * would take longer than everything else.
  */
 export function findRepository(folder: string): FoundRepository | undefined {
   let at: string;
@@ -52,18 +52,18 @@ function repositoryAt(folder: string): FoundRepository | undefined {
     const { commonDir, gitDir, worktree } = here;
     return { gitDir: commonDir, worktreeGitDir: gitDir, root: worktree, isBare: false };
   }
-  // One among the files of another repository is no more than those files.
+  // A bare repository in the work tree of another is not trusted.
   if (!isGitFolder(folder) || isEmbedded(folder)) return undefined;
-  // In the git folder of a repository with a worktree, that is the one.
+  // `.git` itself belongs to the work tree above it.
   const isBare = basename(folder) !== ".git";
   const root = isBare ? folder : dirname(folder);
   return { gitDir: commonDirOf(folder), worktreeGitDir: folder, root, isBare };
 }
 
-/** As git writes it whole. */
+/** A full object id, SHA-1 or SHA-256. */
 export const OBJECT_ID = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/;
 
-/** The commit that is checked out; undefined where there is none yet, or only git can tell. */
+/** The commit that is checked out; undefined if there is none, or the files do not tell. */
 export function headCommit({ gitDir, worktreeGitDir }: FoundRepository): string | undefined {
   let name = readOrNothing(join(worktreeGitDir, "HEAD"));
   for (let depth = 0; depth < 5 && name !== undefined; depth++) {
@@ -92,8 +92,8 @@ function readOrNothing(path: string): string | undefined {
 }
 
 /**
- * A file's path from the root, with `/`. It counts from the folder one is in; if there is no such
- * file there, from the root, as programs name files that show a whole repository.
+ * A file's path relative to the root, with `/`. The name is relative to the folder; if no such file
+ * exists, to the root, as programs name files that show a whole repository.
  */
 export function pathIn(repository: Repository, folder: string, file: string): string {
   const { root } = repository;
@@ -110,7 +110,7 @@ export function pathIn(repository: Repository, folder: string, file: string): st
   throw new TrunklineError("usage", `Cannot comment on '${file}': it ${why}.`);
 }
 
-/** The link itself may be what is commented on, but the way to it can be any. */
+/** Resolves symbolic links in the folders, but not the file itself: a link can be commented on. */
 function inside(root: string, path: string): string | undefined {
   const real = join(realPath(dirname(path)), basename(path));
   const found = relative(root, real);

@@ -10,13 +10,13 @@ import { findRepository, type FoundRepository, openRepository } from "./reposito
 import { type Applied, applySuggestion, writeApplied } from "./suggestion.ts";
 import { type ThreadView, viewOf } from "./thread-view.ts";
 
-/** Where review threads are made and looked at, from a folder or for all repositories. */
+/** The operations on review threads, from a folder or for all repositories. */
 export class ReviewCommands implements Disposable {
   readonly reviews: Reviews;
   /** Where the store is. */
   readonly data: string;
   readonly folder: string;
-  /** The one that the folder is in. */
+  /** The folder's repository. */
   readonly repository: FoundRepository | undefined;
 
   constructor(reviews: Reviews, folder: string, repository = findRepository(folder)) {
@@ -30,28 +30,28 @@ export class ReviewCommands implements Disposable {
     return new ReviewCommands(await Reviews.open(data), folder);
   }
 
-  /** Throws where the folder is in no repository. */
+  /** Throws if the folder is not in a repository. */
   get here(): FoundRepository {
     return this.repository ?? openRepository(this.folder);
   }
 
-  /** Leaves a comment. Gives the thread that it opens. */
+  /** Adds a comment and returns its thread. */
   add(comment: NewComment): Promise<{ readonly id: string; readonly isNew: boolean }> {
     return addComment(this.reviews, this.here, this.folder, comment);
   }
 
-  /** Threads with their places now, in the order they were opened. */
+  /** Threads with their current positions, oldest first. */
   async list(filter: ThreadFilter = {}): Promise<ThreadView[]> {
     return this.views(await this.reviews.list(filter));
   }
 
-  /** `here` is the work tree to find places in, where it is one of the threads' repository. */
+  /** `here` is the work tree to search, if it belongs to the thread's repository. */
   async views(threads: readonly Thread[], here = this.repository): Promise<ThreadView[]> {
     const locate = this.#locator(here);
     return Promise.all(threads.map(async (thread) => viewOf(thread, await locate(thread))));
   }
 
-  /** One thread, with all that was said. */
+  /** One thread with its replies. */
   async show(id: string, here = this.repository): Promise<ThreadView> {
     const thread = await this.reviews.get(id);
     const history = await this.reviews.history(thread.id);
@@ -74,7 +74,7 @@ export class ReviewCommands implements Disposable {
     return this.show((await this.reviews.reopen(id, saying)).id);
   }
 
-  /** What the suggestion of a thread makes of its file. */
+  /** The file with the thread's suggestion applied. */
   async suggested(id: string): Promise<Applied> {
     const thread = await this.reviews.get(id);
     const position = await this.#locator(this.repository)(thread);
@@ -87,7 +87,7 @@ export class ReviewCommands implements Disposable {
     return applied;
   }
 
-  /** Messages with their places now. */
+  /** Messages with their current positions. */
   async locateMessages(
     messages: readonly Message[],
     here = this.repository,
@@ -118,7 +118,7 @@ export class ReviewCommands implements Disposable {
   }
 }
 
-/** The work tree that one is in where it is one of the thread's repository. */
+/** The current work tree if it belongs to the thread's repository, else the thread's own. */
 function rootOf(
   { repository }: Pick<Thread, "repository">,
   here: FoundRepository | undefined,

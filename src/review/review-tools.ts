@@ -18,7 +18,7 @@ export interface ReviewSettings {
 
 const UNRESOLVED: readonly ThreadState[] = ["open", "claimed", "answered", "proposed", "reopened"];
 
-/** What agents can do with reviews. */
+/** The review tools for agents. */
 export class ReviewTools implements AsyncDisposable {
   readonly #commands: ReviewCommands;
   readonly #settings: ReviewSettings;
@@ -54,7 +54,7 @@ export class ReviewTools implements AsyncDisposable {
     }
   }
 
-  /** What waits for a reader, as lazygit-mcp-bridge words it. */
+  /** The waiting messages of a reader, in lazygit-mcp-bridge's format. */
   async messages(
     reader: string,
     project: Project | undefined,
@@ -69,7 +69,7 @@ export class ReviewTools implements AsyncDisposable {
     return messagesText([]);
   }
 
-  /** Gives back what was claimed here, and closes. */
+  /** Releases the claims of this process, and closes. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#deliveries.settled();
     if (this.#hasClaimed) await this.#commands.reviews.release();
@@ -108,7 +108,7 @@ export class ReviewTools implements AsyncDisposable {
       context,
       claim: () => this.#claimed(args, context, gitDir, 5),
       giveBack: (unwanted) => this.#commands.reviews.release(unwanted.map(({ id }) => id)),
-      // Whoever waits is alive.
+      // An agent that waits is alive: renew its claims.
       keep: () => this.#commands.reviews.renew(agent, this.#settings.lease * 1000),
     });
     const none = "No new review comments. Call review_wait again to keep listening.";
@@ -152,7 +152,7 @@ export class ReviewTools implements AsyncDisposable {
     return textResult(`${said}\n${repositoryText(thread.repository)}`);
   }
 
-  /** The whole id of a commit, which has to be there for the person to look at. */
+  /** The full id of a commit. It must exist, so that the reviewer can look at it. */
   async #commitOf(id: string, named: unknown): Promise<string | undefined> {
     if (typeof named !== "string") return undefined;
     const { repository } = await this.#commands.reviews.get(id);

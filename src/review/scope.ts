@@ -2,18 +2,17 @@ import { TrunklineError } from "../base/errors.ts";
 import type { Project } from "../tool/project.ts";
 import { findRepository, type FoundRepository } from "./repository.ts";
 
-/** Whose threads a call is about. */
+/** Which threads a call is about. */
 export interface Scope {
-  /** Git folders of the repositories, or projects without git by their own; all when undefined. */
+  /** Git folders of the repositories, or folders of projects without git; undefined means all. */
   readonly gitDirs: readonly string[] | undefined;
-  /** The work tree that the caller is in, where it is in one. */
+  /** The caller's work tree, if it is in one. */
   readonly here: FoundRepository | undefined;
 }
 
 /**
- * The threads of the folders that a project may be. A caller that was merely started in a folder
- * without a repository means no project in particular, which is all of them; one that says it works
- * in such a folder means that.
+ * The scope of a project. A caller that was only started in a folder without a repository means all
+ * projects; one that names such a folder as a root means that folder.
  */
 export function scopeOf(project: Project | undefined): Scope {
   const { folders = [], source } = project ?? {};
@@ -33,7 +32,7 @@ export function scopeOf(project: Project | undefined): Scope {
   };
 }
 
-/** The same for who takes threads to work on them: never those of all projects. */
+/** The same for claiming threads, which never covers all projects. */
 export function narrowScopeOf(project: Project | undefined): Scope & { readonly gitDir: string } {
   const { folder = "" } = project ?? {};
   const scope = scopeOf(project);

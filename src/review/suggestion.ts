@@ -10,7 +10,7 @@ import type { LocatedLines } from "./anchor/locator.ts";
 const CONTEXT = 3;
 const NEWLINE = 0x0a;
 
-/** What a suggestion makes of a file as it is now. */
+/** The result of applying a suggestion to the current file. */
 export interface Applied {
   readonly path: string;
   readonly content: Buffer;
@@ -19,8 +19,8 @@ export interface Applied {
 }
 
 /**
- * Puts a suggestion where its lines are now, with the line ends that they have. Bytes that it does
- * not speak of stay as they are, whatever they mean. Throws with the reason where it does not fit.
+ * Applies a suggestion to the current lines, with their line ends. All other bytes stay. Throws
+ * with the reason if it cannot be applied.
  */
 export function applySuggestion(
   root: string,
@@ -63,7 +63,7 @@ export function applySuggestion(
   return { path: position.path, content: Buffer.concat(after), patch };
 }
 
-/** Writes a file in the place of the one that is there, whole or not at all. */
+/** Replaces the file in one step. */
 export function writeApplied(root: string, { path, content }: Applied): void {
   const file = join(root, path);
   const part = `${file}.trunkline-${crypto.randomUUID()}`;
@@ -76,7 +76,7 @@ export function writeApplied(root: string, { path, content }: Applied): void {
   }
 }
 
-/** Lines with what ends them. */
+/** Lines with their line ends. */
 function rawLines(content: Buffer): Buffer[] {
   const lines: Buffer[] = [];
   for (let from = 0; from < content.length;) {
@@ -95,7 +95,7 @@ function bare(raw: Buffer): Buffer {
   return raw.subarray(0, end);
 }
 
-/** How the other lines end, for one that is last and does not. */
+/** The line end of the other lines, for a last line that has none. */
 function usualEnd(lines: readonly Buffer[]): Buffer {
   const [first] = lines.filter((line) => line.at(-1) === NEWLINE);
   return first === undefined ? Buffer.from("\n") : first.subarray(bare(first).length);
@@ -128,7 +128,7 @@ function patchOf(
   return `${head}@@ -${at(oldCount)} +${at(newCount)} @@\n${body.join("")}`;
 }
 
-/** As git writes names that would break a line or end too early. */
+/** Quotes a name as git does in patches (git's quote.c). */
 function quoted(name: string): string {
   if (!/[\p{Cc}"\\]/u.test(name)) return name.includes(" ") ? `${name}\t` : name;
   const escaped = name.replaceAll(/[\p{Cc}"\\]/gu, (letter) => {

@@ -2,25 +2,25 @@ import type { Thread, ThreadEvent } from "../store/review/review-thread.ts";
 import type { LocatedLines } from "./anchor/locator.ts";
 import { timeText } from "./message-text.ts";
 
-/** A thread as people's programs and agents see it. */
+/** A thread as it is shown to people and agents. */
 export interface ThreadView {
   readonly id: string;
   readonly state: string;
   readonly severity: string;
-  /** Where it is now. */
+  /** The current position. */
   readonly file: string;
   readonly line?: number;
   readonly end?: number;
   readonly side: string;
-  /** How sure that place is, and how it was found. */
+  /** How sure the position is, and how it was found. */
   readonly confidence: string;
   readonly method: string;
   readonly comment: string;
   readonly by: string;
   readonly at: string;
-  /** The lines as they were when they were commented on. */
+  /** The commented lines at the time of the comment. */
   readonly quote?: readonly string[];
-  /** Where it was made, where that is another place. */
+  /** The original position, if it differs. */
   readonly original?: { readonly file: string; readonly line?: number; readonly commit?: string };
   readonly suggestion?: readonly string[];
   readonly claimedBy?: string;

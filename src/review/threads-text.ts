@@ -1,6 +1,6 @@
 import type { ReplyView, ThreadView } from "./thread-view.ts";
 
-/** Threads as a model reads them: what is asked, in which repository, and where that is now. */
+/** Threads as text for a model: the comments, their repository and their current lines. */
 export function threadsText(threads: readonly ThreadView[]): string {
   const byRepository = Map.groupBy(threads, ({ repository }) => repository);
   return Array.from(byRepository, ([repository, those]) => {
@@ -8,7 +8,7 @@ export function threadsText(threads: readonly ThreadView[]): string {
   }).join("\n\n");
 }
 
-/** What comes at the end of an answer, so that an agent knows where it works. */
+/** The last line of an answer, which tells an agent where it works. */
 export function repositoryText(repository: string): string {
   return `Repository: ${repository}`;
 }

@@ -2,7 +2,7 @@ import type { ResourceDefinition } from "../tool/resource.ts";
 import type { ProjectUse } from "../tool/project.ts";
 import type { ToolDefinition } from "../tool/tool.ts";
 
-/** As lazygit-mcp-bridge has it. */
+/** lazygit-mcp-bridge, "Resource List". */
 export const MESSAGES: ResourceDefinition = {
   uri: "lazygit://messages",
   name: "Lazygit Messages",
@@ -33,8 +33,8 @@ const agent = {
 const limit = { type: "integer", minimum: 1, maximum: 200 };
 
 /**
- * Who reads comments may read those of all repositories. Who takes threads to work on them has to
- * say in which. A thread that is named by its id says so itself.
+ * Reading covers all repositories. Claiming threads needs one repository, unless the thread is
+ * named by its id.
  */
 export const PROJECT_USES: Readonly<Record<string, ProjectUse>> = {
   check_lazygit_messages: { need: () => "wanted" },
@@ -45,7 +45,7 @@ export const PROJECT_USES: Readonly<Record<string, ProjectUse>> = {
   review_propose: {},
 };
 
-/** What agents are offered. Data alone: the code comes with the first call. */
+/** The tools for agents, as data: the code is loaded with the first call. */
 export const REVIEW_TOOLS: readonly ToolDefinition[] = [
   {
     name: "check_lazygit_messages",

@@ -3,7 +3,7 @@ import type { Thread } from "../store/review/review-thread.ts";
 import type { ToolContext } from "../tool/tool.ts";
 import { watchReviews } from "./inbox/watch-reviews.ts";
 
-/** Clients give up on a call that is silent for long. */
+/** Milliseconds between progress notifications: clients give up on a silent call. */
 const SIGN_OF_LIFE = 10_000;
 
 export interface WaitOptions {
@@ -11,15 +11,15 @@ export interface WaitOptions {
   readonly data: string;
   readonly seconds: number;
   readonly context: Pick<ToolContext, "progress" | "stop">;
-  /** Takes what there is. */
+  /** Claims what is available. */
   readonly claim: () => Promise<Thread[]>;
-  /** Gives back what nobody waits for any more. */
+  /** Releases threads if the caller stopped waiting. */
   readonly giveBack: (threads: readonly Thread[]) => Promise<unknown>;
-  /** Keeps what was taken before. */
+  /** Renews existing claims. */
   readonly keep: () => Promise<void>;
 }
 
-/** Waits until there is something to claim, for a bounded time. */
+/** Waits for a thread to claim, for a limited time. */
 export async function waitForThreads(options: WaitOptions): Promise<Thread[]> {
   const { data, seconds, context, claim, giveBack, keep } = options;
   const began = Date.now();
@@ -40,7 +40,7 @@ export async function waitForThreads(options: WaitOptions): Promise<Thread[]> {
     looking ??= look().catch(over.reject);
   };
   const stopWatching = watchReviews(data, lookAgain);
-  // A claim that runs out changes nothing on disk, so it is also looked at from time to time.
+  // A claim that expires changes nothing on disk, so look again with each progress notification.
   const alive = setInterval(() => {
     const done = Math.round((Date.now() - began) / 1000);
     context.progress(done, seconds, "Waiting for review comments");

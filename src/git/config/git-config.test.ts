@@ -27,12 +27,12 @@ describe("GitConfig", { timeout: 60_000 }, () => {
   it("sets and removes values in one place", async () => {
     using sample = new SampleRepository();
     const file = sample.write("own.config", "[a]\n\tb = 0\n\tb = 1\n");
-    await setConfig(sample.git, { file }, "a.b", ["x", "y"]);
+    await setConfig(sample.git, { path: file }, "a.b", ["x", "y"]);
     await setConfig(sample.git, "local", "a.c", ["z"]);
     await unsetConfig(sample.git, "local", "a.nothing");
     assert.equal(sample.read("own.config").toString(), "[a]\n\tb = x\n\tb = y\n");
     assert.equal(sample.run("config", "a.c"), "z");
-    await setConfig(sample.git, { file }, "a.b", []);
+    await setConfig(sample.git, { path: file }, "a.b", []);
     assert.doesNotMatch(sample.read("own.config").toString(), /b = /);
   });
 });

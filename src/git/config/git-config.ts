@@ -9,7 +9,7 @@ import {
 import type { Git } from "../git.ts";
 
 /** The file that a value is written to: one of git's scopes, or a path. */
-export type ConfigPlace = Exclude<ConfigScope, "command"> | { readonly file: string };
+export type ConfigFile = Exclude<ConfigScope, "command"> | { readonly path: string };
 
 /**
  * The whole configuration of git in a folder when it was read. Later entries override earlier ones.
@@ -70,13 +70,13 @@ export function isStronger(scope: ConfigScope, than: ConfigScope): boolean {
 /** Sets a key to exactly these values, in one file. */
 export async function setConfig(
   git: Git,
-  place: ConfigPlace,
+  file: ConfigFile,
   key: string,
   values: readonly string[],
 ): Promise<void> {
-  const where = placeArguments(place);
+  const where = fileArguments(file);
   const [first, ...more] = values;
-  if (first === undefined) return await unsetConfig(git, place, key);
+  if (first === undefined) return await unsetConfig(git, file, key);
   await git.run(["config", ...where, "--replace-all", key, first], { mode: "write" });
   for (const value of more) {
     await git.run(["config", ...where, "--add", key, value], { mode: "write" });
@@ -84,11 +84,11 @@ export async function setConfig(
 }
 
 /** Removes all values of a key in one file; no error if there are none. */
-export async function unsetConfig(git: Git, place: ConfigPlace, key: string): Promise<void> {
-  const args = ["config", ...placeArguments(place), "--unset-all", key];
+export async function unsetConfig(git: Git, file: ConfigFile, key: string): Promise<void> {
+  const args = ["config", ...fileArguments(file), "--unset-all", key];
   await git.run(args, { accepts: [0, 5], mode: "write" });
 }
 
-function placeArguments(place: ConfigPlace): string[] {
-  return typeof place === "string" ? [`--${place}`] : ["--file", place.file];
+function fileArguments(file: ConfigFile): string[] {
+  return typeof file === "string" ? [`--${file}`] : ["--file", file.path];
 }

@@ -8,17 +8,19 @@ import { type Draft, JUGGLER_FIELDS, type JugglerValues } from "./juggler-fields
 /** What RemoteJuggler's `config.json` becomes. */
 export interface JugglerImport {
   readonly identities: Readonly<Record<string, IdentitySettings>>;
-  /** All that it holds beside the identities. */
+  /** Everything else in the file. */
   readonly rest: JugglerValues;
-  /** Fields that hold a secret, which has no place in a configuration. */
+  /** Paths of the fields that were dropped because they hold a secret. */
   readonly secrets: readonly string[];
 }
 
 const DEEPEST = 32;
-/** Names the fields that the original left unsaid and an identity does not. */
+/** The key that lists fields which the original omits and our identity has. */
 const ABSENT = "$absent";
 
-/** Reads RemoteJuggler's configuration. Nothing in it is lost but secrets, which are named. */
+/**
+ * Reads RemoteJuggler's configuration. Everything is kept except secrets, whose fields are listed.
+ */
 export function importJuggler(text: string, file: string): JugglerImport {
   const config = parse(text, file);
   const secrets: string[] = [];
@@ -33,7 +35,7 @@ export function importJuggler(text: string, file: string): JugglerImport {
   return { identities: imported, rest, secrets };
 }
 
-/** The same configuration as RemoteJuggler reads it. */
+/** The configuration in RemoteJuggler's format. */
 export function exportJuggler(
   identities: Readonly<Record<string, IdentitySettings>>,
   rest: JugglerValues = {},
@@ -62,7 +64,7 @@ function readFields(fields: JugglerValues): IdentitySettings {
     const value = at(fields, field.path);
     if (value !== undefined) field.read(value, draft);
   }
-  // Theirs is to sign only when told to.
+  // RemoteJuggler signs commits only if signCommits is set.
   if (draft.signing !== undefined) draft.signing = { signCommits: false, ...draft.signing };
   return draft as IdentitySettings;
 }
@@ -70,19 +72,19 @@ function readFields(fields: JugglerValues): IdentitySettings {
 function exportIdentity(settings: IdentitySettings): JugglerValues {
   const { "x-juggler": { [ABSENT]: absent = [], ...kept } = {}, ...own } = settings;
   const likeBefore = writeFields(own, kept, absent as readonly string[]);
-  // What the original left unsaid need not be said, as long as it still goes without saying.
+  // Omit what the original omitted, as long as it still reads the same.
   return isDeepStrictEqual(readFields(likeBefore), withoutOurs(own))
     ? likeBefore
     : writeFields(own, kept, []);
 }
 
-/** Without what RemoteJuggler has no word for. */
+/** Without the fields that RemoteJuggler does not have. */
 function withoutOurs(settings: IdentitySettings): object {
   const { match: _, displayName: __, ...theirs } = settings;
   return theirs;
 }
 
-/** What is kept of the original counts as long as the identity still says the same. */
+/** A value of the original is written again as long as the identity has not changed there. */
 function writeFields(
   settings: IdentitySettings,
   kept: JugglerValues,
@@ -104,7 +106,7 @@ function writeFields(
   return merge(written, keptBeside(kept, written));
 }
 
-/** What was kept, without the fields that have been written anew. */
+/** The kept fields, without those that were written anew. */
 function keptBeside(kept: JugglerValues, written: JugglerValues): JugglerValues {
   const left: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(kept)) {
@@ -115,7 +117,7 @@ function keptBeside(kept: JugglerValues, written: JugglerValues): JugglerValues 
   return left;
 }
 
-/** The part of an original that would not come back by itself. */
+/** The part of the original that an export could not restore without keeping it. */
 function difference(original: JugglerValues, written: JugglerValues): JugglerValues | undefined {
   const kept: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(original)) {
@@ -203,7 +205,7 @@ function put(values: Record<string, unknown>, path: readonly string[], value: un
   }
 }
 
-/** A key may be called anything, `__proto__` too. */
+/** A key may have any name, even `__proto__`. */
 function define(values: Record<string, unknown>, key: string, value: unknown): void {
   Object.defineProperty(values, key, {
     value,

@@ -1,17 +1,17 @@
 import type { IdentitySettings, Provider, Signing, TokenSource } from "../identity.ts";
 
-/** RemoteJuggler's configuration, of which anything may be anything. */
+/** RemoteJuggler's configuration; no field can be relied on. */
 export type JugglerValues = Readonly<Record<string, unknown>>;
 
-/** What can be made of an identity of RemoteJuggler's: all but what it must have. */
+/** An identity while its fields are read; none is required yet. */
 export type Draft = { -readonly [Key in keyof IdentitySettings]?: IdentitySettings[Key] };
 
 /**
- * One field of RemoteJuggler's: how it is read, and written again. What is written differently from
- * what was read (a boolean in quotes, an empty list) is kept beside the identity.
+ * How one field of RemoteJuggler is read and written. A value that would be written differently
+ * than it was read (a boolean in quotes, an empty list) is kept with the identity.
  */
 export interface JugglerField {
-  /** From the identity: `gpg`, `keyId`. */
+  /** Path within the identity: `gpg`, `keyId`. */
   readonly path: readonly string[];
   readonly read: (value: unknown, draft: Draft) => void;
   readonly write: (settings: IdentitySettings) => unknown;
@@ -19,7 +19,7 @@ export interface JugglerField {
 
 type TextKey = "host" | "sshHost" | "user" | "email" | "sshKey";
 
-/** Their `host` is the name that ssh knows, and `hostname` is where it leads. */
+/** In RemoteJuggler `host` is the SSH alias and `hostname` the real host. */
 export const JUGGLER_FIELDS: readonly JugglerField[] = [
   {
     path: ["provider"],
@@ -72,7 +72,7 @@ export const JUGGLER_FIELDS: readonly JugglerField[] = [
     path: ["gpg", "format"],
     read: (value, draft) => {
       if (!isText(value)) return;
-      // They write `gpg`, which git refuses.
+      // RemoteJuggler writes `gpg`, which git refuses.
       sign(draft, { format: value === "ssh" ? "ssh" : "openpgp" });
     },
     write: ({ signing }) => (signing?.format === "openpgp" ? "gpg" : signing?.format),
@@ -111,7 +111,7 @@ const KINDS: Readonly<Record<string, TokenSource["kind"]>> = {
   none: "none",
 };
 
-/** What does not fit what we know under that name is kept as it is, and not used. */
+/** A value that we cannot use is kept for the export. */
 function text(name: string, key: TextKey, fits = /./): JugglerField {
   return {
     path: [name],
@@ -132,7 +132,7 @@ function flag(name: string, key: "signCommits" | "signTags" | "hardware"): Juggl
   };
 }
 
-/** Whatever is said of signing makes it OpenPGP's, unless it says otherwise. */
+/** Any signing field implies OpenPGP, unless the format says otherwise. */
 function sign(draft: Draft, more: Partial<Signing>): void {
   draft.signing = { format: "openpgp", ...draft.signing, ...more };
 }
@@ -141,7 +141,7 @@ function isText(value: unknown): value is string {
   return typeof value === "string" && value !== "";
 }
 
-/** With and without quotes: the original loses one of the two. */
+/** RemoteJuggler writes booleans with and without quotes. */
 function isBoolean(value: unknown): boolean {
   return typeof value === "boolean" || value === "true" || value === "false";
 }

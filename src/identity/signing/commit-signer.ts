@@ -8,7 +8,7 @@ import { parseGpgKeys } from "./gpg-keys.ts";
 import type { RunQuietly } from "./signing-readiness.ts";
 import { sshKeyFacts } from "./ssh-readiness.ts";
 
-/** By whom a commit is signed: fingerprints of the key, and of the one that it belongs to. */
+/** Who signed a commit: the fingerprints of the signing key and of its primary key. */
 export type Signer = { readonly keys: readonly string[] } | "nobody" | "unknown";
 
 /** A commit without its signature, and the signature. */
@@ -27,7 +27,7 @@ function split(
   };
 }
 
-/** Who signed a commit, by gpg's or ssh's own word. Nobody's list of trusted signers is asked. */
+/** Who signed a commit, as gpg or ssh-keygen reports it. No list of trusted signers is used. */
 export async function signerOf(git: Git, commit: string, ask: RunQuietly): Promise<Signer> {
   const { stdout } = await git.run(["cat-file", "commit", commit]);
   const parts = split(stdout);
@@ -50,7 +50,7 @@ export async function signerOf(git: Git, commit: string, ask: RunQuietly): Promi
   return { keys: primary === undefined ? [key] : [key, primary] };
 }
 
-/** The fingerprints that an identity's signatures may bear. */
+/** The fingerprints of the keys that an identity may sign with. */
 export async function signingKeysOf(
   identity: Identity,
   signing: Signing,

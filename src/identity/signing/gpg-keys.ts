@@ -2,13 +2,13 @@
 export interface GpgKey {
   readonly fingerprint: string;
   readonly keyId: string;
-  /** It may sign, by its own capabilities. */
+  /** The key itself can sign. */
   readonly signs: boolean;
   readonly isValid: boolean;
   /** What is wrong with it. */
   readonly trouble: "expired" | "revoked" | "disabled" | "invalid" | undefined;
   readonly expires: string | undefined;
-  /** Where the secret is: here, in a device, or nowhere that gpg knows. */
+  /** Where the secret key is: on this machine, on a hardware device, or unknown to gpg. */
   readonly secret: "here" | "device" | "missing";
   readonly device: string | undefined;
 }
@@ -43,7 +43,8 @@ function keyOf(fields: readonly string[]): Omit<GpgKey, "fingerprint"> {
   const isDevice = /^[0-9A-Fa-f]{8,}$/.test(token);
   return {
     keyId,
-    // Small letters are the key's own; capitals those of all its subkeys together.
+    // Lower-case letters are the key's own capabilities, upper-case those of the whole key (GnuPG,
+    // doc/DETAILS, field 12).
     signs: abilities.includes("s"),
     isValid: trouble === undefined,
     trouble,
@@ -53,7 +54,10 @@ function keyOf(fields: readonly string[]): Omit<GpgKey, "fingerprint"> {
   };
 }
 
-/** Of `gpg --card-status --with-colons`: whether signing wants a touch; nothing where it says not. */
+/**
+ * Whether a card needs a touch to sign, from `gpg --card-status --with-colons`; undefined if it
+ * does not say.
+ */
 export function cardWantsTouch(text: string): boolean | undefined {
   const sign = /^uif:([^:]*):/m.exec(text)?.[1];
   if (sign === undefined || sign === "") return undefined;

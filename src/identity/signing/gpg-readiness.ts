@@ -84,7 +84,7 @@ async function deviceTrouble(
     return { needsTouch: false, says, guidance: "RunQuietly the person to connect it." };
   }
   const { touchPolicy } = signing;
-  // What the device says counts; where it says nothing, what somebody has written down.
+  // The device's answer counts; without one, the configured policy.
   const wantsTouch =
     cardWantsTouch(card.out) ?? (touchPolicy !== undefined && touchPolicy !== "off");
   return wantsTouch ? { needsTouch: true, ...TOUCH } : undefined;

@@ -2,37 +2,37 @@ import { gitEnvironment } from "../../git/git-environment.ts";
 import { type ProgramEnd, runProgram } from "../../git/run-program.ts";
 import type { Identity, SigningFormat } from "../identity.ts";
 
-/** Whether an identity can sign now, with nobody there to help. */
+/** Whether an identity can sign now, without a person. */
 export interface SigningReadiness {
   readonly identity: string;
-  /** Nothing where the identity does not sign. */
+  /** Undefined if the identity does not sign. */
   readonly format: SigningFormat | undefined;
-  /** The fingerprint, or as it is configured where there is none. */
+  /** The fingerprint, or the configured key if it was not found. */
   readonly key: string | undefined;
   readonly isFound: boolean;
   readonly hardware: boolean;
-  /** Somebody has to touch a device for each signature. */
+  /** A person has to touch the device for each signature. */
   readonly needsTouch: boolean;
-  /** It signs by itself: nobody is asked, nothing has to be touched. */
+  /** It signs without a prompt and without a touch. */
   readonly canSign: boolean;
   /** In words. */
   readonly says: string;
-  /** What an agent, or a person, is to do. */
+  /** What the agent or the person should do next. */
   readonly guidance: string;
 }
 
 export interface ReadinessOptions {
   readonly env: NodeJS.ProcessEnv;
-  /** Milliseconds for each program that is asked. */
+  /** Milliseconds for each program. */
   readonly timeout?: number;
-  /** Signs something, to be sure; where not, only the keys are looked at. */
+  /** Makes a test signature; if false, only looks for the key. */
   readonly tries?: boolean;
 }
 
 const TIMEOUT = 5_000;
 const MAX_OUTPUT = 1024 * 1024;
 
-/** Finds out whether an identity can sign. Never asks anybody, and ends in time. */
+/** Checks whether an identity can sign. Never prompts, and ends within its timeout. */
 export async function signingReadiness(
   identity: Identity,
   options: ReadinessOptions,
@@ -60,7 +60,7 @@ export async function signingReadiness(
   return await gpgReadiness(identity, signing, ask, options.tries ?? true);
 }
 
-/** Runs a program that must not ask anybody, and not for long. */
+/** Runs a program without prompts, for a limited time. */
 export type RunQuietly = (
   command: string,
   args: readonly string[],
@@ -99,7 +99,7 @@ export function quietRunner({ env, timeout = TIMEOUT }: ReadinessOptions): RunQu
   };
 }
 
-/** What all verdicts have in common. */
+/** A result with the common defaults. */
 export function verdict(
   identity: Identity,
   format: SigningFormat,
@@ -117,7 +117,7 @@ export function verdict(
   };
 }
 
-/** The same words for every device that wants to be touched. */
+/** The text for every device that needs a touch. */
 export const TOUCH = {
   says: "The key is on a hardware device that needs a touch for each signature.",
   guidance:
@@ -125,7 +125,7 @@ export const TOUCH = {
     "Do not try again and again; each try waits for a touch.",
 } as const;
 
-/** Has gpg-agent forget all that it was told, so that it asks again. */
+/** Clears gpg-agent's cache, so that it asks again. */
 export async function forgetPassphrases(env: NodeJS.ProcessEnv): Promise<void> {
   await quietRunner({ env })("gpgconf", ["--reload", "gpg-agent"]);
 }

@@ -1,11 +1,11 @@
 import type { Identity, Signing } from "../identity.ts";
 import { type RunQuietly, type SigningReadiness, TOUCH, verdict } from "./signing-readiness.ts";
 
-/** What `ssh-keygen -lf` says of a key: `256 SHA256:… comment (ED25519-SK)`. */
+/** The output of `ssh-keygen -lf` for a key: `256 SHA256:… comment (ED25519-SK)`. */
 export interface SshKeyFacts {
   readonly fingerprint: string;
   readonly type: string;
-  /** FIDO: the secret is in a device. */
+  /** FIDO: the secret key is on a hardware device. */
   readonly isDevice: boolean;
 }
 
@@ -15,7 +15,10 @@ function parseSshKey(text: string): SshKeyFacts | undefined {
   return { fingerprint, type, isDevice: /-SK$/i.test(type) };
 }
 
-/** A key as git takes it for signing: a file, or the key itself after `key::`. */
+/**
+ * The facts of a signing key. Git accepts a file, or the key itself after `key::` (git-config(1),
+ * `user.signingKey`).
+ */
 export async function sshKeyFacts(key: string, ask: RunQuietly): Promise<SshKeyFacts | undefined> {
   const literal = /^(?:key::)?((?:ssh|ecdsa|sk)-\S+ \S+.*)$/.exec(key)?.[1];
   const listed =

@@ -4,30 +4,31 @@ import { discard, type FileChange, prepare, replace } from "./file-change.ts";
 import type { ChangeKind, Journal, SettingChange, Subject } from "./journal.ts";
 import { recover, type Recovery } from "./recover.ts";
 
-/** Everything that a command is about to change, and nothing has been yet. */
+/** All changes that a command is about to make. Nothing has been changed yet. */
 export interface Plan {
   readonly kind: ChangeKind;
   readonly identity?: string;
   readonly subject: Subject;
   readonly settings: readonly SettingChange[];
   readonly files: readonly FileChange[];
-  /** What a person should know before. */
+  /** Information for the person before the change. */
   readonly notes: readonly string[];
-  /** Of an undo: what is undone. */
+  /** For an undo: the id of the change that it undoes. */
   readonly undoes?: string;
 }
 
 export interface Applied {
-  /** By which it can be undone; nothing where there was nothing to change. */
+  /** The id for undoing it; undefined if there was nothing to change. */
   readonly id: string | undefined;
   readonly plan: Plan;
-  /** What was broken off before, and repaired first. */
+  /** An interrupted change that was repaired first. */
   readonly recovered: Recovery | undefined;
 }
 
 /**
- * Makes a plan and carries it out, while nobody else does: first written down, then prepared beside
- * the files and read by git, then put in their place one by one. What fails on the way is put back.
+ * Makes a plan and applies it, under the journal's lock: writes the journal, prepares the new files
+ * beside the old ones, has git check them, and replaces one file after the other. A failure
+ * restores what was replaced.
  */
 export async function applyPlan(
   journal: Journal,
@@ -59,14 +60,14 @@ export async function applyPlan(
   return { id, plan, recovered };
 }
 
-/** What was there before needs no check: it is to be put back whatever it is. */
+/** An undo restores the old content without a check, whatever it is. */
 async function checkChange(git: Git, change: FileChange, plan: Plan): Promise<void> {
   const { after, isGitConfig, path } = change;
   if (!isGitConfig || after === undefined || plan.kind === "undo") return;
   await checkEdited(git, path, after);
 }
 
-/** Nothing may still be going on when what was done is put back. */
+/** All of them have settled, so nothing is still running when the files are restored. */
 function allOf(results: readonly PromiseSettledResult<void>[]): void {
   for (const result of results) if (result.status === "rejected") throw result.reason;
 }

@@ -2,12 +2,12 @@ import { join } from "node:path";
 
 import type { Identity } from "../identity.ts";
 
-/** An identity whose ssh host has to be written down for ssh to know it. */
+/** Whether an identity needs an entry in the SSH configuration. */
 export function needsSshHost({ sshHost, host, sshKey }: Identity): boolean {
   return sshHost !== undefined && host !== undefined && sshHost !== host && sshKey !== undefined;
 }
 
-/** What ssh has to know of the ssh hosts of identities. */
+/** The SSH configuration for the hosts of identities. */
 export function sshBlockLines(identities: readonly Identity[]): string[] {
   const hosts = identities
     .filter(needsSshHost)
@@ -18,7 +18,7 @@ export function sshBlockLines(identities: readonly Identity[]): string[] {
       `    IdentityFile ${sshQuote(sshKey)}`,
       "    IdentitiesOnly yes",
     ]);
-  // What follows the block may be meant for every host, and would else be the last one's.
+  // Otherwise the lines after the block would belong to the last host only (ssh_config(5)).
   return hosts.length === 0 ? [] : [...hosts, "Match all"];
 }
 
@@ -26,14 +26,14 @@ function sshQuote(path: string): string {
   return `"${path.replaceAll("%", "%%").replaceAll(/["\\]/g, "\\$&")}"`;
 }
 
-/** When git is to act as an identity by itself, as `includeIf` says it. */
+/** The `includeIf` conditions for an identity (git-config(1), "Conditional includes"). */
 export function includeConditions({ match, sshHost, host }: Identity): string[] {
   const folders = match.flatMap((rule) => {
     const isFolderOnly = Object.keys(rule).length === 1 && rule.path !== undefined;
     return isFolderOnly ? [`gitdir:${(rule.path ?? "").replace(/\/+$/, "")}/`] : [];
   });
   if (sshHost === undefined || sshHost === host) return folders;
-  // A pattern `alias:**` would never fit: `**` has to follow a slash.
+  // `alias:**` would never match: `**` has to follow a slash.
   return [...folders, `hasconfig:remote.*.url:git@${sshHost}:*/**`];
 }
 
@@ -42,7 +42,7 @@ export function includedFile(folder: string, { name }: Identity): string {
   return join(folder, `${encodeURIComponent(name)}.gitconfig`);
 }
 
-/** What git has to know to include the settings of identities. */
+/** The git configuration that includes the settings of identities. */
 export function gitBlockLines(
   includes: readonly { readonly condition: string; readonly file: string }[],
 ): string[] {

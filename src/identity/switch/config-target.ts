@@ -10,13 +10,13 @@ import type { GitContext } from "../detect/git-context.ts";
 export interface ConfigTarget {
   readonly scope: Extract<ConfigScope, "global" | "local" | "worktree">;
   readonly path: string;
-  /** Work trees have configurations of their own only once they are told to. */
+  /** extensions.worktreeConfig has to be turned on first. */
   readonly mustTurnOn: boolean;
 }
 
-/** Of a repository with several work trees the present one's own file, else the repository's. */
+/** The file of this work tree if the repository has several, else the repository's file. */
 export function repositoryTarget(repository: Repository, context: GitContext): ConfigTarget {
-  // Git heeds this only where the repository itself says so.
+  // Git reads this extension only from the repository's own file.
   const own = context.config.all("extensions.worktreeConfig").filter(({ scope }) => {
     return scope === "local";
   });
@@ -40,7 +40,7 @@ export function globalTarget(env: NodeJS.ProcessEnv): ConfigTarget {
   return { scope: "global", path: named ? usual : GIT_CONFIG_GLOBAL, mustTurnOn: false };
 }
 
-/** Whether a value stands in a file itself, and not in one that it includes. */
+/** Whether a value is in the file itself, not in an included one. */
 export function isFrom(
   { origin, scope }: ConfigEntry,
   target: Pick<ConfigTarget, "path" | "scope">,
@@ -48,7 +48,7 @@ export function isFrom(
 ): boolean {
   if (scope !== target.scope || !origin.startsWith("file:")) return false;
   const { repository, git } = context;
-  // Git names files as seen from the top of the work tree.
+  // Git reports paths relative to the top of the work tree.
   const base = repository?.worktree ?? repository?.gitDir ?? git.folder;
   const found = resolve(base, origin.slice("file:".length));
   return found === target.path || real(found) === real(target.path);

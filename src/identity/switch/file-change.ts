@@ -6,23 +6,23 @@ import { setTimeout as delay } from "node:timers/promises";
 import { TrunklineError } from "../../base/errors.ts";
 import { makeFolder } from "../../base/file/path.ts";
 
-/** A file, and what is to become of it. */
+/** A change of one file. */
 export interface FileChange {
-  /** Where it really is, links followed. */
+  /** The real path, with symbolic links resolved. */
   readonly path: string;
-  /** Nothing where there is no file. */
+  /** Undefined if the file does not exist. */
   readonly before: Buffer | undefined;
   readonly after: Buffer | undefined;
-  /** Permissions, of a new file before the umask. */
+  /** Permissions; for a new file the umask applies. */
   readonly mode: number;
-  /** Git locks it while it is changed, and so do we. */
+  /** Git locks this file while it changes it, so we take the same lock. */
   readonly isGitConfig: boolean;
 }
 
 const MAX_SIZE = 4 * 1024 * 1024;
 const LOCK_WAIT = 5_000;
 
-/** A file as it is now, to be changed later. */
+/** The current state of a file. */
 export interface CurrentFile {
   readonly path: string;
   readonly bytes: Buffer | undefined;
@@ -34,7 +34,7 @@ export async function readCurrent(path: string, newMode: number): Promise<Curren
   try {
     const stats = await stat(real);
     const { mode, size } = stats;
-    // Putting a file in the place of a device would take that from everybody.
+    // Replacing a device such as /dev/null would break it for everybody.
     if (!stats.isFile()) {
       throw new TrunklineError("config", `Cannot change '${real}': it is not a regular file`);
     }
@@ -48,7 +48,7 @@ export async function readCurrent(path: string, newMode: number): Promise<Curren
   }
 }
 
-/** What a file holds, or nothing where there is none. */
+/** The content of a file; undefined if it does not exist. */
 export async function bytesOf(path: string): Promise<Buffer | undefined> {
   try {
     return await readFile(path);
@@ -64,7 +64,10 @@ export function isSame(one: Buffer | undefined, other: Buffer | undefined): bool
   return one.equals(other);
 }
 
-/** Configurations are often links into a folder that is kept elsewhere: those must stay links. */
+/**
+ * Configuration files are often symbolic links into another folder. The link stays; its target is
+ * changed.
+ */
 async function followLinks(path: string): Promise<string> {
   let at = path;
   for (let steps = 0; steps < 16; steps++) {
@@ -98,17 +101,17 @@ function unwritable(path: string, error: unknown): Error {
   return new TrunklineError("unavailable", `Cannot change '${path}': ${message}`, { cause: error });
 }
 
-/** What a file is made in before it takes its place. */
+/** The temporary file that will replace the file. */
 function temporaryOf(path: string, id: string): string {
   return `${path}.trunkline-${id}`;
 }
 
-/** Git's own lock of a file. */
+/** Git's lock file (git's lockfile.h). */
 function lockOf(path: string): string {
   return `${path}.lock`;
 }
 
-/** Makes the new file beside the old one. */
+/** Writes the new content to a temporary file beside the old one. */
 export async function prepare(change: FileChange, id: string): Promise<void> {
   const { path, after, before, mode } = change;
   const temporary = temporaryOf(path, id);
@@ -119,7 +122,7 @@ export async function prepare(change: FileChange, id: string): Promise<void> {
       await file.writeFile(after ?? Buffer.alloc(0));
       await file.sync();
     }
-    // The umask is for files that are new.
+    // An existing file keeps its mode, whatever the umask.
     if (before !== undefined) await chmod(temporary, mode);
   } catch (error) {
     throw unwritable(path, error);
@@ -127,8 +130,8 @@ export async function prepare(change: FileChange, id: string): Promise<void> {
 }
 
 /**
- * Puts what was prepared in the file's place, whole. Throws when the file is no longer what it was
- * when the change was planned, or git holds its lock.
+ * Replaces the file with the prepared one in one step. Throws if the file has changed since the
+ * plan was made, or git holds its lock.
  */
 export async function replace(change: FileChange, id: string): Promise<void> {
   const { path, before, after, isGitConfig } = change;
@@ -150,7 +153,9 @@ export async function replace(change: FileChange, id: string): Promise<void> {
   else if (isGitConfig) await unlink(temporary);
 }
 
-/** The lock is another name of the prepared file, so that one who finds it later knows whose it is. */
+/**
+ * The lock is a hard link to the prepared file, so that a later process can tell that it is ours.
+ */
 async function takeLock(temporary: string, lock: string, path: string): Promise<void> {
   const giveUpAt = Date.now() + LOCK_WAIT;
   for (;;) {
@@ -171,7 +176,7 @@ async function takeLock(temporary: string, lock: string, path: string): Promise<
   }
 }
 
-/** Removes what a change has left beside the file: the prepared one, and the lock if it is ours. */
+/** Removes what a change has left: the prepared file, and the lock if it is ours. */
 export async function discard({ path }: FileChange, id: string): Promise<void> {
   const temporary = temporaryOf(path, id);
   const [own, lock] = await Promise.all([inodeOf(temporary), inodeOf(lockOf(path))]);

@@ -1,6 +1,8 @@
 import { join } from "node:path";
 
-/** Apart from the journal itself, so that a start can see that there is none without loading it. */
+/**
+ * In a file of its own, so that a start can see that there is no journal without loading its code.
+ */
 export function journalPath(data: string): string {
   return join(data, "identity", "journal.jsonl");
 }

@@ -6,16 +6,16 @@ import { replaceFile } from "../../store/replace-file.ts";
 import type { FileChange } from "./file-change.ts";
 import { journalPath } from "./journal-path.ts";
 
-/** One value that changes, for people to read. */
+/** One changed value, for display. */
 export interface SettingChange {
   readonly file: string;
   readonly key: string;
-  /** None where it was not set there. Secrets are masked. */
+  /** Empty if it was not set in that file. Secrets are masked. */
   readonly before: readonly string[];
   readonly after: readonly string[];
 }
 
-/** What a change was about: a repository, or all that a person does. */
+/** What a change applies to: a repository, or, with neither field, the user's own configuration. */
 export interface Subject {
   /** The folder that all work trees of the repository share. */
   readonly repository?: string;
@@ -24,7 +24,7 @@ export interface Subject {
 
 export type ChangeKind = "switch" | "sync" | "undo";
 
-/** A change as it was begun: with it, everything can be put back. */
+/** A change as it was started, with everything needed to restore the files. */
 export interface JournalEntry {
   readonly id: string;
   readonly at: string;
@@ -33,11 +33,13 @@ export interface JournalEntry {
   readonly subject: Subject;
   readonly settings: readonly SettingChange[];
   readonly files: readonly FileChange[];
-  /** Of an undo: what is undone. */
+  /** For an undo: the id of the change that it undoes. */
   readonly undoes: string | undefined;
 }
 
-/** How a change ended. "finished" was broken off after its last step, and only not written down. */
+/**
+ * How a change ended. "finished" was interrupted after its last step, before its end was written.
+ */
 export type Outcome = "done" | "finished" | "rolled-back";
 
 export interface JournalState extends JournalEntry {
@@ -61,14 +63,14 @@ interface EndLine {
   readonly at: string;
 }
 
-/** Of the past, so much is kept as to undo a few hundred changes. */
+/** Bytes. Enough to undo a few hundred changes. */
 const MAX_SIZE = 4 * 1024 * 1024;
 const KEPT = 50;
 
 /**
- * Every change of a file outside of our own folders, written down before it is made: what each file
- * held before and after. Lines are only added; when they are too many, the oldest are forgotten.
- * Whoever writes holds the lock.
+ * A journal of every change to a file that is not ours, written before the change is made, with the
+ * content before and after. It is append-only; when it grows too large the oldest entries are
+ * dropped. Writers hold the lock.
  */
 export class Journal {
   readonly folder: string;
@@ -79,7 +81,7 @@ export class Journal {
     this.folder = dirname(this.path);
   }
 
-  /** Waits until nobody else changes anything: for all processes, there is one right to. */
+  /** Waits for the lock, which all processes share. */
   async lock(): Promise<Disposable> {
     try {
       await mkdir(this.folder, { recursive: true, mode: 0o700 });
@@ -88,12 +90,12 @@ export class Journal {
       const says = `Cannot make the folder '${this.folder}': ${message}`;
       throw new TrunklineError("unavailable", says, { cause: error });
     }
-    // Loaded by whoever changes something, and nobody else.
+    // Loaded only for a change.
     const { FileLock } = await import("../../store/file-lock.ts");
     return await FileLock.take(join(this.folder, "lock"));
   }
 
-  /** It is on disk when this resolves. */
+  /** Resolves when the entry is on disk. */
   async begin(entry: JournalEntry): Promise<void> {
     const files = entry.files.map((file) => ({
       ...file,
@@ -111,7 +113,7 @@ export class Journal {
     await this.#append(line, false);
   }
 
-  /** All changes that are remembered, the oldest first. */
+  /** All entries, oldest first. */
   async entries(): Promise<JournalState[]> {
     const text = await this.#read();
     const entries = new Map<string, JournalState>();
@@ -130,14 +132,14 @@ export class Journal {
     return [...entries.values()];
   }
 
-  /** Whether the last change was broken off, without reading all that went before. */
+  /** Whether the last change was interrupted. Reads only the end of the file. */
   async hasPending(): Promise<boolean> {
     const { size } = await stat(this.path).catch(() => ({ size: 0 }));
     if (size === 0) return false;
     await using file = await open(this.path, "r");
     const tail = Buffer.alloc(Math.min(size, 512));
     await file.read(tail, 0, tail.length, size - tail.length);
-    // How a change ends is a short line, and nothing else ends so.
+    // Only the line that ends a change looks like this.
     return !/\n?\{"event":"(?:done|finished|rolled-back)","id":"[^"]*","at":"[^"]*"\}\n$/.test(
       tail.toString("latin1"),
     );
@@ -173,7 +175,7 @@ export class Journal {
     if (mustSync) await file.datasync();
   }
 
-  /** Forgets old lines where there are too many. Returns whether the file is new. */
+  /** Drops old lines if the file is too large. Returns whether the file is new. */
   async #tidy(): Promise<boolean> {
     const { size } = await stat(this.path).catch(() => ({ size: -1 }));
     if (size < 0) return true;
@@ -183,7 +185,10 @@ export class Journal {
     return false;
   }
 
-  /** Whoever wrote half a line failed, or died of it: what comes next must not be part of it. */
+  /**
+   * A writer that failed or was killed may have left half a line. Remove it, or the next line would
+   * be appended to it.
+   */
   async #dropTorn(): Promise<void> {
     if (!(await this.#isTorn())) return;
     const bytes = await readFile(this.path);

@@ -6,8 +6,8 @@ import { sampleConfig } from "../../../test/samples/sample-config.ts";
 import { blockLines, withBlock, withoutBlock } from "./managed-blocks.ts";
 import { sampleSshConfig } from "../../../test/samples/sample-ssh-config.ts";
 
-const START = { lines: ["Host a", "  User Zoë"], place: "start" } as const;
-const END = { lines: ["[a]", "\tb = c"], place: "end" } as const;
+const START = { lines: ["Host a", "  User Zoë"], position: "start" } as const;
+const END = { lines: ["[a]", "\tb = c"], position: "end" } as const;
 
 describe("withBlock()", () => {
   it("leaves everything else as it is, to the byte, and can be taken back", () => {

@@ -1,18 +1,18 @@
 import { TrunklineError } from "../../base/errors.ts";
 
 /**
- * A block of lines in somebody else's file that is ours to write, between two comments. Whatever
- * stands around it stays as it is, to the byte, and it can be taken out again.
+ * A block of lines that we manage in somebody else's file, between two comments. All other bytes
+ * stay, and the block can be removed again.
  */
 export interface ManagedBlock {
   readonly lines: readonly string[];
-  /** Where a new one goes: of ssh the first word counts, of git the last. */
-  readonly place: "start" | "end";
+  /** Where a new block is inserted: ssh uses the first value, git the last. */
+  readonly position: "start" | "end";
 }
 
 const BEGIN = "# BEGIN TRUNKLINE MANAGED";
 const END = "# END TRUNKLINE MANAGED";
-/** What has to be undone with the block, as its first line tells. */
+/** Notes in the block's first line: what else to undo when it is removed. */
 const NEW_FILE = "(new file)";
 const OPEN_LINE = "(line end added)";
 const BOM = "\u00ef\u00bb\u00bf";
@@ -23,9 +23,9 @@ interface Found {
   readonly note: string;
 }
 
-/** A file with the block in it as it should be. */
+/** The file with the block inserted or updated. */
 export function withBlock(bytes: Buffer | undefined, block: ManagedBlock): Buffer {
-  // Every byte is one character, so that none changes.
+  // Latin-1: one character is one byte, so no byte changes.
   const text = bytes?.toString("latin1") ?? "";
   const eol = /^[^\n]*\r\n/.test(text) ? "\r\n" : "\n";
   const found = find(text);
@@ -45,19 +45,19 @@ export function withBlock(bytes: Buffer | undefined, block: ManagedBlock): Buffe
   }
   if (bytes === undefined) return toBytes(render(NEW_FILE));
   const head = text.startsWith(BOM) ? BOM : "";
-  if (block.place === "start") return toBytes(head + render("") + text.slice(head.length));
+  if (block.position === "start") return toBytes(head + render("") + text.slice(head.length));
   const isOpen = text.length > head.length && !text.endsWith("\n");
   return toBytes(text + (isOpen ? eol + render(OPEN_LINE) : render("")));
 }
 
-/** A file as it would be without the block; nothing where there would then be no file. */
+/** The file without the block; undefined if the file was created for it and is empty now. */
 export function withoutBlock(bytes: Buffer | undefined): Buffer | undefined {
   if (bytes === undefined) return undefined;
   const text = bytes.toString("latin1");
   const found = find(text);
   if (found === undefined) return bytes;
   const { note, end } = found;
-  // The line end was added for the block; what came after it since needs it too.
+  // The line end before the block was added for it; keep it if something follows.
   const isAdded = note === OPEN_LINE && end === text.length;
   const before = text.slice(0, found.start);
   const rest = (isAdded ? before.replace(/\r?\n$/, "") : before) + text.slice(end);

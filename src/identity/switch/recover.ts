@@ -1,18 +1,18 @@
 import { bytesOf, discard, type FileChange, isSame, prepare, replace } from "./file-change.ts";
 import type { Journal, JournalState, Outcome } from "./journal.ts";
 
-/** What became of a change that was broken off. */
+/** The result of repairing an interrupted change. */
 export interface Recovery {
   readonly id: string;
   readonly identity: string | undefined;
   readonly outcome: Exclude<Outcome, "done">;
-  /** Files that somebody has changed since; they were left as they are. */
+  /** Files that were changed since and therefore not restored. */
   readonly left: readonly string[];
   /** In words. */
   readonly says: string;
 }
 
-/** Repairs what was broken off, if anything was. Cheap where nothing was, as nearly always. */
+/** Repairs an interrupted change, if there is one. Cheap if there is none. */
 export async function recoverIfNeeded(journal: Journal): Promise<Recovery | undefined> {
   if (!(await journal.hasPending())) return undefined;
   using _lock = await journal.lock();
@@ -20,8 +20,8 @@ export async function recoverIfNeeded(journal: Journal): Promise<Recovery | unde
 }
 
 /**
- * Brings a change that was broken off to an end: to the good one if all files have been changed,
- * else back to the beginning. Whoever calls has the lock, so that no change is under way.
+ * Ends an interrupted change: marks it as finished if all files have been changed, else rolls it
+ * back. The caller holds the lock, so no other change is running.
  */
 export async function recover(journal: Journal): Promise<Recovery | undefined> {
   if (!(await journal.hasPending())) return undefined;

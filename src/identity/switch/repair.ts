@@ -4,8 +4,8 @@ import type { Log } from "../../base/log.ts";
 import { journalPath } from "./journal-path.ts";
 
 /**
- * Repairs a switch that a crash broke off. The start does not wait for it; whoever switches
- * meanwhile does so afterwards, since both take the same lock.
+ * Repairs a switch that a crash interrupted. The start does not wait for it; a switch that starts
+ * meanwhile waits for the same lock.
  */
 export function repairIdentities(data: string, log: Log): AsyncDisposable {
   const repaired = repair(data, log).catch((error: unknown) => {
@@ -15,7 +15,7 @@ export function repairIdentities(data: string, log: Log): AsyncDisposable {
 }
 
 async function repair(data: string, log: Log): Promise<void> {
-  // What the start itself has to do comes first.
+  // Let the start finish its own work first.
   await new Promise(setImmediate);
   if (!existsSync(journalPath(data))) return;
   const { Journal } = await import("./journal.ts");

@@ -15,8 +15,8 @@ export interface RemoteEdits {
 }
 
 /**
- * Sends the remotes on an identity's host through its ssh host instead, each in its own form, port
- * and all. Those elsewhere stay as they are.
+ * Rewrites the remotes on an identity's host to use its SSH host, keeping form and port. Remotes on
+ * other hosts stay.
  */
 export function rewriteRemotes(
   identity: Identity,
@@ -32,7 +32,7 @@ export function rewriteRemotes(
   }
   const file = { path: join(repository.commonDir, "config"), scope: "local" } as const;
   const notes: string[] = [];
-  // The aliases of other identities for the same host are this host too.
+  // SSH aliases of other identities for the same host count as this host.
   const hosts = new Set([host, ...aliasesOf(identities, host)]);
   const effectives = new Map(
     remotesOf(context.config).flatMap(({ fetch, push }) => {

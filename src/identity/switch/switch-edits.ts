@@ -13,7 +13,7 @@ import {
 import { authorOf, type Identity } from "../identity.ts";
 import type { GitContext } from "../detect/git-context.ts";
 
-/** What a switch has to change in its target file. */
+/** The edits of a switch in its target file. */
 export function switchEdits(
   identity: Identity,
   target: ConfigTarget,
@@ -58,7 +58,7 @@ function settingEdit(
 ): ConfigEdit[] {
   const mustNotSign = /^(?:commit|tag)\.gpgSign$/.test(key) && values[0] === "false";
   if (!mustNotSign) return [{ key, values }];
-  // Only where something else would sign is there a need to say no.
+  // `false` is only needed if another file turns signing on.
   const others = context.config.all(key).filter((entry) => !isFrom(entry, target, context));
   const last = others.at(-1);
   if (last !== undefined && configBoolean(last.value) === true) return [{ key, values }];
@@ -68,7 +68,7 @@ function settingEdit(
   return configBoolean(own.value) === true ? [{ key, values }] : [];
 }
 
-/** `author.email` and its like are stronger than `user.email`; mostly there are none. */
+/** `author.email` and the like override `user.email`; they are rarely set. */
 function authorEdits(identity: Identity, { config }: GitContext): ConfigEdit[] {
   const { name, email } = authorOf(identity);
   const wanted = { name, email };
@@ -91,7 +91,7 @@ const VARIABLES: Readonly<Record<string, readonly string[]>> = {
   "core.sshCommand": ["GIT_SSH_COMMAND"],
 };
 
-/** What says otherwise and is stronger than the file that is written to. */
+/** Notes on variables and stronger files that override the edits. */
 export function overrideNotes(
   edits: readonly ConfigEdit[],
   target: ConfigTarget,

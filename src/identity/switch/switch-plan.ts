@@ -23,22 +23,22 @@ import { readRepositoryContext, type GitContext } from "../detect/git-context.ts
 import { overrideNotes, switchEdits } from "./switch-edits.ts";
 
 export interface SwitchOptions extends GitSettingsOptions {
-  /** For all repositories of the person. */
+  /** Applies to all repositories of the user. */
   readonly global?: boolean;
   readonly rewriteRemotes?: boolean;
-  /** Also switches the submodules that are checked out, and theirs. */
+  /** Also switches checked-out submodules, recursively. */
   readonly recurseSubmodules?: boolean;
-  /** All there are: their aliases are known hosts. */
+  /** All identities: their SSH hosts are known aliases. */
   readonly identities?: readonly Identity[];
   readonly env: NodeJS.ProcessEnv;
 }
 
-/** What is to be changed, by the file it stands in. */
+/** The edits of each file. */
 type FileEdits = Map<string, ConfigEdit[]>;
 
 const GIT_CONFIG_MODE = 0o666;
 
-/** Everything that has to change for a folder's git to act as an identity. Changes nothing. */
+/** Plans the changes that make git in a folder use an identity. Changes nothing. */
 export async function planSwitch(
   identity: Identity,
   context: GitContext,
@@ -64,7 +64,7 @@ export async function planSwitch(
   return await makePlan(identity, { repository: commonDir, worktree }, edits, notes);
 }
 
-/** Adds what has to change for one repository. Returns what there is to know of it. */
+/** Adds the edits for one repository. Returns notes. */
 async function editRepository(
   identity: Identity,
   repository: Repository,
@@ -84,7 +84,7 @@ async function editRepository(
   return [...notes, ...rewritten.notes];
 }
 
-/** One that is for somebody else stays theirs. */
+/** A submodule that matches another identity is not switched. */
 async function editSubmodule(
   identity: Identity,
   { path, repository, context }: CheckedOutSubmodule,
@@ -103,12 +103,12 @@ function add(edits: FileEdits, path: string, more: readonly ConfigEdit[]): void 
   edits.set(path, [...(edits.get(path) ?? []), ...more]);
 }
 
-/** What git does itself when it gives work trees a configuration each (worktree.c). */
+/** Does what git does to turn it on (git's worktree.c, `init_worktree_config`). */
 async function turnOnWorktreeConfig({ commonDir }: Repository, edits: FileEdits): Promise<void> {
   const [common, main] = [join(commonDir, "config"), join(commonDir, "config.worktree")];
   const { bytes = Buffer.alloc(0) } = await readCurrent(common, GIT_CONFIG_MODE);
   add(edits, common, [{ key: "extensions.worktreeConfig", values: ["true"] }]);
-  // These two are the main work tree's own, and would be wrong in the others.
+  // These two apply only to the main work tree and would be wrong in the others.
   const bare = valuesIn(bytes, "core.bare").at(-1);
   const worktree = valuesIn(bytes, "core.worktree").at(-1);
   const moved = [
@@ -168,21 +168,21 @@ async function changeFile(
   return { file, settings };
 }
 
-/** A submodule that has a work tree. */
+/** A checked-out submodule. */
 interface CheckedOutSubmodule {
-  /** As seen from the outermost repository. */
+  /** Relative to the outermost repository. */
   readonly path: string;
   readonly repository: Repository;
   readonly context: GitContext;
 }
 
-/** Those of a repository alone. */
+/** The direct submodules of a repository that are checked out. */
 async function checkedOut({ worktree }: Repository, git: Git): Promise<Submodule[]> {
   const all = worktree === undefined ? [] : await listSubmodules(git, worktree);
   return all.filter(({ isCheckedOut }) => isCheckedOut);
 }
 
-/** Those of a repository, and theirs, each after the one it is in. */
+/** All checked-out submodules, each after the one that contains it. */
 async function submodulesOf(
   outer: Repository,
   { git }: GitContext,
@@ -192,7 +192,7 @@ async function submodulesOf(
     const folder = join(outer.worktree ?? "", path);
     const context = await readRepositoryContext(git.in(folder));
     const { repository } = context;
-    // `.gitmodules` comes with the repository: what it names may lead elsewhere.
+    // `.gitmodules` is not trusted: a path in it may lead outside the repository.
     const isInside = folder.startsWith(`${outer.worktree}/`) && repository.worktree === folder;
     if (!isInside) continue;
     found.push({ path, repository, context });

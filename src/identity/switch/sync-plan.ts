@@ -23,15 +23,15 @@ import { sshConfigFile, sshOptions } from "../detect/ssh-options.ts";
 
 export interface SyncOptions {
   readonly env: NodeJS.ProcessEnv;
-  /** Where the settings that git includes are kept. */
+  /** The folder for the files that git includes. */
   readonly folder: string;
-  /** Takes the blocks out again. */
+  /** Removes the blocks. */
   readonly remove?: boolean;
 }
 
 /**
- * What has to change in the person's own configuration of ssh and git for the identities' ssh hosts
- * and folders to work by themselves. What works already without us is left to those who wrote it.
+ * Plans the changes to the user's SSH and git configuration that make the identities' SSH hosts and
+ * folders work without Trunkline. What the user has already configured is left alone.
  */
 export async function planSync(
   identities: readonly Identity[],
@@ -51,7 +51,7 @@ export async function planSync(
     }),
   );
   const left = await leftOver(includes, options.folder);
-  // Each file once, though several conditions may lead to it.
+  // Several conditions may include the same file; write it once.
   const files = new Map(
     [...included, ssh, config, ...left].flatMap((file) =>
       file === undefined ? [] : [[file.path, file]],
@@ -76,7 +76,7 @@ async function sshChange(
   return blockChange(now, sshBlockLines(missing), "start", false);
 }
 
-/** Whether ssh does the right thing for an alias without our block, `Include` and `Match` and all. */
+/** Whether ssh already resolves an alias correctly without our block. */
 async function isKnown(
   { sshHost = "", host, sshKey }: Identity,
   now: CurrentFile,
@@ -101,7 +101,7 @@ interface Include {
   readonly file: string;
 }
 
-/** Without those whose condition the person's own configuration has already. */
+/** Leaves out conditions that the user's own configuration already has. */
 async function includesOf(
   identities: readonly Identity[],
   git: Git,
@@ -143,11 +143,11 @@ async function leftOver(
 function blockChange(
   now: CurrentFile,
   lines: readonly string[],
-  place: "start" | "end",
+  position: "start" | "end",
   isGitConfig: boolean,
 ): FileChange | undefined {
   const { bytes } = now;
-  const after = lines.length === 0 ? withoutBlock(bytes) : withBlock(bytes, { lines, place });
+  const after = lines.length === 0 ? withoutBlock(bytes) : withBlock(bytes, { lines, position });
   return changeOf(now, after, isGitConfig);
 }
 

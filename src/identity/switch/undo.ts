@@ -7,15 +7,15 @@ import type { Journal, JournalState } from "./journal.ts";
 import type { Plan } from "./apply.ts";
 
 export interface UndoOptions {
-  /** The work tree whose last change is undone; without one, the last of the person's own. */
+  /** The work tree whose last change is undone; by default the user's own configuration. */
   readonly worktree?: string;
   /** One change, by its id. */
   readonly id?: string;
-  /** Also where files have been changed since: those later changes are lost. */
+  /** Undoes even if files have been changed since; those later changes are lost. */
   readonly force?: boolean;
 }
 
-/** What has to change for all to be as it was, byte for byte. Changes nothing. */
+/** Plans an undo, which restores the files byte for byte. Changes nothing. */
 export async function planUndo(journal: Journal, options: UndoOptions = {}): Promise<Plan> {
   const entry = await findEntry(journal, options);
   const notes: string[] = [];
@@ -69,8 +69,8 @@ async function findEntry(journal: Journal, { worktree, id }: UndoOptions): Promi
 }
 
 /**
- * A switch may have turned on that work trees have configurations of their own. When others have
- * come to rely on it, it stays on: they would lose their identities.
+ * A switch may have turned on extensions.worktreeConfig. If other work trees use it now, it stays
+ * on: they would lose their identities.
  */
 function keptFile(entry: JournalState, options: UndoOptions, notes: string[]): string | undefined {
   const { repository } = entry.subject;

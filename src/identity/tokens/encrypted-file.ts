@@ -8,10 +8,10 @@ import { replaceFile, withLock } from "../../store/replace-file.ts";
 import { fileKey, type FileKeyOptions, type KeyKind, readPrivate } from "./file-key.ts";
 import type { SecretName, SecretStore } from "../../store/secret/secret-store.ts";
 
-/** RFC 7914. So much takes a tenth of a second, and 32 MiB. */
+/** scrypt parameters (RFC 7914). They cost a tenth of a second and 32 MiB. */
 const SCRYPT = { N: 2 ** 15, r: 8, p: 1, maxmem: 64 * 1024 * 1024 } as const;
 const CIPHER = "aes-256-gcm";
-/** Tells whether the words are right before anything is read with them. */
+/** An entry that shows whether the passphrase is right. */
 const CHECK: SecretName = { service: "trunkline", account: "check" };
 
 interface Sealed {
@@ -31,14 +31,14 @@ interface TokenFile {
 const derive = promisify<string, Buffer, number, typeof SCRYPT, Buffer>(scrypt);
 
 /**
- * Tokens in a file of their own, each encrypted by AES-256-GCM with a key that scrypt makes of a
- * passphrase. Each is bound to the name it is kept under, so that they cannot be exchanged.
+ * Tokens in an encrypted file: AES-256-GCM with a key that scrypt derives from a passphrase. Each
+ * token is bound to its name, so that two cannot be exchanged.
  */
 export class EncryptedFile implements SecretStore {
   readonly kind = "file";
   readonly path: string;
   readonly #options: FileKeyOptions;
-  /** By the salt that it was made with. */
+  /** The derived key, and its salt. */
   #key: { readonly salt: string; readonly bytes: Promise<Buffer> } | undefined;
 
   constructor(path: string, options: FileKeyOptions) {
@@ -172,7 +172,7 @@ function open(key: Buffer, name: SecretName, { iv, tag, data }: Sealed, path: st
   }
 }
 
-/** A service holds no `|`, so that no two names come to the same. */
+/** `|` is escaped in the service, so that no two names give the same text. */
 function boundTo({ service, account }: SecretName): Buffer {
   return Buffer.from(`${service.replaceAll("|", "%7C")}|${account}`, "utf8");
 }

@@ -5,14 +5,14 @@ import { dirname } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
 
-/** How the file of tokens is locked: by words that somebody has, or by a file of random ones. */
+/** What the token file is encrypted with: a given passphrase, or a generated one in a file. */
 export type KeyKind = "passphrase" | "generated";
 
 export interface FileKeyOptions {
   readonly env: NodeJS.ProcessEnv;
-  /** Where random words are kept when nobody names any. */
+  /** The file for a generated passphrase. */
   readonly keyFile: string;
-  /** Asks a person, where one is there. */
+  /** Prompts the person, if there is one. */
   readonly ask?: ((question: string) => Promise<string>) | undefined;
 }
 
@@ -21,7 +21,7 @@ export interface FileKey {
   readonly words: string;
 }
 
-/** The words that a file of tokens is locked with; of a new file, what they are to be. */
+/** The passphrase of the token file; `kind` is undefined for a new file. */
 export async function fileKey(
   kind: KeyKind | undefined,
   options: FileKeyOptions,
@@ -77,7 +77,9 @@ async function makeWords(file: string): Promise<string> {
   }
 }
 
-/** A file that nobody else may read. Throws "not-found" where there is none. */
+/**
+ * Reads a file that other users must not be able to read. Throws "not-found" if it does not exist.
+ */
 export async function readPrivate(file: string): Promise<string> {
   try {
     const { mode } = await stat(file);

@@ -5,7 +5,7 @@ import type { Identity } from "../identity.ts";
 const TIMEOUT = 5_000;
 const MAX_OUTPUT = 16 * 1024;
 
-/** How the forge's own program is asked for a token, where it has one. */
+/** The command that prints the forge's token, if the forge has one. */
 export function forgeProgram({ provider, host }: Identity): [string, ...string[]] | undefined {
   if (host === undefined) return undefined;
   if (provider === "github") return ["gh", "auth", "token", "--hostname", host];
@@ -13,7 +13,7 @@ export function forgeProgram({ provider, host }: Identity): [string, ...string[]
   return undefined;
 }
 
-/** The token that `gh` or `glab` is logged in with; nothing where it is not. */
+/** The token that `gh` or `glab` is logged in with, if it is. */
 export async function tokenOfProgram(
   identity: Identity,
   env: NodeJS.ProcessEnv,
@@ -24,7 +24,7 @@ export async function tokenOfProgram(
     throw new TrunklineError("config", says);
   }
   const [command, ...args] = line;
-  // What these say is another's token: they are asked for the one that they keep.
+  // These variables would override the stored token that we want.
   const { GH_TOKEN: _, GITHUB_TOKEN: __, GITLAB_TOKEN: ___, ...own } = env;
   const { code, stdout } = await runProgram({
     command,

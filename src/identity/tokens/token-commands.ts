@@ -10,7 +10,7 @@ import { tokenOfProgram } from "./forge-program.ts";
 import { isExpired, showToken, type Tokens } from "./tokens.ts";
 import type { TokenRecord } from "./token-records.ts";
 
-/** A token as it may be told of. */
+/** What may be shown of a token. */
 export interface KeptToken {
   readonly identity: string;
   /** Masked. */
@@ -29,7 +29,7 @@ export interface TokenVerdict {
   readonly expires?: string | undefined;
 }
 
-/** What people and models may do with tokens: all but see them. */
+/** What people and models may do with tokens: everything except read them. */
 export class TokenCommands {
   readonly #tokens: Tokens;
   readonly #env: NodeJS.ProcessEnv;
@@ -39,7 +39,7 @@ export class TokenCommands {
     this.#env = env;
   }
 
-  /** Stores a token, unless the forge says that it is not good, or somebody else's. */
+  /** Stores a token, unless the forge rejects it or it belongs to another user. */
   async save(
     identity: Identity,
     token: string,

@@ -4,20 +4,20 @@ import { dirname } from "node:path";
 import { replaceFile, withLock } from "../../store/replace-file.ts";
 import type { SecretName, SecretStore } from "../../store/secret/secret-store.ts";
 
-/** What is known of a token, and gives nothing away. Times are as ISO 8601 has them. */
+/** What is known about a token, without the token. Times are ISO 8601. */
 export interface TokenRecord {
   readonly store?: SecretStore["kind"];
   readonly storedAt?: string;
   readonly expires?: string | undefined;
   readonly scopes?: readonly string[];
-  /** Whose the forge says it is. */
+  /** The user that the forge reports. */
   readonly user?: string;
   readonly checkedAt?: string;
-  /** When a server last refused it. */
+  /** When a server last rejected it. */
   readonly rejectedAt?: string;
 }
 
-/** A file beside the tokens that says when they expire, without anything having to be opened. */
+/** A plain file beside the tokens: when they expire can be read without decrypting them. */
 export class TokenRecords {
   readonly #path: string;
 
@@ -29,7 +29,7 @@ export class TokenRecords {
     return (await this.#read())[keyOf(name)] ?? {};
   }
 
-  /** Puts another in its place; nothing forgets it. */
+  /** Replaces a record; undefined removes it. */
   async set(name: SecretName, record: TokenRecord | undefined): Promise<void> {
     await this.#change(name, () => record);
   }
@@ -51,7 +51,7 @@ export class TokenRecords {
     });
   }
 
-  /** What cannot be read counts for nothing: it can all be asked for again. */
+  /** An unreadable file counts as empty: all of it can be fetched from the forge again. */
   async #read(): Promise<Readonly<Record<string, TokenRecord>>> {
     try {
       const value: unknown = JSON.parse(await readFile(this.#path, "utf8"));

@@ -11,22 +11,24 @@ import { type TokenRecord, TokenRecords } from "./token-records.ts";
 export interface TokensOptions {
   /** The data folder. */
   readonly data: string;
-  /** The folder of the configuration: the key of the token file is kept apart from the file. */
+  /**
+   * The folder of the configuration, where the token file's key is kept, apart from the token file.
+   */
   readonly configFolder: string;
   readonly env: NodeJS.ProcessEnv;
-  /** Asks a person for the passphrase of the token file, where one is there. */
+  /** Prompts the person for the token file's passphrase, if there is one. */
   readonly ask?: ((question: string) => Promise<string>) | undefined;
   readonly openKeychain?: (() => Promise<SecretStore>) | undefined;
 }
 
 export interface FoundToken {
   readonly token: string;
-  /** In words: where it was found. */
+  /** Where it was found, for display. */
   readonly where: string;
   readonly record: TokenRecord;
 }
 
-/** The tokens of identities, wherever they are kept. Nothing of it prints one. */
+/** The tokens of identities, wherever they are stored. */
 export class Tokens {
   readonly #options: TokensOptions;
   readonly #file: EncryptedFile;
@@ -42,13 +44,13 @@ export class Tokens {
     this.#records = new TokenRecords(join(folder, "tokens.json"));
   }
 
-  /** Where new tokens are kept, in words, and why not in the keychain. */
+  /** Where new tokens are stored, for display, and why not in the keychain. */
   async describeStore(): Promise<string> {
     const { store, why } = await this.#inUse();
     return why === undefined ? store.describe : `${store.describe}, since ${why}`;
   }
 
-  /** The token of an identity, or nothing. Throws "unavailable" where a store does not open. */
+  /** The token of an identity, if it has one. Throws "unavailable" if a store cannot be opened. */
   async find(identity: Identity): Promise<FoundToken | undefined> {
     const { env } = this.#options;
     const { kind, variable } = identity.tokenSource;
@@ -71,13 +73,13 @@ export class Tokens {
     }
   }
 
-  /** A token as it would be kept. Throws "usage" where it cannot be one, or not be kept. */
+  /** The token as it would be stored. Throws "usage" if it is malformed or not ours to store. */
   check(identity: Identity, token: string): string {
     checkStored(identity, "store");
     return checkToken(token);
   }
 
-  /** Keeps a token. Returns where, in words. */
+  /** Stores a token. Returns where, for display. */
   async save(identity: Identity, token: string, known: TokenRecord = {}): Promise<string> {
     const clean = this.check(identity, token);
     const name = nameOf(identity);
@@ -87,7 +89,7 @@ export class Tokens {
     try {
       await store.set(name, clean);
     } catch (error) {
-      // One that can be read from may still be closed to writing: a new session, say.
+      // A keychain that can be read may still refuse to write, as in a new session.
       if (store.kind === "file" || this.#forced !== undefined) throw error;
       used = this.#file;
       reason = (error as Error).message;
@@ -98,7 +100,7 @@ export class Tokens {
     return reason === undefined ? used.describe : `${used.describe}, since: ${reason}`;
   }
 
-  /** Forgets a token. Whether there was one. */
+  /** Removes a token. Returns whether there was one. */
   async clear(identity: Identity): Promise<boolean> {
     checkStored(identity, "clear");
     const name = nameOf(identity);
@@ -111,14 +113,14 @@ export class Tokens {
     return await this.#records.get(nameOf(identity));
   }
 
-  /** Writes down what a forge says of a token. */
+  /** Records what a forge says about a token. */
   async note(identity: Identity, more: Partial<TokenRecord>): Promise<void> {
     await this.#records.update(nameOf(identity), more);
   }
 
   async #stored(identity: Identity, record: TokenRecord): Promise<FoundToken | undefined> {
     const stores = await this.#stores();
-    // The one that it was put in, before others.
+    // The store that it was saved to comes first.
     const ordered = stores.toSorted((a, b) => rank(a, record) - rank(b, record));
     for (const store of ordered) {
       const token = await store.get(nameOf(identity));
@@ -152,7 +154,7 @@ export class Tokens {
   }
 }
 
-/** Whether a token is over, as far as anybody has said. */
+/** Whether a token has expired, as far as is known. */
 export function isExpired({ expires }: TokenRecord, now = Date.now()): boolean {
   return expires !== undefined && !(Date.parse(expires) > now);
 }
@@ -186,7 +188,7 @@ function checkToken(token: string): string {
   throw new TrunklineError("usage", `Cannot store the token: ${why}`);
 }
 
-/** A token as it may be shown: enough to tell two apart, and of a short one nothing. */
+/** A masked token: four characters at each end, none of a short one. */
 export function showToken(token: string): string {
   const ends = token.length >= 20 ? 4 : 0;
   return `${token.slice(0, ends)}••••••••${ends === 0 ? "" : token.slice(-ends)}`;

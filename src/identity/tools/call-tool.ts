@@ -15,7 +15,7 @@ import {
 } from "./token-tools.ts";
 import type { ToolCommands } from "./tool-commands.ts";
 
-/** `folder` is that of the project that the call is about. */
+/** `folder` is the project's folder. */
 type Handler = (
   args: Arguments,
   commands: ToolCommands,
@@ -40,7 +40,7 @@ const HANDLERS: Readonly<Record<JugglerToolName, Handler>> = {
   juggler_security_mode: securityMode,
 };
 
-/** Calls one of RemoteJuggler's tools. Failures are results, in its words. */
+/** Calls one of RemoteJuggler's tools. A failure is a result with RemoteJuggler's text. */
 export async function callJugglerTool(
   name: JugglerToolName,
   args: Arguments,
@@ -59,7 +59,7 @@ export async function callJugglerTool(
   }
 }
 
-/** The toolbox lets no call through that needs a project and has none. */
+/** The toolbox refuses calls that need a project and have none. */
 function inProject(
   handle: (args: Arguments, commands: ToolCommands, folder: string) => Promise<ToolResult>,
 ): Handler {

@@ -58,7 +58,7 @@ async function stateOf(commands: ToolCommands): Promise<object> {
   };
 }
 
-/** What a sync has written, or would write, to files of a kind. */
+/** What a sync would still change in files whose path matches. */
 async function blockOf(commands: ToolCommands, files: RegExp): Promise<object> {
   const { settings } = await commands.identities.planSync();
   const pending = settings.filter(({ file }) => files.test(file));

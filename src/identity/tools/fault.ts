@@ -1,7 +1,7 @@
 import { hasBrand, TrunklineError } from "../../base/errors.ts";
 import { FAULT_META, type ToolResult } from "../../tool/tool.ts";
 
-/** What RemoteJuggler has error codes of its own for. */
+/** Failures with an error code (RemoteJuggler, "RemoteJuggler Errors"). */
 export type FaultKind = "identity-not-found" | "validation-failed" | "keychain" | "config";
 
 const WORDS: Readonly<Record<FaultKind, string>> = {
@@ -11,7 +11,7 @@ const WORDS: Readonly<Record<FaultKind, string>> = {
   config: "Config error",
 };
 
-/** A failure that a door may answer with a code of its own. */
+/** A failure that a door may answer with its own error code. */
 export class JugglerFault extends TrunklineError {
   static readonly #brand = Symbol.for("trunkline.JugglerFault");
   readonly kind: FaultKind;
@@ -29,11 +29,11 @@ export class JugglerFault extends TrunklineError {
   }
 }
 
-/** The text is as RemoteJuggler's; what it leaves unsaid is beside it. */
+/** A result with RemoteJuggler's text; details are in structuredContent. */
 export function faultResult(fault: JugglerFault): ToolResult {
   const { kind, details, message } = fault;
   const error = `Error: ${WORDS[kind]}`;
-  // A report of what failed says so itself.
+  // The message is a whole report already.
   const text =
     kind === "identity-not-found"
       ? error
@@ -48,7 +48,7 @@ export function faultResult(fault: JugglerFault): ToolResult {
   };
 }
 
-/** Does something with tokens; what fails there is the keychain's fault. */
+/** Runs a token operation and reports its failure as a keychain error. */
 export async function withKeychain<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -14,7 +14,7 @@ export const MODE_WORDS: Readonly<Record<SecurityMode, string>> = {
   trusted_workstation: "The PIN comes from a hardware security module.",
 };
 
-/** How careful signing is. It holds for the whole machine's user, and stays until it is changed. */
+/** The security mode of signing. It applies to the user on this machine until it is changed. */
 export class SecurityModes {
   readonly #path: string;
 
@@ -32,7 +32,7 @@ export class SecurityModes {
       // Never set.
       if (code === "ENOENT" || code === "ENOTDIR") return "developer_workflow";
     }
-    // Somebody has set it, and nobody can tell to what.
+    // It was set, but the file is unreadable: use the strictest mode.
     return "maximum_security";
   }
 

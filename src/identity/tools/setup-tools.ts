@@ -114,7 +114,7 @@ async function importTheirs(commands: ToolCommands, force: boolean): Promise<str
   ];
 }
 
-/** An identity for each name of a known forge that ssh has a key for. */
+/** Makes an identity of each SSH host of a known forge. */
 async function importSsh(commands: ToolCommands, force: boolean): Promise<string[]> {
   const { env, identities } = commands;
   const found = await Promise.all(sshHosts(env).map((host) => identityOf(host, env)));
@@ -155,7 +155,7 @@ async function identityOf(
     ...(sshKey === undefined ? {} : { sshKey }),
   };
   const identity = resolveIdentity(host, base, env);
-  // The forge's greeting says whose the key is.
+  // The forge's greeting names the key's user.
   const { user } = await logInBySsh(identity, { env, timeout: LOGIN_TIMEOUT });
   return { name: host, settings: { ...base, ...(user === undefined ? {} : { user }) } };
 }
@@ -168,7 +168,7 @@ function isPrivateKey(file: string): boolean {
   }
 }
 
-/** Has identities sign that gpg has a key for. */
+/** Turns on signing for identities that gpg has a key for. */
 async function importGpg(commands: ToolCommands, force: boolean): Promise<string[]> {
   const lines: string[] = [];
   for (const identity of commands.identities.list) {

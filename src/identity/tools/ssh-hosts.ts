@@ -6,7 +6,7 @@ import { sshConfigFile } from "../detect/ssh-options.ts";
 const DEEPEST = 8;
 const MOST_HOSTS = 50;
 
-/** The names in a person's ssh configuration that stand for one host each, `Include` followed. */
+/** The host names in the user's SSH configuration, without patterns, with `Include` followed. */
 export function sshHosts(env: NodeJS.ProcessEnv): string[] {
   const file = sshConfigFile(env);
   const hosts = new Set<string>();

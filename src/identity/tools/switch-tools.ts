@@ -82,8 +82,8 @@ export async function switchIdentity(
 ): Promise<ToolResult> {
   const { identity: name, setRemote, configureGPG = true } = args;
   const identity = commands.identities.find(String(name));
-  // The key is pinned, which leaves addresses as they are: those change only for who asks, or where
-  // there is no key to pin.
+  // With a pinned key, remotes need not change. They are rewritten if asked, or if there is no key
+  // to pin.
   const { sshHost, sshKey } = identity;
   const isAsked = setRemote === true || (setRemote === undefined && sshKey === undefined);
   const rewriteRemotes = isAsked && sshHost !== undefined;

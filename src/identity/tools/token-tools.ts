@@ -16,7 +16,7 @@ export async function storeToken(args: Arguments, commands: ToolCommands): Promi
   );
 }
 
-/** `juggler_token_get`: a mask, whoever asks. */
+/** `juggler_token_get`: always masked. */
 export async function getToken(args: Arguments, commands: ToolCommands): Promise<ToolResult> {
   const identity = commands.identities.find(String(args.identity));
   const { token, where, expires } = await withKeychain(() => commands.tokenCommands.show(identity));
@@ -74,7 +74,7 @@ export async function validateTool(args: Arguments, commands: ToolCommands): Pro
   return failing(isOk, text, { identity: identity.name });
 }
 
-/** What was found stands in the text either way; what failed has a code besides. */
+/** The text is the same either way; a failure also has an error code. */
 function failing(isOk: boolean, text: string, details: object): ToolResult {
   if (isOk) return textResult(text);
   throw new JugglerFault("validation-failed", text, { ...details });

@@ -12,7 +12,7 @@ import type { Tokens } from "../tokens/tokens.ts";
 import type { ValidateOptions, Validation } from "../validate/validate.ts";
 import type { SecurityModes } from "./security-mode.ts";
 
-/** What the tools work on: identities as a configuration has them, and all that is done with them. */
+/** What the tools work on: the configured identities and their operations. */
 export interface ToolCommands {
   readonly env: NodeJS.ProcessEnv;
   readonly tokens: Tokens;
@@ -41,10 +41,10 @@ export interface ToolCommands {
     names: readonly string[],
     options: Omit<ValidateOptions, "tokens" | "env">,
   ): Promise<Validation[]>;
-  /** Whether an identity can sign; without a name, the one in force in the folder. */
+  /** Whether an identity can sign; by default the active one in the folder. */
   signing(name: string | undefined, folder: string | undefined): Promise<SigningReadiness>;
-  /** The same, with what has been written to the configuration meanwhile. */
+  /** The same with the configuration read again. */
   reload(): Promise<ToolCommands>;
-  /** Throws "not-found" where no identity is in force and none fits. */
+  /** The identity of a folder. Throws "not-found" if none is active and none matches. */
   nameHere(folder: string): Promise<string>;
 }

@@ -6,7 +6,7 @@ export interface TokenFacts {
   /** The account it is for. */
   readonly user: string;
   readonly scopes: readonly string[];
-  /** ISO 8601; nothing where it does not expire, or the forge does not say. */
+  /** ISO 8601; undefined if it does not expire or the forge does not say. */
   readonly expires: string | undefined;
 }
 
@@ -18,7 +18,7 @@ export interface ForgeOptions {
 const TIMEOUT = 10_000;
 const MAX_ANSWER = 256 * 1024;
 
-/** The forge did not take the token. */
+/** The forge rejected the token. */
 export class TokenRefused extends TrunklineError {
   static readonly #brand = Symbol.for("trunkline.TokenRefused");
 
@@ -32,7 +32,7 @@ export class TokenRefused extends TrunklineError {
   }
 }
 
-/** Asks a forge whose a token is. Nothing where it has no interface that is known. */
+/** Asks a forge whose token it is. Undefined if its API is not known. */
 export async function askForge(
   identity: Identity,
   token: string,
@@ -52,7 +52,7 @@ export async function askForge(
       const own = { "private-token": token };
       const [user, self] = await Promise.all([
         get(`${api}/user`, own, options),
-        // Only of personal tokens is anything known.
+        // Only personal access tokens have this endpoint.
         get(`${api}/personal_access_tokens/self`, own, options).catch(() => undefined),
       ]);
       const scopes = self?.body.scopes;
@@ -75,7 +75,7 @@ export async function askForge(
   }
 }
 
-/** Where a forge's REST interface is; that of an own installation is on its host. */
+/** The base URL of a forge's REST API; a self-hosted forge has it on its own host. */
 export function apiOf({ provider, host = "" }: Identity): string {
   if (provider === "github") {
     return host === "github.com" ? "https://api.github.com" : `https://${host}/api/v3`;
@@ -99,7 +99,7 @@ async function get(
   try {
     const response = await fetch(url, {
       headers: { accept: "application/json", "user-agent": "trunkline", ...headers },
-      // A token is for this host, and not for wherever it sends us.
+      // Do not send the token to another host.
       redirect: "error",
       signal: signal === undefined ? limit : AbortSignal.any([limit, signal]),
     });
@@ -122,7 +122,7 @@ async function get(
   }
 }
 
-/** Throws where it is longer than any answer is, before all of it has come. */
+/** Reads the body, and throws as soon as it exceeds the limit. */
 async function textOf({ body }: Response): Promise<string> {
   const chunks: Uint8Array[] = [];
   let size = 0;
@@ -146,7 +146,7 @@ function listed(value: string | null): string[] {
   return (value ?? "").split(/,\s*/).filter((each) => each !== "");
 }
 
-/** GitHub writes `2026-12-01 10:00:00 UTC`, GitLab the day, on which it still is valid no more. */
+/** GitHub sends `2026-12-01 10:00:00 UTC`, GitLab the day on which the token expires. */
 function time(value: string | null): string | undefined {
   if (value === null || value === "") return undefined;
   const plain = value.replace(/^(\S+) (\S+) UTC$/, "$1T$2Z").replace(/ ([+-]\d{4})$/, "$1");

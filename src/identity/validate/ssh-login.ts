@@ -6,14 +6,14 @@ import type { Identity } from "../identity.ts";
 
 export interface SshLogin {
   readonly isOk: boolean;
-  /** Who the forge says it has let in. */
+  /** The user that the forge greets. */
   readonly user: string | undefined;
   readonly says: string;
 }
 
 const MAX_OUTPUT = 64 * 1024;
 
-/** How forges greet who has logged in and wants no repository, and what they end with. */
+/** The greetings of forges for a login without a command. Forges then end with exit code 1. */
 const GREETINGS: readonly RegExp[] = [
   /Hi ([^\s!]+)! You've successfully authenticated/,
   /Welcome to GitLab, @([^\s!]+)!/,
@@ -23,15 +23,15 @@ const GREETINGS: readonly RegExp[] = [
 ];
 
 /**
- * Logs in with the identity's own key, and with nothing else. It succeeds by a greeting, or where
- * ssh says that all went well; that something was written means nothing.
+ * Logs in with the identity's own key only. It succeeds if the forge greets the user, or ssh ends
+ * with 0; any other output does not count.
  */
 export async function logInBySsh(
   identity: Identity,
   options: { readonly env: NodeJS.ProcessEnv; readonly timeout: number },
 ): Promise<SshLogin> {
   const { sshKey, sshHost, host, user } = identity;
-  // What an alias leads to, and as whom, is written where ssh finds it.
+  // The SSH configuration has the host and user of an alias.
   const target = sshHost ?? (host === undefined ? undefined : `git@${host.replace(/:\d+$/, "")}`);
   if (target === undefined)
     return { isOk: false, user: undefined, says: "the identity has no host" };
@@ -58,7 +58,7 @@ export async function logInBySsh(
   return judgeLogin(end.code, `${end.stdout.toString("utf8")}\n${end.stderr}`, user);
 }
 
-/** What came of it, by the exit code and the greeting. */
+/** The result, from the exit code and the greeting. */
 export function judgeLogin(
   code: number | string,
   said: string,

@@ -6,7 +6,7 @@ import { isExpired, type Tokens } from "../tokens/tokens.ts";
 import { askForge } from "./forge-api.ts";
 import { logInBySsh } from "./ssh-login.ts";
 
-/** One thing that was looked at. */
+/** The result of one check. */
 export interface Finding {
   readonly outcome: "pass" | "fail" | "warn" | "skip";
   readonly what: "ssh-key" | "ssh" | "token" | "api" | "signing";
@@ -22,7 +22,7 @@ export interface Validation {
 export interface ValidateOptions {
   readonly tokens: Tokens;
   readonly env: NodeJS.ProcessEnv;
-  /** Connects to the forge; where not, only what is on this machine is looked at. */
+  /** Connects to the forge; if false, checks only this machine. */
   readonly testAuth?: boolean;
   readonly checkGPG?: boolean;
   /** Milliseconds for each connection. */
@@ -31,7 +31,7 @@ export interface ValidateOptions {
 
 const TIMEOUT = 10_000;
 
-/** Finds out whether an identity works, all at the same time. */
+/** Checks whether an identity works. All checks run in parallel. */
 export async function validateIdentity(
   identity: Identity,
   options: ValidateOptions,

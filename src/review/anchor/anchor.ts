@@ -8,9 +8,11 @@ import { blobId, isBinary, linesOf, textOf } from "./file-lines.ts";
 import { CONTEXT } from "./line-position.ts";
 import { type FoundRepository, headCommit } from "../repository.ts";
 
-/** The text of a larger file is not kept: its comments are found by their words alone. */
+/**
+ * Bytes. The text of a larger file is not stored: its comments are found by the quoted lines only.
+ */
 const LARGEST_TEXT = 4 * 1024 * 1024;
-/** A larger one is not read at all. */
+/** Bytes. A larger file is not read. */
 const LARGEST_FILE = 256 * 1024 * 1024;
 
 export interface AnchorRequest {
@@ -20,17 +22,17 @@ export interface AnchorRequest {
   readonly line?: number | undefined;
   readonly end?: number | undefined;
   readonly side?: Side | undefined;
-  /** Commit of the old side; the one that is checked out when left out. */
+  /** The commit of the old side; by default the one that is checked out. */
   readonly base?: string | undefined;
 }
 
 export interface MadeAnchor {
   readonly anchor: Anchor;
-  /** The text it was made in, to be kept. */
+  /** The text of the file, to be stored. */
   readonly content?: Uint8Array;
 }
 
-/** Takes down a place in a file so that it can be found again. Throws where there is no such place. */
+/** Records commented lines so that they can be found again. Throws if they do not exist. */
 export async function makeAnchor(request: AnchorRequest): Promise<MadeAnchor> {
   const { repository, path, line, end = line, side = "new" } = request;
   checkLines(path, line, end);
@@ -73,13 +75,16 @@ async function asCommitted(
   base: string,
   path: string,
 ): Promise<{ commit: string; content: Uint8Array | undefined }> {
-  // Most comments are on what is there, and need no git.
+  // Loaded only here: most comments are on the work tree and need no git.
   const { commitId, fileInCommit } = await import("./commit-file.ts");
   const commit = await commitId(root, base);
   return { commit, content: await fileInCommit(root, commit, path) };
 }
 
-/** A folder, or what has been deleted since the commit: both can be spoken of as a whole. */
+/**
+ * Whether the path is a folder, or was deleted since the commit: both can have a comment without
+ * lines.
+ */
 async function isSomething(
   { root, isBare }: FoundRepository,
   path: string,
@@ -112,7 +117,7 @@ function checkLines(path: string, line: number | undefined, end: number | undefi
   );
 }
 
-/** A file of the worktree as it is now; of a link, where it leads. */
+/** The current content of a file of the work tree; for a symbolic link, its target. */
 export function written({ root }: { readonly root: string }, path: string): Uint8Array | undefined {
   const file = join(root, path);
   try {
@@ -128,7 +133,7 @@ export function written({ root }: { readonly root: string }, path: string): Uint
   }
 }
 
-/** The same; one that cannot be read is none, so that it stands in nobody else's way. */
+/** The same, but undefined if it cannot be read: one bad file must not affect other comments. */
 export function readable(root: string, path: string): Uint8Array | undefined {
   try {
     return written({ root }, path);

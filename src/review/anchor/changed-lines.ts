@@ -14,7 +14,7 @@ export interface ChangedLine {
 
 const MOST_LINES = 5_000;
 
-/** The lines around what has changed in a file since the last commit; all, where nothing has. */
+/** The lines around the changes since the last commit; all lines if there are none. */
 export async function changedLines(
   repository: FoundRepository,
   path: string,

@@ -1,7 +1,7 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { Git } from "../../git/git.ts";
 
-/** A file as it is in a commit. */
+/** The content of a file in a commit. */
 export async function fileInCommit(
   root: string,
   commit: string,
@@ -12,13 +12,13 @@ export async function fileInCommit(
   return code === 0 ? stdout : undefined;
 }
 
-/** Whether a commit has a file or a folder there. */
+/** Whether a commit contains a file or folder. */
 export async function isInCommit(root: string, commit: string, path: string): Promise<boolean> {
   const args = ["cat-file", "-e", `${commit}:${path}`];
   return (await new Git(root).run(args, { accepts: [0, 1, 128] })).code === 0;
 }
 
-/** The whole id of a commit. Throws "not-found" where there is none. */
+/** The full id of a commit. Throws "not-found" if there is none. */
 export async function commitId(root: string, commit: string): Promise<string> {
   const args = ["rev-parse", "--verify", "--quiet", "--end-of-options", `${commit}^{commit}`];
   const { code, stdout } = await new Git(root).run(args, { accepts: [0, 1, 128] });

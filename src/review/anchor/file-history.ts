@@ -1,16 +1,16 @@
 import { Git } from "../../git/git.ts";
 import { linesOf, textOf } from "./file-lines.ts";
 
-/** Of a file with more versions since a comment, only the first and the last are compared. */
+/** If a file has more versions since the comment, only the first and the last are compared. */
 const MOST_VERSIONS = 100;
-/** Files that are looked after in one go: each costs two calls of git. */
+/** The most files in one run: each costs two calls of git. */
 const MOST_HISTORIES = 100;
 const LARGEST = 1024 * 1024;
 const AT_ONCE = 4;
 
 type Text = readonly string[];
 
-/** What became of files, commit by commit. */
+/** The history of files, commit by commit. */
 export class FileHistory {
   readonly #git: Git;
   readonly #known = new Map<string, Promise<readonly Text[]>>();
@@ -21,8 +21,8 @@ export class FileHistory {
   }
 
   /**
-   * The texts that a file had in the commits after one, the oldest first, under whatever name. None
-   * where git cannot tell, or it would be too much.
+   * The texts of a file in the commits since one, oldest first, across renames. Empty if git cannot
+   * tell, or there are too many.
    */
   since(commit: string, path: string): Promise<readonly Text[]> {
     const key = `${commit} ${path}`;

@@ -1,7 +1,7 @@
-/** Bytes beyond which Node's own SHA-1 is faster, with the time that it takes to load. */
+/** Bytes that may still be hashed by our own SHA-1. Beyond that, loading Node's is faster. */
 let small = 32 * 1024;
 
-/** The id that git has for a file of this content. */
+/** Git's blob id of this content. */
 export function blobId(content: Uint8Array): string {
   const whole = Buffer.concat([Buffer.from(`blob ${content.length}\0`), content]);
   small -= whole.length;
@@ -9,7 +9,7 @@ export function blobId(content: Uint8Array): string {
   return process.getBuiltinModule("node:crypto").hash("sha1", whole);
 }
 
-/** The lines of a text, without what ends them. */
+/** The lines of a text without line ends. */
 export function linesOf(text: string): string[] {
   const lines = text.split("\n");
   if (lines.at(-1) === "") lines.pop();
@@ -20,14 +20,14 @@ export function textOf(content: Uint8Array): string {
   return new TextDecoder().decode(content);
 }
 
-/** Git takes for binary what has a NUL near its beginning. */
+/** Git's test: a NUL in the first 8000 bytes (git's xdiff-interface.c). */
 export function isBinary(content: Uint8Array): boolean {
   return content.subarray(0, 8000).includes(0);
 }
 
 /**
- * SHA-1 of something small, in hexadecimal. Node's own takes 10 ms to load, which is longer than all
- * else that a comment waits for.
+ * SHA-1 of something small, in hexadecimal. Loading Node's own takes 10 ms, longer than everything
+ * else that adding a comment does.
  */
 function sha1(content: Uint8Array): string {
   const blocks = (content.length + 9 + 63) >> 6;
@@ -44,7 +44,7 @@ function sha1(content: Uint8Array): string {
   return Array.from(state, (word) => (word >>> 0).toString(16).padStart(8, "0")).join("");
 }
 
-/** FIPS 180-4, 6.1.2. Plainly: it is over before anything of it could be compiled. */
+/** FIPS 180-4 § 6.1.2. Written plainly, because it ends before it could be compiled. */
 function digest(state: Int32Array, words: Int32Array): void {
   for (let n = 16; n < 80; n++) {
     const near = (words[n - 3] ?? 0) ^ (words[n - 8] ?? 0);

@@ -1,4 +1,4 @@
-/** What more differences than this are between two texts, they are not compared line by line. */
+/** Texts with more differences are not compared line by line. */
 const MOST_EDITS = 1_000;
 
 interface Span {
@@ -9,9 +9,9 @@ interface Span {
 }
 
 /**
- * Where each line of the old text is in the new one, counted from 0; -1 where it is gone. Lines that
- * occur once on both sides hold the rest in place (patience diff), so a block of braces is not taken
- * for another as easily; what is between them is compared by the fewest edits (Myers).
+ * Maps each line of the old text to its index in the new one, or -1 if it is gone. Lines that occur
+ * once on both sides are matched first (patience diff), so that a block of braces is not matched to
+ * another; the rest is matched with the fewest edits (Myers).
  */
 export function mapLines(oldLines: readonly string[], newLines: readonly string[]): Int32Array {
   const map = new Int32Array(oldLines.length).fill(-1);
@@ -22,8 +22,8 @@ export function mapLines(oldLines: readonly string[], newLines: readonly string[
     if (inner.oldFrom === inner.oldTo || inner.newFrom === inner.newTo) continue;
     const anchors = uniqueAnchors(before, after, inner);
     if (anchors.length === 0) {
-      // Not before: the end of a function that was put in is like that of the one above it, which
-      // would be taken for it.
+      // Not earlier: the end of an inserted function looks like the end of the one above it, and
+      // would be matched to it.
       myers(before, after, trimEnd(before, after, inner, map), map);
       continue;
     }
@@ -39,7 +39,7 @@ export function mapLines(oldLines: readonly string[], newLines: readonly string[
   return map;
 }
 
-/** Equal lines get equal numbers: those are compared faster. */
+/** Equal lines get equal numbers, which are faster to compare. */
 function numbered(...texts: (readonly string[])[]): [Int32Array, Int32Array] {
   const numbers = new Map<string, number>();
   const [before = new Int32Array(), after = new Int32Array()] = texts.map((lines) =>
@@ -68,7 +68,7 @@ function trimEnd(before: Int32Array, after: Int32Array, span: Span, map: Int32Ar
   return { ...span, oldTo, newTo };
 }
 
-/** Lines that occur once on each side, as many as are in the same order. */
+/** Lines that occur once on each side, and are in the same order on both. */
 function uniqueAnchors(before: Int32Array, after: Int32Array, span: Span): [number, number][] {
   const newAt = onceIn(after, span.newFrom, span.newTo);
   const pairs: [number, number][] = [];
@@ -92,7 +92,7 @@ function onceIn(lines: Int32Array, from: number, to: number): Map<number, number
   return at;
 }
 
-/** The longest part of the pairs in which the second numbers rise too. */
+/** The longest increasing subsequence of the second numbers. */
 function longestRising(pairs: readonly [number, number][]): [number, number][] {
   const tails: number[] = [];
   const previous = new Int32Array(pairs.length).fill(-1);
@@ -115,7 +115,7 @@ function longestRising(pairs: readonly [number, number][]): [number, number][] {
   return chosen.toReversed();
 }
 
-/** The fewest edits, where they are few enough; else all of it counts as replaced. */
+/** Finds the fewest edits, up to a limit; beyond it everything counts as replaced. */
 function myers(before: Int32Array, after: Int32Array, span: Span, map: Int32Array): void {
   const { oldFrom, oldTo, newFrom, newTo } = span;
   const width = oldTo - oldFrom;

@@ -1,15 +1,18 @@
 import type { Anchor } from "../../store/review/review-thread.ts";
 import { isTelling, type Tracks, trackLines } from "./track-lines.ts";
 
-/** How sure a place is: exact is beyond doubt, high has one obvious candidate, low is a likeness. */
+/**
+ * How sure a position is: "exact" is certain, "high" has one obvious candidate, "low" is only
+ * similar.
+ */
 export type Confidence = "exact" | "high" | "low" | "gone";
 
-/** How it was found: by following the changes, by the same words elsewhere, by a likeness. */
+/** How it was found: by the diff, by the same text elsewhere, or by a similar line. */
 export type Method = "diff" | "quote" | "fuzzy" | "none";
 
-/** Where a comment is in the file as it is now. */
+/** The current position of commented lines in a file. */
 export interface LinePosition {
-  /** Undefined where what it was on is gone. */
+  /** Undefined if the lines are gone. */
   readonly line?: number;
   readonly end?: number;
   readonly confidence: Confidence;
@@ -21,12 +24,12 @@ export const GONE: LinePosition = { confidence: "gone", method: "none" };
 /** Lines of context that are kept and compared on either side. */
 export const CONTEXT = 3;
 const LEAST_LIKENESS = 0.8;
-/** Where more lines than this were changed together, none is looked for among them. */
+/** In a larger changed region no similar line is searched. */
 const MOST_CHANGED = 100;
 
 /**
- * Finds the lines of an anchor in a text that may have changed since. `before` is the text it was
- * made in; without it only the anchor's own words can be looked for.
+ * Finds the lines of an anchor in a text that may have changed. `before` is the text that was
+ * commented on; without it only the quoted lines can be searched.
  */
 export function findLines(
   anchor: Anchor,
@@ -39,7 +42,7 @@ export function findLines(
   return new LineMatcher(before, now).find(line - 1, end - 1);
 }
 
-/** Places several comments of one text, which is compared only once. */
+/** Finds lines of one text in another. The two texts are compared once for all comments. */
 export class LineMatcher {
   readonly #before: readonly string[];
   readonly #now: readonly string[];
@@ -62,7 +65,7 @@ export class LineMatcher {
     if (start < 0) return this.#changed(first, tracks);
     const [from, to] = [map[start] ?? 0, map[end] ?? 0];
     const isWhole = left.length === lines.length && to - from === last - first;
-    // Of a range that was torn apart, its beginning counts.
+    // If the range was split, its beginning counts.
     const isTorn = to < from || to - from > 2 * (last - first) + 10;
     const isCertain = isWhole && lines.every((at) => certain[at] === 1);
     return {
@@ -73,7 +76,7 @@ export class LineMatcher {
     };
   }
 
-  /** A line that was changed in its place, if it is still recognisable. */
+  /** Finds a line that was edited in place, if it is still similar. */
   #changed(first: number, { map }: Tracks): LinePosition {
     const quote = this.#before[first] ?? "";
     if (!isTelling(quote)) return GONE;
@@ -84,21 +87,21 @@ export class LineMatcher {
     const from = above < 0 ? 0 : (map[above] ?? -1) + 1;
     const to = below < map.length ? (map[below] ?? 0) : this.#now.length;
     if (to - from > MOST_CHANGED || below - above - 1 > MOST_CHANGED) return GONE;
-    // What is some other line's place is not this one's.
+    // Lines that are matched to another line are taken.
     const taken = (this.#taken ??= new Set(map));
     const here = this.#before.slice(above + 1, below);
     const there = this.#now.slice(from, Math.max(from, to));
     const free = there.map((line, at) => (taken.has(from + at) ? "" : line));
     const best = bestOf(quote, free);
     if (best === undefined) return GONE;
-    // Each is the other's best: else a line that is gone would be taken for its neighbour.
+    // Each must be the other's best match, or a deleted line would be matched to its neighbour.
     const back = bestOf(free[best] ?? "", here);
     if (back === undefined || here[back] !== quote) return GONE;
     return { line: from + best + 1, end: from + best + 1, confidence: "low", method: "fuzzy" };
   }
 }
 
-/** The line that is most like another, if one is. */
+/** The most similar line, if one is similar enough and there is no tie. */
 function bestOf(line: string, others: readonly string[]): number | undefined {
   let best: number | undefined;
   let likeness = LEAST_LIKENESS;
@@ -112,7 +115,7 @@ function bestOf(line: string, others: readonly string[]): number | undefined {
   return isTied ? undefined : best;
 }
 
-/** The same words elsewhere, where what is around them says that it is them. */
+/** Searches for the quoted lines; the lines around them must match too. */
 function quoted(anchor: Anchor, now: readonly string[]): LinePosition {
   const { quote = [], before = [], after = [] } = anchor;
   const [first] = quote;
@@ -135,8 +138,8 @@ function quoted(anchor: Anchor, now: readonly string[]): LinePosition {
 }
 
 /**
- * Follows lines through the versions of a text, one after the other. Little changes from one to the
- * next, so lines that are like others are told apart which the first and the last alone could not.
+ * Follows lines through all versions of a text. There are few changes between two versions, so
+ * similar lines can be told apart that the first and the last version alone could not.
  */
 export class VersionMatcher {
   readonly #steps: readonly LineMatcher[];
@@ -162,16 +165,16 @@ export class VersionMatcher {
   }
 }
 
-/** Longer lines are compared by their beginnings. */
+/** Only the beginning of a longer line is compared. */
 const MOST = 400;
 
-/** How alike two lines are, from 0 to 1, whatever the space around them: by edits (Levenshtein). */
+/** The similarity of two lines, from 0 to 1, without surrounding space (Levenshtein distance). */
 function similarity(one: string, other: string): number {
   const a = one.trim().slice(0, MOST);
   const b = other.trim().slice(0, MOST);
   if (a === b) return 1;
   const longest = Math.max(a.length, b.length);
-  // The difference in length alone is as many edits.
+  // Each character of difference in length is one edit.
   if (Math.min(a.length, b.length) < longest / 2) return 0;
   return 1 - edits(a, b) / longest;
 }

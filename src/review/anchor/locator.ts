@@ -12,9 +12,9 @@ import {
 } from "./line-position.ts";
 import { Renames } from "./renames.ts";
 
-/** A place in a worktree as it is now. */
+/** Commented lines in the current work tree. */
 export interface LocatedLines extends LinePosition {
-  /** From the root; another than the anchor's where the file was renamed. */
+  /** Relative to the root; differs from the anchor's path if the file was renamed. */
   readonly path: string;
 }
 
@@ -23,7 +23,7 @@ interface Present {
   readonly lines: readonly string[];
 }
 
-/** Finds the places of many comments in one worktree. Each file is read and compared once. */
+/** Finds the lines of many comments in one work tree. Each file is read and compared once. */
 export class Locator {
   readonly #root: string;
   readonly #reviews: Reviews;
@@ -45,7 +45,7 @@ export class Locator {
     const { line, end = line, side, blob, commit } = anchor;
     const asMade = { path: anchor.path, confidence: "exact", method: "diff" } as const;
     const lines = line === undefined || end === undefined ? {} : { line, end };
-    // What was on the old side is in a commit, and does not change any more.
+    // The old side is in a commit, which does not change.
     if (side === "old") return { ...asMade, ...lines };
     const here = this.#presentAt(anchor.path);
     if (here !== undefined && here.blob === blob) return { ...asMade, ...lines };
@@ -56,7 +56,7 @@ export class Locator {
     if (path === undefined || present === undefined) return { ...GONE, path: anchor.path };
     if (line === undefined || end === undefined) return { ...asMade, path };
     if (before === undefined || blob === undefined) {
-      // Of a comment that came without any words of the file, the line is all that is known.
+      // An imported comment may have only a line number.
       if (anchor.quote !== undefined)
         return { path, ...findLines(anchor, undefined, present.lines) };
       const isThere = end <= present.lines.length;
@@ -67,7 +67,7 @@ export class Locator {
     this.#matchers.set(key, matcher);
     const direct = matcher.find(line - 1, end - 1);
     if (direct.confidence === "exact" || commit === undefined) return { path, ...direct };
-    // Where that leaves a doubt, the commits in between may know.
+    // If that is not certain, look at the commits in between.
     const between = await this.#history.since(commit, path);
     if (between.length === 0) return { path, ...direct };
     const way = `${key} ${commit}`;

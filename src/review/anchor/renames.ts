@@ -2,13 +2,16 @@ import { Git } from "../../git/git.ts";
 import { readable } from "./anchor.ts";
 import { isBinary, linesOf, textOf } from "./file-lines.ts";
 
-/** New files that are looked at for one that was renamed without git's knowing. */
+/** The most untracked files that are searched for a renamed one. */
 const MOST_CANDIDATES = 200;
 const LARGEST = 1024 * 1024;
-/** The share of lines that two files have in common which are the same one. Git's own measure. */
+/**
+ * Files that share more lines than this count as the same file. Git uses the same measure
+ * (git-diff(1), `-M`).
+ */
 const LEAST_ALIKE = 0.5;
 
-/** Where files of a worktree went, as far as git or their content can tell. */
+/** Finds renamed files of a work tree, by git or by content. */
 export class Renames {
   readonly #root: string;
   readonly #git: Git;
@@ -20,7 +23,7 @@ export class Renames {
     this.#git = new Git(root);
   }
 
-  /** The path now of a file that is no longer where it was; undefined where it is gone. */
+  /** The new path of a file that no longer exists; undefined if it was deleted. */
   async follow(
     path: string,
     commit: string | undefined,

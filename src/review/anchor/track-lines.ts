@@ -1,19 +1,19 @@
 import { mapLines } from "./line-map.ts";
 
-/** Where the lines of a text went, and how well that is known. */
+/** Where the lines of a text are in another, and how certain that is. */
 export interface Tracks {
-  /** Counted from 0; -1 where a line is gone. */
+  /** Index in the new text; -1 if the line is gone. */
   readonly map: Int32Array;
-  /** Lines that are between others which cannot be mistaken, with nothing put in or taken out. */
+  /** Lines between two unmistakable lines, with nothing inserted or deleted. */
   readonly certain: Uint8Array;
-  /** Lines that are in another order than they were. */
+  /** Lines that were moved. */
   readonly moved: Uint8Array;
 }
 
 /**
- * Follows lines from one text to another. A brace or `return nil` is like any other, so lines are
- * followed in runs: a run of consecutive lines counts where one of them occurs nowhere else, on
- * either side. Runs that were moved are found by such lines, too.
+ * Follows lines from one text to another. Many lines look alike (a brace, `return nil`), so lines
+ * are followed in runs: a run of consecutive lines counts if one of them is unique on both sides.
+ * Moved runs are found by such lines too.
  */
 export function trackLines(before: readonly string[], now: readonly string[]): Tracks {
   const map = mapLines(before, now);
@@ -26,26 +26,28 @@ export function trackLines(before: readonly string[], now: readonly string[]): T
     const known = landmarksIn(run, map, landmarks);
     const [first] = known;
     const last = known.at(-1);
-    // The ends of a file hold what is next to them, too.
+    // The start and the end of the file are landmarks too.
     const isAtStart = run.from === 0 && map[0] === 0;
     const isAtEnd = run.to === map.length && map[run.to - 1] === now.length - 1;
     const left = isAtStart ? run.from : first;
     const right = isAtEnd ? run.to - 1 : last;
     if (left === undefined || right === undefined || left >= right) continue;
-    // What was moved may have been put together anew, or have been copied and then changed.
+    // Moved lines may have been rearranged, or copied and then changed.
     if (moved[left] !== 1) certain.fill(1, left, right + 1);
   }
   return { map, certain, moved };
 }
 
-/** Consecutive lines that are still next to each other. */
+/** Consecutive lines that are still consecutive. */
 interface Run {
   readonly from: number;
-  /** After the last. */
+  /** Index after the last line. */
   readonly to: number;
 }
 
-/** Lines with words of their own that occur once on each side, and where in the new text. */
+/**
+ * Landmarks: lines with enough text that occur once on each side, with their index in the new text.
+ */
 function landmarksOf(before: readonly string[], now: readonly string[]): Map<number, number> {
   const there = onceIn(now);
   const landmarks = new Map<number, number>();
@@ -67,7 +69,7 @@ function onceIn(lines: readonly string[]): Map<string, number> {
   return at;
 }
 
-/** Whether a line has words of its own, and is not just a brace. */
+/** Whether a line has enough letters or digits, unlike a brace. */
 export function isTelling(line: string): boolean {
   return (line.match(/[\p{L}\p{N}]/gu)?.length ?? 0) >= 6;
 }
@@ -83,8 +85,8 @@ function landmarksIn(
 }
 
 /**
- * Between two runs that are known, lines that match are the same where many do. Where nearly all of
- * what was there was replaced, they only look the same.
+ * Drops doubtful matches between two known runs: if nearly everything there was replaced, equal
+ * lines only look the same.
  */
 function dropStrays(map: Int32Array, landmarks: ReadonlyMap<number, number>, length: number): void {
   const runs = [...runsOf(map)];
@@ -121,18 +123,18 @@ function dropStrays(map: Int32Array, landmarks: ReadonlyMap<number, number>, len
   close(map.length, length);
 }
 
-/** Whether only a few lines were put in between, or taken out. */
+/** Whether only a few lines were inserted or deleted. */
 function isNear(taken: number, put: number): boolean {
   return Math.min(taken, put) === 0 && Math.max(taken, put) <= 12;
 }
 
-/** A line that was moved alone may as well have been written anew. */
+/** A shorter move is not followed: a single line may as well be new. */
 const SHORTEST_MOVE = 3;
 const WINDOW = 3;
 
 /**
- * Landmarks that the changes left unmatched were moved, and what is around them with them. So were a
- * few lines in a row that occur once on either side, though none of them does.
+ * Landmarks that the diff did not match were moved, together with the lines around them. The same
+ * holds for a few consecutive lines that are unique only together.
  */
 function followMoves(
   before: readonly string[],
@@ -172,8 +174,8 @@ function followMoves(
     if (last - first + 1 < SHORTEST_MOVE && known < 2) continue;
     for (let step = first; step <= last; step++) put(at + step, to + step);
   }
-  // What has no place may be where it was next to what is above it, or below. Whoever loses its place
-  // to it may have another.
+  // An unmatched line may still be next to the line above or below it. A line that loses its match
+  // this way may find another.
   for (let round = 0; round < 2; round++) {
     for (let at = 1; at < map.length; at++) {
       const to = (map[at - 1] ?? -1) + 1;
@@ -187,8 +189,8 @@ function followMoves(
 }
 
 /**
- * Lines that hang on to what comes after them, with nothing of their own above: the end of a block
- * goes with the block, so one that was moved may claim them.
+ * Lines at the start of a run, before its first landmark. The end of a block moves with the block,
+ * so a moved block may take them.
  */
 function looseEnds(map: Int32Array, landmarks: ReadonlyMap<number, number>): Uint8Array {
   const loose = new Uint8Array(map.length);

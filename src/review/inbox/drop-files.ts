@@ -11,45 +11,44 @@ import { isDropped, readDropped, threadOfDropped } from "./dropped.ts";
 import { watchFolder } from "./watch-folder.ts";
 
 export interface DropFilesOptions {
-  /** Files that comments are dropped in, by whatever program. */
+  /** Files into which other programs write comments. */
   readonly files: readonly string[];
-  /** Folder in which each file is one that was dropped. */
+  /** A folder in which every file is a drop file. */
   readonly inbox: string;
-  /** Where comments belong that do not say. */
+  /** The project of comments that name none. */
   readonly folder: string;
-  /** Opens the store, once there is something to take in. */
+  /** Opens the store when the first comment arrives. */
   readonly open: () => Promise<Reviews>;
   readonly report: (event: string, fields: Record<string, unknown>) => void;
-  /** Milliseconds that whoever is still writing may take. */
+  /** Milliseconds to wait for a program that is still writing. */
   readonly patience?: number;
 }
 
 const PATIENCE = 2_000;
 const TAKEN = ".taken-";
-/** Beside the files, while some are moved aside: who has moved them, and whether it still lives. */
+/** The folder with the locks of processes that have renamed files here. */
 const HOLDERS = ".trunkline";
-/** No comments are this long; a file that is was not meant as one. */
+/** Bytes. A larger file does not hold comments. */
 const LARGEST = 8 * 1024 * 1024;
-/** Milliseconds until a store that failed is tried again. */
+/** Milliseconds before the store is tried again. */
 const RETRY = 1_000;
 
-/** A file that was moved aside. */
+/** A drop file that we have renamed. */
 interface Taken {
   readonly aside: string;
   readonly name: string;
-  /** As much of it as is safe. */
+  /** The part of its text that is in the store. */
   readonly kept: string;
-  /** All that it says is a comment. */
+  /** Everything in it is a valid comment. */
   readonly isGood: boolean;
 }
 
 /**
- * Takes in comments that other programs drop in files. A file is first moved aside, so that whoever
- * writes the next makes another one; it is removed once what it says is safe in the store. Whoever
- * had it open may still write to it, so it is looked at once more before that.
- *
- * The name that it has aside says which process moved it there, and no two are ever the same. What
- * belongs to a process that is gone is taken over by the next to look.
+ * Imports comments that other programs write to drop files. A file is first renamed, so that the
+ * next writer creates a new one. It is removed when its comments are in the store. A program that
+ * had the file open may still write to it, so it is read once more before that. The new name
+ * contains the id of the process that renamed it, and is unique. Files of a process that has died
+ * are taken over by the next one that looks.
  */
 export class DropFiles implements AsyncDisposable {
   readonly #options: DropFilesOptions;
@@ -74,7 +73,9 @@ export class DropFiles implements AsyncDisposable {
     this.#lookAll();
   }
 
-  /** Ends watching. What was moved aside and is not safe yet is taken in by the next to look. */
+  /**
+   * Stops watching. Renamed files that are not in the store yet are imported by the next process.
+   */
   async [Symbol.asyncDispose](): Promise<void> {
     for (const stop of this.#stops) stop();
     this.#over.abort();
@@ -89,7 +90,7 @@ export class DropFiles implements AsyncDisposable {
   }
 
   #look(path: string): void {
-    // What was moved aside is older than what is there.
+    // Renamed files are older than the present one.
     for (const name of list(dirname(path))) {
       if (name.startsWith(`${basename(path)}${TAKEN}`)) this.#adopt(join(dirname(path), name));
     }
@@ -100,12 +101,12 @@ export class DropFiles implements AsyncDisposable {
     for (const name of list(inbox)) {
       const path = join(inbox, name);
       if (/\.json\.taken-/.test(name)) this.#adopt(path);
-      // Others are still being written.
+      // Files with other names are still being written.
       else if (name.endsWith(".json")) this.#take(path);
     }
   }
 
-  /** Takes over what a process had moved aside that is no more. */
+  /** Takes over the renamed file of a process that has died. */
   #adopt(path: string): void {
     const at = path.lastIndexOf(TAKEN);
     const owner = ownerOf(path, path.slice(at + TAKEN.length).replace(/-\d+$/, ""));
@@ -113,7 +114,7 @@ export class DropFiles implements AsyncDisposable {
     else if (owner === "another" && !this.#isOver) this.#lookAgain();
   }
 
-  /** Whoever has a file now may be killed, of which nobody tells. */
+  /** The process that holds a file may be killed without notice, so look again. */
   #lookAgain(): void {
     const { patience = PATIENCE } = this.#options;
     this.#again ??= setTimeout(() => {
@@ -131,13 +132,13 @@ export class DropFiles implements AsyncDisposable {
       aside = `${name}${TAKEN}${holder.id}-${++this.#count}`;
       renameSync(path, aside);
     } catch (error) {
-      // Somebody else was first.
+      // Another process was faster.
       if ((error as NodeJS.ErrnoException).code === "ENOENT") return;
       report("review.drop-file", { file: path, error });
       return;
     }
     const held = stack.move();
-    // One after the other, so that they stay in order.
+    // One at a time, to keep their order.
     const first = this.#queue.then(() => this.#takeIn({ aside, name, kept: "", isGood: true }));
     this.#queue = first.catch(() => undefined);
     const taking = first
@@ -151,7 +152,7 @@ export class DropFiles implements AsyncDisposable {
     this.#taking.add(taking);
   }
 
-  /** Reads a file until it is whole, and keeps what it says. */
+  /** Reads a file until it is complete, and stores its comments. */
   async #takeIn(taken: Taken): Promise<Taken> {
     const { patience = PATIENCE } = this.#options;
     const giveUpAt = Date.now() + patience;
@@ -162,7 +163,7 @@ export class DropFiles implements AsyncDisposable {
     }
   }
 
-  /** Once nobody can be writing to it any more, the file has done its duty. */
+  /** Removes the file when no program can still be writing to it. */
   async #finish(before: Taken): Promise<void> {
     const { patience = PATIENCE } = this.#options;
     const age = Date.now() - statSync(before.aside).mtimeMs;
@@ -172,14 +173,14 @@ export class DropFiles implements AsyncDisposable {
       rmSync(aside, { force: true });
       return;
     }
-    // When the house closes there is no time to wait: the next to look goes on with it.
+    // When we are closing there is no time to wait: the next process continues.
     if (kept === "" && this.#isOver) return;
     const why = kept === "" ? "it is not JSON" : "some comments have no `file` or no `comment`";
     this.#setAside(aside, name, new UnfitFileError(why));
   }
 
   #setAside(aside: string, name: string, error: unknown): void {
-    // Somebody has removed it, or the house closes and the store does not take it.
+    // The file was removed, or we are closing while the store is unavailable.
     if ((error as NodeJS.ErrnoException).code === "ENOENT" || isStores(error)) return;
     const unread = `${name}.unreadable-${Date.now()}-${this.#count}`;
     renameSync(aside, unread);
@@ -187,7 +188,7 @@ export class DropFiles implements AsyncDisposable {
     this.#options.report("review.drop-file", { file: unread, why });
   }
 
-  /** Keeps what a file says that it did not say before. */
+  /** Stores the comments of a file that are new since the last read. */
   async #read(taken: Taken): Promise<Taken> {
     const bytes = readRegularFile(taken.aside, { most: LARGEST, followsLinks: false });
     if (bytes === undefined) throw missing(taken.aside);
@@ -201,7 +202,7 @@ export class DropFiles implements AsyncDisposable {
     return { ...taken, kept: text, isGood: threads.length === values.length };
   }
 
-  /** A store that fails is tried until it is well again. The file is safe meanwhile. */
+  /** Retries until the store is available. The file stays meanwhile. */
   async #keep(threads: readonly NewThread[], file: string): Promise<void> {
     for (let isTold = false; ; isTold = true) {
       try {
@@ -224,7 +225,7 @@ export class DropFiles implements AsyncDisposable {
   }
 }
 
-/** Of files that were moved aside, 10 comes after 9. */
+/** Numeric order: 10 comes after 9. */
 const inOrder = new Intl.Collator("en", { numeric: true }).compare;
 
 function list(folder: string): string[] {
@@ -235,25 +236,25 @@ function list(folder: string): string[] {
   }
 }
 
-/** Whose a file is that was moved aside by the holder of an id. */
+/** Which process holds a renamed file, by the id in its name. */
 function ownerOf(path: string, id: string): "us" | "another" | "nobody" {
   try {
     using holder = Holder.at(join(dirname(path), HOLDERS));
     if (id === holder.known) return "us";
     return holder.isAlive(id) ? "another" : "nobody";
   } catch {
-    // Its folder was taken away in this moment.
+    // The folder was removed at this moment.
     return "another";
   }
 }
 
-/** A process that was killed may have left its lock here, and nothing that it had moved aside. */
+/** Removes locks of killed processes that hold no file. */
 function clean(folder: string): void {
   try {
     using holder = Holder.at(join(folder, HOLDERS));
     holder.clean();
   } catch {
-    // What is in nobody's way can stay.
+    // Left-over locks do no harm.
   }
 }
 

@@ -15,14 +15,14 @@ export interface Dropped {
   readonly comment: string;
   readonly project_root?: string;
   readonly time?: string | number;
-  /** Not in the original's, but in its documents. */
+  /** Missing in the program's files, but shown in its document. */
   readonly line?: number;
   readonly severity?: Severity;
 }
 
 /**
- * What a dropped file says: an object, a list of them, or one in each line. Undefined while it is
- * not whole.
+ * Parses a drop file: one object, a list of objects, or one object per line. Undefined while it is
+ * incomplete.
  */
 export function readDropped(text: string): unknown[] | undefined {
   if (text.trim() === "") return undefined;
@@ -30,7 +30,7 @@ export function readDropped(text: string): unknown[] | undefined {
     const value: unknown = JSON.parse(text);
     return Array.isArray(value) ? (value as unknown[]) : [value];
   } catch {
-    // Perhaps one in each line.
+    // Try one object per line.
   }
   try {
     const lines = text.split("\n").filter((line) => line.trim() !== "");
@@ -45,7 +45,9 @@ export function isDropped(value: unknown): value is Dropped {
   return typeof file === "string" && file !== "" && typeof comment === "string" && comment !== "";
 }
 
-/** A thread of what was dropped. It is taken as it comes: a place that is not there loses nobody's words. */
+/**
+ * Makes a thread of a dropped comment. If its lines do not exist, the comment is kept without them.
+ */
 export async function threadOfDropped(dropped: Dropped, folder: string): Promise<NewThread> {
   const { file, comment, time, line, severity } = dropped;
   const own = isAbsolute(file) ? dirname(file) : folder;
@@ -67,7 +69,10 @@ export async function threadOfDropped(dropped: Dropped, folder: string): Promise
   };
 }
 
-/** Tells the same comment that comes twice from another, as the original does. */
+/**
+ * Identifies a comment that is dropped twice (lazygit-mcp-bridge, "Multiple Message Support": file,
+ * comment and time).
+ */
 export function fingerprintOf({ file, comment, time }: Dropped): string {
   return createHash("sha256")
     .update(`${file}|${comment}|${time ?? ""}`)
@@ -98,7 +103,7 @@ function plainPath(project: string, file: string): string {
   return path.split(sep).join("/");
 }
 
-/** A project without git is known by its folder. */
+/** A project without git is identified by its folder. */
 function plainFolder(project: string): Repository {
   try {
     const root = realpathSync(project);

@@ -1,7 +1,7 @@
 import type { ReviewCommands } from "../review-commands.ts";
 import { watchReviews } from "./watch-reviews.ts";
 
-/** One thing that a person or an agent did, as it is told while watching. */
+/** One event of a thread, as it is reported while watching. */
 export interface Happening {
   readonly thread: string;
   readonly file: string;
@@ -11,7 +11,7 @@ export interface Happening {
   readonly text?: string;
 }
 
-/** Tells what happens to threads from now on, until the signal comes. */
+/** Reports events of threads from now on, until the signal. */
 export async function followReviews(
   commands: ReviewCommands,
   tell: (happening: Happening) => void,
@@ -43,9 +43,9 @@ export async function followReviews(
   const stop = watchReviews(commands.data, () => {
     look().catch(over.reject);
   });
-  // Nothing else would keep the process waiting.
+  // Watches do not keep the process alive; this does.
   const alive = setInterval(() => {}, 60_000);
-  // Something may have happened before the watch began.
+  // Report events that came before the watch started.
   look().catch(over.reject);
   signal.addEventListener("abort", () => over.resolve(), { once: true });
   try {

@@ -2,9 +2,9 @@ import { existsSync, type FSWatcher, watch } from "node:fs";
 import { dirname } from "node:path";
 
 /**
- * Calls back with the names that change in a folder, also in one that is made later: until then the
- * nearest folder above it is watched, and once it is there the callback comes without a name. Keeps
- * no process alive.
+ * Calls back with the names that change in a folder. If the folder does not exist, the nearest
+ * parent is watched, and the callback comes without a name when the folder is created. Does not
+ * keep the process alive.
  */
 export function watchFolder(
   folder: string,
@@ -21,19 +21,19 @@ export function watchFolder(
     const isHere = there === folder;
     try {
       watcher = watch(there, { persistent: false }, (_, name) => {
-        // A folder that was taken away is watched by its name no more.
+        // A watch does not survive the removal of its folder.
         if (!isHere || !existsSync(folder)) begin();
         if (isHere) changed(name ?? undefined);
       });
       watcher.on("error", begin);
     } catch {
-      // It went away in this moment, or there is no more room for watches.
+      // It was removed at this moment, or the system has no more watches.
       if (there !== dirname(there)) setTimeout(begin, 1_000).unref();
       return;
     }
     if (isHere && wasAway) changed(undefined);
     wasAway = !isHere;
-    // It may have been made between looking and watching.
+    // It may have been created between the check and the watch.
     if (!isHere && nearest(folder) !== there) begin();
   };
   begin();

@@ -15,13 +15,13 @@ export async function exportReviews(
 
 export interface Imported {
   readonly added: number;
-  /** Were there already. */
+  /** Threads that existed already. */
   readonly known: number;
-  /** What could not be taken in, and why. */
+  /** Why some findings were not imported. */
   readonly refused: readonly string[];
 }
 
-/** Takes in what another Trunkline exported, or an analyser's SARIF. */
+/** Imports threads that another Trunkline exported, or an analyser's SARIF. */
 export async function importReviews(commands: ReviewCommands, text: string): Promise<Imported> {
   const value = parsed(text);
   if (isTransfer(value)) {

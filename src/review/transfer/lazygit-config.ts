@@ -5,14 +5,14 @@ import { TrunklineError } from "../../base/errors.ts";
 const BEGIN = "# >>> trunkline: made by `trunkline setup lazygit`, and removed with --remove";
 const END = "# <<< trunkline";
 
-/** Lazygit reads no aliases, and takes a bare Y for a yes. */
+/** Lazygit's YAML reader has no aliases, and reads a bare Y as true. */
 const FORM = {
   lineWidth: 0,
   aliasDuplicateObjects: false,
   version: "1.1",
 } as const;
 
-/** The commands that lazygit gets. Whatever a person types goes through `quote`, and to no shell. */
+/** The custom commands for lazygit. All input goes through `quote`. */
 export function lazygitCommands(program: string): readonly object[] {
   const severities = [
     { name: "should", value: "should" },
@@ -77,8 +77,8 @@ export function lazygitCommands(program: string): readonly object[] {
 }
 
 /**
- * A lazygit configuration with these commands in it, and otherwise as it was to the letter. None
- * takes them out again. Throws where the text is none that we can add to.
+ * A lazygit configuration with these commands added, and otherwise unchanged. An empty list removes
+ * them. Throws if the layout is not supported.
  */
 export function withCommands(text: string, commands: readonly object[]): string {
   const before = withoutOurs(text);
@@ -107,7 +107,7 @@ function inserted(text: string, present: unknown, commands: readonly object[]): 
   }
   const [first] = present.items as { range?: [number, number, number] }[];
   const [start = 0, , end = 0] = present.range ?? [];
-  // Our items are as far in as theirs are.
+  // Our items have the same indent.
   const dash = text.lastIndexOf("-", (first?.range?.[0] ?? start) - 1);
   const indent = " ".repeat(dash - (text.lastIndexOf("\n", dash) + 1));
   const block = stringify(commands, FORM).trimEnd().split("\n");

@@ -17,11 +17,11 @@ import { lazygitCommands, withCommands } from "./lazygit-config.ts";
 import { findRepository } from "../repository.ts";
 import { replaceFile } from "../../store/replace-file.ts";
 
-/** No configuration is this large. */
+/** Bytes. No real configuration is larger. */
 const MAX_SIZE = 1024 * 1024;
 
 export interface LazygitSetup {
-  /** A folder of the repository; the person's own configuration when left out. */
+  /** A folder of the repository; by default the user's configuration. */
   readonly repo?: string;
   readonly env: NodeJS.ProcessEnv;
   readonly remove: boolean;
@@ -32,7 +32,7 @@ export interface LazygitSetUp {
   readonly change: "written" | "removed" | "unchanged";
 }
 
-/** Has lazygit offer comments, in one repository or in all. Doing it again changes nothing. */
+/** Adds our commands to lazygit, in one repository or in all. Idempotent. */
 export async function setUpLazygit({ repo, env, remove }: LazygitSetup): Promise<LazygitSetUp> {
   const file = repo === undefined ? userConfig(env) : repositoryConfig(repo);
   const before = textOf(file);
@@ -60,7 +60,7 @@ function textOf(file: string): string | undefined {
 
 async function write(file: string, text: string, isNew: boolean): Promise<void> {
   if (isNew) makeFolder(dirname(file));
-  // Many keep their configuration elsewhere, and a link to it here.
+  // The file is often a symbolic link; write to its target.
   const target = isNew ? file : realpathSync(file);
   const mode = isNew ? 0o644 : statSync(target).mode;
   await replaceFile(target, text);
@@ -77,7 +77,7 @@ function repositoryConfig(folder: string): string {
   );
 }
 
-/** Where lazygit looks for it, in its order. */
+/** Where lazygit looks for its configuration, in that order. */
 function userConfig(env: NodeJS.ProcessEnv): string {
   const { LG_CONFIG_FILE, CONFIG_DIR } = env;
   const [named] = LG_CONFIG_FILE?.split(",") ?? [];
@@ -88,7 +88,7 @@ function userConfig(env: NodeJS.ProcessEnv): string {
   return existsSync(legacy) ? legacy : join(config, "lazygit/config.yml");
 }
 
-/** How a shell calls us: by name where that is found, else this very program. */
+/** The shell command that starts us: by name if it is in PATH, else by path. */
 function programIn(env: NodeJS.ProcessEnv): string {
   const folders = env.PATH?.split(delimiter) ?? [];
   if (folders.some((folder) => isProgram(join(folder, "trunkline")))) return "trunkline";

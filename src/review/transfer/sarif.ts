@@ -10,7 +10,7 @@ import { THREAD_ID } from "./transfer.ts";
 const SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json";
 const ROOT = "SRCROOT";
 
-/** The thread that a result is, so that it is known when it comes back. */
+/** The fingerprint that holds the thread's id, to recognise it in an import. */
 const THREAD = "trunklineThread/v1";
 
 const LEVELS: Readonly<Record<string, string>> = {
@@ -69,7 +69,7 @@ function resultOf(thread: ThreadView): object {
   };
 }
 
-/** Whole lines: from the first column to that of the line after. */
+/** Whole lines: up to the first column of the next line (SARIF 2.1.0 § 3.30). */
 function fixOf(
   lines: readonly string[],
   artifactLocation: object,
@@ -85,9 +85,9 @@ function fixOf(
   };
 }
 
-/** One thing that an analyser has to say. */
+/** One result of an analyser. */
 export interface Finding {
-  /** Of the thread that it was when Trunkline wrote it. */
+  /** The id of the thread, if Trunkline wrote the file. */
   readonly id?: string;
   readonly file: string;
   readonly line?: number;
@@ -96,7 +96,7 @@ export interface Finding {
   readonly severity: Severity;
   /** The analyser. */
   readonly by: string;
-  /** The same finding, reported again, has the same. */
+  /** The same for the same finding. */
   readonly fingerprint: string;
 }
 
@@ -106,7 +106,7 @@ export function isSarif(value: object): boolean {
 
 type Loose = { readonly [key: string]: Loose | undefined } & { readonly [index: number]: Loose };
 
-/** What SARIF of any program says, as far as it is about a file. */
+/** The results in a SARIF file that are about a file. */
 export function readSarif(value: object): Finding[] {
   const { version = "2.1.0", runs } = value as { version?: unknown; runs: Loose[] };
   if (!String(version).startsWith("2.1")) {

@@ -14,7 +14,7 @@ import { blobId } from "../anchor/file-lines.ts";
 import { isTime } from "../message-text.ts";
 import { OBJECT_ID } from "../repository.ts";
 
-/** Threads as a file that another machine can take in, with all that was said and seen. */
+/** The export format: threads with their replies and texts. */
 interface Transfer {
   readonly format: typeof FORMAT;
   readonly version: 1;
@@ -38,7 +38,7 @@ interface TransferredThread {
 
 const FORMAT = "trunkline-review";
 
-/** As it may come from elsewhere. */
+/** The form of a thread id in an import. */
 export const THREAD_ID = /^[0-9a-z]{2,40}$/;
 
 export async function exportThreads(reviews: Reviews, filter: ThreadFilter): Promise<string> {
@@ -65,7 +65,7 @@ export async function exportThreads(reviews: Reviews, filter: ThreadFilter): Pro
   return `${JSON.stringify(transfer, null, 2)}\n`;
 }
 
-/** Numbers in the order of all events mean nothing elsewhere. */
+/** Sequence numbers are local to a store. */
 function past(event: ThreadEvent): PastEvent {
   const { seq: _seq, ...rest } = event;
   return rest;
@@ -75,7 +75,7 @@ export function isTransfer(value: object): boolean {
   return (value as Partial<Transfer>).format === FORMAT;
 }
 
-/** What there is to take in. Throws with what is wrong. */
+/** The threads in an import. Throws with the first problem. */
 export function readTransfer(value: object, repository: NewThread["repository"]): NewThread[] {
   const { version, threads } = value as { version?: unknown; threads?: unknown };
   if (version !== 1) throw problem(`its version is ${String(version)}, not 1`);
@@ -103,7 +103,7 @@ function faultOf(thread: unknown): string | undefined {
   if (!isTime(at)) return ".at is not a time";
   if (!isAnchor(anchor)) return ".anchor is not a place in a file";
   if (suggestion !== undefined && !isLines(suggestion?.lines)) return ".suggestion has no lines";
-  // It is kept by that id for all comments on the same text.
+  // Texts are shared by blob id, so the id must be right.
   if (text !== undefined && !isTextOf(text, anchor?.blob)) return ".text is not that of its blob";
   if (!Array.isArray(events) || !events.every(isPast)) return ".events is not a list of events";
   return undefined;
@@ -117,7 +117,7 @@ function isAnchor(anchor: unknown): boolean {
   const { path, side, line, end, blob, commit, ...quotes } = (anchor ?? {}) as Partial<Anchor>;
   const isLine = (value: unknown): boolean =>
     value === undefined || (Number.isSafeInteger(value) && (value as number) >= 1);
-  // What git keeps for itself is no file of the repository, as with git.
+  // As in git, paths in `.git` are not files of the repository.
   const isInside = isText(path) && path !== "" && !/(?:^|\/)(?:\.\.|\.git)(?:\/|$)/i.test(path);
   return (
     isInside &&
