@@ -41,7 +41,7 @@ export class ConnectionError extends TrunklineError {
   /** Tells how something ended: `Cannot dial …: why. What to do.` */
   static of(what: string, { trouble, detail, code, byPeer }: Ending): ConnectionError {
     const by = byPeer === true ? ", said by the other side" : "";
-    const why = detail === "" ? (STDERR_LOG[trouble] ?? trouble) : detail;
+    const why = detail === "" ? (UNEXPLAINED[trouble] ?? trouble) : detail;
     const advice = ADVICE[trouble];
     const text = `${what}: ${why}${by}.${advice === undefined ? "" : ` ${advice}`}`;
     return new ConnectionError(trouble, text, byPeer === true ? code : undefined);
@@ -52,7 +52,7 @@ export class ConnectionError extends TrunklineError {
   }
 }
 
-const STDERR_LOG: Partial<Record<Trouble, string>> = {
+const UNEXPLAINED: Partial<Record<Trouble, string>> = {
   closed: "it was closed",
   engine: "the QUIC engine stopped",
 };

@@ -18,10 +18,13 @@ export interface ListenerEvents {
   closed(ending: Ending): void;
 }
 
+/** As much of the engine's process as its session needs. */
+type EngineLink = Pick<EngineProcess, "pid" | "receive" | "send" | "end">;
+
 /** Everything that lives in one run of the engine, and ends with it. */
 export class EngineSession {
   readonly streams = new Map<number, QuicStream>();
-  readonly #process: EngineProcess;
+  readonly #process: EngineLink;
   readonly #connections = new Map<number, QuicConnection>();
   readonly #takenBy = new Map<number, ListenerEvents>();
   readonly #listeners = new Map<number, ListenerEvents>();
@@ -30,7 +33,7 @@ export class EngineSession {
   #isOver = false;
 
   /** `unused` is called when the last connection or listener has gone, or the engine itself. */
-  constructor(engine: EngineProcess, unused: (session: EngineSession) => void) {
+  constructor(engine: EngineLink, unused: (session: EngineSession) => void) {
     this.#process = engine;
     this.#unused = unused;
     engine.receive(this.#event, (how) => this.#gone(how));

@@ -2,12 +2,10 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, test } from "node:test";
 
-import { ask, LIMIT, MiB, testCredentials, TestPair } from "../../../test/support/quic-pair.ts";
-import { encodeFrame } from "../framing/length-prefixed.ts";
-import { connect } from "./transport.ts";
-import type { PeerCertificate } from "./connection.ts";
-import { ConnectionError } from "./connection-error.ts";
-import { QuicEngine, sharedEngine } from "./quic-engine.ts";
+import { ask, LIMIT, MiB, testCredentials, TestPair } from "../../../../test/support/quic-pair.ts";
+import { encodeFrame } from "../../framing/length-prefixed.ts";
+import { connect } from "../transport.ts";
+import { QuicEngine, sharedEngine } from "../quic-engine.ts";
 
 const HELLO = Buffer.from("hello");
 
@@ -66,28 +64,3 @@ describe("a peer that takes nothing of what it is sent", { timeout: 60_000 }, ()
     }
   });
 });
-
-for (const scheme of ["quic", "tls"] as const) {
-  test(`a peer has a bounded number of connections, and others have theirs (${scheme})`, async () => {
-    const mostOfPeer = ({ name }: PeerCertificate) => (name === "plugin-client" ? 2 : undefined);
-    await using pair = await TestPair.open({ scheme, listen: { mostOfPeer } });
-    const { ca } = await testCredentials();
-    const other = { credentials: await ca.issue("other-client") };
-    const [first, second] = [await pair.connect(), await pair.connect()];
-    const third = async (): Promise<unknown> => ask(await pair.connect(), HELLO);
-    await assert.rejects(third(), ConnectionError);
-    assert.match((await pair.refusal()).message, /'plugin-client' has too many connections/);
-    assert.deepEqual(await ask(await pair.connect(other), HELLO), HELLO);
-    for (const one of [first, second]) assert.deepEqual(await ask(one, HELLO), HELLO);
-    // With one that is gone there is room again.
-    await first.close();
-    for (;;) {
-      try {
-        assert.deepEqual(await third(), HELLO);
-        break;
-      } catch (error) {
-        if (!(error instanceof ConnectionError)) throw error;
-      }
-    }
-  });
-}

@@ -1,0 +1,45 @@
+import assert from "node:assert/strict";
+import { createSocket } from "node:dgram";
+import { once } from "node:events";
+import { describe, it } from "node:test";
+
+import { watchFiles } from "./file-watch.ts";
+import { native } from "./native.ts";
+import { bindSocket } from "./udp-socket.ts";
+
+async function send(port: number): Promise<void> {
+  const socket = createSocket("udp4");
+  await new Promise<void>((resolve) => socket.send("x", port, "127.0.0.1", () => resolve()));
+  socket.close();
+  await once(socket, "close");
+}
+
+describe("watchFiles()", () => {
+  it("names the files that have something to read, until they are forgotten", async () => {
+    const [first, second] = [bindSocket("127.0.0.1", 0), bindSocket("127.0.0.1", 0)];
+    const files = watchFiles();
+    try {
+      files.awaitInput(first.fd);
+      files.awaitInput(second.fd);
+      assert.deepEqual(files.wait(0), []);
+      await send(second.port);
+      assert.deepEqual(files.wait(5_000), [second.fd]);
+      await send(first.port);
+      files.forget(second.fd);
+      assert.deepEqual(files.wait(5_000), [first.fd]);
+    } finally {
+      for (const { bio } of [first, second]) native.BIO_free(bio);
+    }
+  });
+
+  it("names at once a file that takes more", () => {
+    const { fd, bio } = bindSocket("127.0.0.1", 0);
+    const files = watchFiles();
+    files.awaitRoom(fd);
+    assert.deepEqual(files.wait(5_000), [fd]);
+    native.BIO_free(bio);
+    // Also of one that was closed.
+    files.forget(fd);
+    assert.deepEqual(files.wait(0), []);
+  });
+});
