@@ -239,7 +239,7 @@ export class ClientRequests {
 const methods = new Map<string, Method<JsonObject, JsonObject>>();
 
 /** The method of a name, whose result must be an object. Only names from our code get here. */
-export function anObject(name: string): Method<JsonObject, JsonObject> {
+function anObject(name: string): Method<JsonObject, JsonObject> {
   let known = methods.get(name);
   if (known === undefined) {
     known = method<JsonObject, JsonObject>(name, {

@@ -24,7 +24,7 @@ export interface McpHttpLimits {
 
 const HOUR = 60 * 60_000;
 
-export const DEFAULT_MCP_HTTP_LIMITS: McpHttpLimits = {
+const DEFAULT_MCP_HTTP_LIMITS: McpHttpLimits = {
   keepAlive: 15_000,
   longestConnection: Infinity,
   retry: 500,
