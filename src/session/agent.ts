@@ -14,7 +14,7 @@ export type StopReason = "end_turn" | "max_tokens" | "max_turn_requests" | "refu
 /** Who works in sessions: the built-in agent, or another program that speaks ACP. */
 export interface Agent {
   readonly name: string;
-  /** Begins to work in a session, new or loaded. */
+  /** Starts to work in a session, new or loaded. */
   open(options: AgentOpenOptions): Promise<AgentSession>;
 }
 
@@ -23,23 +23,23 @@ export interface AgentOpenOptions {
   readonly cwd: string;
   /** Further folders that belong to the workspace, absolute. */
   readonly additionalDirectories: readonly string[];
-  /** The id of the principal whose session it is. Nobody else's work is done in the same process. */
+  /** Id of the principal that owns the session. Sessions of different owners share no process. */
   readonly owner: string;
-  /** The owner is no longer let in: what was started for the session ends at once. */
+  /** Stops when the owner's access is revoked: all that was started for the session ends at once. */
   readonly revoked: Stop;
-  /** In today's form: stdio servers have no `type`, others `http` or `sse`. */
+  /** As the published ACP schema has them: stdio servers have no `type`, others `http` or `sse`. */
   readonly mcpServers: readonly McpServer[];
-  /** What was said before, oldest first; undefined in a new session. */
+  /** The history of the session, oldest first; undefined in a new session. */
   readonly history: AsyncIterable<HistoryEntry> | undefined;
-  /** The modes, models and options that were last chosen, where the session is not new. */
+  /** The mode, model and options that were last chosen; empty in a new session. */
   readonly chosen: ChosenSettings;
-  /** What the agent last asked to be kept, such as its own name for this conversation. */
+  /** The value last given to `remember`, such as the agent's own id of the session. */
   readonly memory: unknown;
-  /** Keeps a little something for the next time the session is opened; it must fit into JSON. */
+  /** Stores a small JSON value for the next time that the session is opened. */
   readonly remember: (memory: unknown) => Promise<void>;
   readonly log: Log;
   readonly _meta?: Meta;
-  /** Outside of a turn: available commands, mode changes. */
+  /** Sends an update that belongs to no turn: available commands, mode changes. */
   update(update: SessionUpdate): void;
 }
 
@@ -50,7 +50,7 @@ export interface ChosenSettings {
   readonly configOptions?: Readonly<Record<string, unknown>>;
 }
 
-/** One thing that was said, as it was stored. */
+/** One stored entry of a session's history. */
 export type HistoryEntry =
   | { readonly kind: "prompt"; readonly turnId: string; readonly prompt: readonly ContentBlock[] }
   | { readonly kind: "update"; readonly turnId?: string; readonly update: SessionUpdate }
@@ -62,7 +62,7 @@ export type HistoryEntry =
     };
 
 export interface AgentSession extends AsyncDisposable {
-  /** As `session/new` answers them. They may change; then `update` tells. */
+  /** As `session/new` answers them. When they change, the agent sends an update. */
   readonly settings: SessionSettings;
   prompt(turn: Turn): Promise<TurnEnd>;
   setMode?(modeId: string): Promise<void>;
@@ -95,35 +95,35 @@ export interface SessionModels {
   }[];
 }
 
-/** One prompt while it is worked on. It goes on when clients come and go. */
+/** One prompt while an agent works on it (ACP prompt-turn). It continues when clients disconnect. */
 export interface Turn {
   readonly id: string;
   readonly prompt: readonly ContentBlock[];
-  /** Who prompted: what is done for it may reach no more than that principal may. */
+  /** Who prompted. What is done in the turn may reach no more than this principal may. */
   readonly principal: Principal;
   readonly _meta?: Meta;
-  /** Somebody cancelled the turn, or the house shuts down. */
+  /** Stops when the turn is cancelled or the program shuts down. */
   readonly stop: Stop;
-  /** What is said; resolves when it is stored and there is room for more. */
+  /** Sends an update. Resolves when it is stored and there is room for more. */
   update(update: SessionUpdate): Promise<void>;
-  /** Asks whoever is attached (first answer wins); remembered rules answer at once. */
+  /** Asks all attached clients; the first answer wins. A remembered rule answers at once. */
   requestPermission(request: PermissionRequest): Promise<PermissionOutcome>;
-  /** Says that work goes on where nothing is said, such as a tool that runs long. */
+  /** Restarts the timeout of the prompt while nothing is sent, such as during a long tool call. */
   progressed(): void;
-  /** What attached clients can do for the agent, as of now. */
+  /** What the clients that are attached now can do for the agent. */
   readonly client: TurnClient;
-  /** Takes the prompts that came while this one runs and are meant to steer it. */
+  /** Takes the steering prompts that arrived since the last call. */
   steering?(): readonly (readonly ContentBlock[])[];
 }
 
-/** A member that is undefined is offered by none of the attached clients. */
+/** What attached clients offer. A member is undefined where none of them offers it. */
 export interface TurnClient {
   readonly fs?: ClientFiles;
   readonly terminal?: TerminalHost;
   readonly elicit?: (params: Readonly<Record<string, unknown>>) => Promise<unknown>;
-  /** It shows `notice` updates. */
+  /** A client shows `notice` updates. */
   readonly notices: boolean;
-  /** It shows `compaction_update` and `compaction_summary_chunk`. */
+  /** A client shows `compaction_update` and `compaction_summary_chunk`. */
   readonly compaction: boolean;
 }
 
@@ -147,7 +147,7 @@ export interface TerminalOptions {
   readonly outputByteLimit?: number;
 }
 
-/** A command that runs at a client. `release` ends it and lets go of it. */
+/** A command that runs at a client (ACP terminals). `release` kills it and frees its id. */
 export interface Terminal {
   readonly terminalId: string;
   output(): Promise<TerminalOutput>;

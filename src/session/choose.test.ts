@@ -74,10 +74,13 @@ describe("choosing a setting", () => {
     const session = await open(house);
     const refused = (choice: Promise<void>, words: RegExp) =>
       assert.rejects(choice, { code: "usage", message: words });
-    await refused(chooseMode(session, "plan"), /mode to 'plan'.*There are: build, ask\./);
-    await refused(chooseOption(session, "how", 7), /how to number/);
-    await refused(chooseOption(session, "fast", "yes"), /'fast' to 'yes': it is true or false/);
-    await refused(chooseOption(session, "slow", 1), /no such option\. There are: how, llm, fast\./);
+    await refused(chooseMode(session, "plan"), /mode to 'plan'.*Available: build, ask\./);
+    await refused(chooseOption(session, "how", 7), /'how' to number/);
+    await refused(
+      chooseOption(session, "fast", "yes"),
+      /'fast' to 'yes': it must be true or false/,
+    );
+    await refused(chooseOption(session, "slow", 1), /no such option\. Available: how, llm, fast\./);
     await refused(chooseModel(session, "x".repeat(1_000)), /to 'x{64}'/);
     assert.deepEqual((session.agent as OptionSession).chosen, []);
     assert.equal(session.notes.chosen, undefined);

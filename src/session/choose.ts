@@ -12,7 +12,7 @@ export async function chooseMode(
   await session.inOrder(async () => {
     const { agent, settings } = session;
     const ids = settings.modes?.availableModes.map(({ id }) => id) ?? [];
-    mustBeOne("mode", modeId, ids);
+    mustBeOne("the mode", modeId, ids);
     const option = optionOf(agent.settings.configOptions ?? [], "mode");
     if (agent.setMode !== undefined) await agent.setMode(modeId);
     else if (option !== undefined) await agent.setConfigOption?.(option.id, modeId);
@@ -29,7 +29,7 @@ export async function chooseModel(
   await session.inOrder(async () => {
     const { agent, settings } = session;
     const ids = settings.models?.availableModels.map((model) => model.modelId) ?? [];
-    mustBeOne("model", modelId, ids);
+    mustBeOne("the model", modelId, ids);
     const option = optionOf(agent.settings.configOptions ?? [], "model");
     if (agent.setModel !== undefined) await agent.setModel(modelId);
     else if (option !== undefined) await agent.setConfigOption?.(option.id, modelId);
@@ -37,7 +37,7 @@ export async function chooseModel(
   });
 }
 
-/** Changes an option of a session; that may be its mode or its model. */
+/** Changes a config option of a session. The option may stand for the mode or the model. */
 export async function chooseOption(
   session: Session,
   id: string,
@@ -51,11 +51,14 @@ export async function chooseOption(
     throw new TrunklineError("usage", `Cannot set '${id}': no such option. ${listOf(ids)}`);
   }
   if (option.type === "boolean" && typeof value !== "boolean") {
-    throw new TrunklineError("usage", `Cannot set '${id}' to ${show(value)}: it is true or false.`);
+    throw new TrunklineError(
+      "usage",
+      `Cannot set '${id}' to ${show(value)}: it must be true or false.`,
+    );
   }
   if (option.type === "select") {
     mustBeOne(
-      id,
+      `'${id}'`,
       value,
       choicesOf(option).map((choice) => choice.value),
     );
@@ -71,12 +74,12 @@ export async function chooseOption(
 
 function mustBeOne(what: string, value: unknown, known: readonly string[]): void {
   if (typeof value === "string" && known.includes(value)) return;
-  const problem = `Cannot set the ${what} to ${show(value)}: there is no such. ${listOf(known)}`;
+  const problem = `Cannot set ${what} to ${show(value)}: no such value. ${listOf(known)}`;
   throw new TrunklineError("usage", problem);
 }
 
 function listOf(names: readonly string[]): string {
-  return names.length === 0 ? "There is nothing to choose." : `There are: ${names.join(", ")}.`;
+  return names.length === 0 ? "Nothing is available." : `Available: ${names.join(", ")}.`;
 }
 
 function show(value: unknown): string {

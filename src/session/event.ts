@@ -1,7 +1,7 @@
 import type { ContentBlock, SessionUpdate, StopReason } from "./agent.ts";
 import type { PermissionOutcome, PermissionRequest } from "./permission/permission.ts";
 
-/** One thing that happened in a session, as its log keeps it. */
+/** One event of a session, as the log stores it. */
 export type SessionEvent =
   | PromptEvent
   | UpdateEvent
@@ -15,13 +15,13 @@ export interface PromptEvent {
   readonly turnId: string;
   readonly prompt: readonly ContentBlock[];
   readonly by: string;
-  /** That of the turn, where it is left out. */
+  /** The turn's id where it is left out. */
   readonly messageId?: string;
-  /** It came while the turn was running. */
+  /** The prompt joined a running turn. */
   readonly steers?: true;
 }
 
-/** Of the turn whose prompt came last and that has no end yet, if there is one. */
+/** Belongs to the turn that is running, if there is one. */
 export interface UpdateEvent {
   readonly kind: "update";
   readonly update: SessionUpdate;
@@ -38,7 +38,7 @@ export interface AnswerEvent {
   readonly kind: "answer";
   readonly requestId: string;
   readonly outcome: PermissionOutcome;
-  /** A client, or that it was a rule. */
+  /** Name of the client, or of the rule, that answered. */
   readonly by: string;
 }
 
@@ -58,7 +58,7 @@ export interface EndEvent {
   readonly usage?: Readonly<Record<string, unknown>>;
 }
 
-/** An event with its place in the log. */
+/** An event with its number in the log. */
 export interface StoredEvent {
   readonly seq: number;
   readonly at: number;
@@ -66,7 +66,7 @@ export interface StoredEvent {
   readonly message: unknown;
 }
 
-/** Whose word an event is. */
+/** Which side caused an event. */
 export function directionOf(event: SessionEvent): "client" | "agent" {
   return event.kind === "prompt" || event.kind === "answer" || event.kind === "setting"
     ? "client"

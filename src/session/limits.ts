@@ -1,20 +1,20 @@
 import { type LimitTable, limitsFor } from "../base/limit/limits.ts";
 import { type Rate, RateLimiter } from "../base/limit/rate-limiter.ts";
 
-/** What sessions may cost, for all of a house. */
+/** Limits of all sessions, resolved once from the configuration. */
 export interface SessionLimits {
-  /** Milliseconds that a turn may show no progress. */
+  /** Milliseconds without progress after which a turn is given up. */
   readonly promptTimeout: number | undefined;
   /** Bytes of one `session/update`. */
   readonly updateSize: number;
   readonly updateRate: Rate | undefined;
-  /** Of each method that is asked of clients. */
+  /** Limits of a method that is called at clients. */
   readonly ask: (method: string) => AskLimits;
-  /** What one client may be behind, before it is told to resume. */
+  /** Queued updates of one client, above which it is told to resume. */
   readonly backlog: { readonly updates: number; readonly characters: number };
-  /** Milliseconds after which a cancelled turn is over, whatever its agent does. */
+  /** Milliseconds after which a cancelled turn ends, even if its agent has not answered. */
   readonly cancelGrace: number;
-  /** Milliseconds after which a session that nobody looks at is put away. */
+  /** Milliseconds without clients and turns after which a session is closed. */
   readonly idle: number;
 }
 

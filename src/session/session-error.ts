@@ -1,6 +1,6 @@
 import { hasBrand, type ErrorCode, TrunklineError } from "../base/errors.ts";
 
-/** What can be wrong in a conversation, each with a number of its own on the wire. */
+/** Failures with an error code of their own (ACP message specification § ACP-Specific Errors). */
 export type SessionProblem =
   | "session-not-found"
   | "session-expired"
@@ -30,11 +30,11 @@ const CODES: Readonly<Record<SessionProblem, ErrorCode>> = {
   "mcp-unavailable": "unavailable",
 };
 
-/** A failure in a conversation that its door has a number for. */
+/** A failure in a session, which a dialect maps to its error code. */
 export class SessionError extends TrunklineError {
   static readonly #brand = Symbol.for("trunkline.SessionError");
   readonly problem: SessionProblem;
-  /** What else a program may want to know, such as `{ path }`. */
+  /** Fields for programs, such as `{ path }`. */
   readonly data: Readonly<Record<string, unknown>>;
 
   constructor(

@@ -2,15 +2,15 @@ import type { ChosenSettings, ContentBlock } from "./agent.ts";
 import type { HeldSession, SessionStore } from "./store.ts";
 
 export interface Notes {
-  /** Who began it, where the transport knew. */
+  /** Id of the principal that created the session; absent for the owner of the data folder. */
   readonly owner?: string;
   readonly chosen?: ChosenSettings;
   readonly memory?: unknown;
-  /** The turn that is running, to be found interrupted by whoever opens the session next. */
+  /** Id of the running turn. Whoever opens the session next finds it interrupted. */
   readonly turn?: string | undefined;
 }
 
-/** What a session keeps about itself beside its events. */
+/** What a session stores beside its events: title, owner, chosen settings, the agent's memory. */
 export class SessionNotes {
   readonly #store: SessionStore;
   readonly #key: number;
@@ -33,12 +33,12 @@ export class SessionNotes {
     return this.#notes;
   }
 
-  /** The session is about to be let go of: whoever opens it next has other notes. */
+  /** Writes nothing from now on: the session is being released, and its next holder writes the notes. */
   end(): void {
     this.#isOver = true;
   }
 
-  /** Changes what is given, and leaves the rest. The store keeps the order of changes. */
+  /** Changes the given notes and keeps the others. The store applies changes in order. */
   async keep(notes: Notes, more: { title?: string; updated?: number } = {}): Promise<void> {
     this.#notes = { ...this.#notes, ...notes };
     this.#title = more.title ?? this.#title;
@@ -49,7 +49,7 @@ export class SessionNotes {
 
 const LONGEST_TITLE = 80;
 
-/** A title for a conversation: the first line of its first prompt. */
+/** The title of a session: the first line of its first prompt. */
 export function titleOf(prompt: readonly ContentBlock[]): string | undefined {
   for (const { type, text } of prompt) {
     if (type !== "text" || typeof text !== "string") continue;

@@ -30,8 +30,8 @@ export interface SessionOptions {
 }
 
 /**
- * A conversation with an agent. It outlives its connections: clients attach and detach, several at
- * once, while turns go on. Everything that is said is on disk before anybody sees it.
+ * A conversation with an agent that outlives its connections: several clients attach and detach while
+ * turns continue. Every event is on disk before a client sees it.
  */
 export class Session implements TurnHost {
   readonly id: string;
@@ -43,7 +43,7 @@ export class Session implements TurnHost {
   readonly #permissions: PermissionRequests;
   readonly #notes: SessionNotes;
   readonly #turns: Turns;
-  /** Its owner is no longer let in. */
+  /** Stops when the owner's access is revoked. */
   readonly #revoked = new Stopper();
   #agent: AgentSession | undefined;
   #lane: Promise<unknown> = Promise.resolve();
@@ -81,7 +81,7 @@ export class Session implements TurnHost {
     });
   }
 
-  /** For the registry: who works here from now on. */
+  /** Called by `Sessions` once the agent has opened the session. */
   begin(agent: AgentSession): void {
     this.#agent = agent;
   }
@@ -90,7 +90,7 @@ export class Session implements TurnHost {
     return this.#revoked;
   }
 
-  /** The id of the principal whose session it is. */
+  /** Id of the principal that owns the session. */
   get owner(): string {
     return this.notes.owner ?? "";
   }
@@ -112,33 +112,33 @@ export class Session implements TurnHost {
     return this.#turns.isRunning;
   }
 
-  /** The number of the last event that was shown. */
+  /** Number of the last event that was sent to clients. */
   get last(): number {
     return this.#audience.delivery.last;
   }
 
-  /** Milliseconds that nobody has had a use for it. */
+  /** Milliseconds without an attached client or a running turn. */
   get idleFor(): number {
     return this.isRunning ? 0 : this.#audience.attachments.emptyFor;
   }
 
-  /** Says something outside of a turn. */
+  /** Records and sends an update of the agent that belongs to no turn. */
   readonly update = (said: SessionUpdate): void => {
     if (this.#closing !== undefined) return;
     const update = visibleUpdate(said);
     this.#note(update);
-    if (!this.isRunning) this.#transcript.mend();
+    if (!this.isRunning) this.#transcript.clearFailure();
     this.#transcript.say(update).catch((error: unknown) => {
       this.#options.log.error("session.not-stored", { session: this.id, error });
     });
   };
 
-  /** Has the client see all that comes from now on. */
+  /** Sends the client all updates from now on. */
   attach(client: SessionClient): void {
     if (this.#closing === undefined) this.#audience.attach(client);
   }
 
-  /** Shows the client what was said after an event, and has it see all that comes then. */
+  /** Sends the client all events after `after`, and all updates from then on. */
   replayTo(client: SessionClient, after = 0): Promise<void> {
     return this.#audience.replayTo(client, after);
   }
@@ -151,39 +151,40 @@ export class Session implements TurnHost {
     this.#audience.attachments.detach(client);
   }
 
-  /** Has the agent work on a prompt, until its turn is over. */
+  /** ACP prompt-turn: has the agent work on a prompt. Resolves when the turn has ended. */
   async prompt(options: PromptOptions): Promise<TurnEnd> {
     try {
       return await this.#turns.prompt(options);
     } finally {
-      // What the turn said is not overtaken by the answer, however slowly it is read.
+      // ACP message specification § Streaming Message Ordering: the answer comes after all updates of the
+      // turn, even for a client that reads slowly.
       if (options.client !== undefined) await this.#audience.attachments.caughtUp(options.client);
     }
   }
 
-  /** Calls off what somebody prompted who is no longer let in. */
+  /** Cancels the running turn if this principal prompted it, whose access was revoked. */
   cancelFor(principal: string): void {
     if (this.#turns.principal?.id === principal) this.cancel(NO_LONGER_LET_IN);
   }
 
-  /** Calls the running turn off, if there is one. */
+  /** ACP session/cancel. */
   cancel(reason = "The turn was cancelled"): void {
     this.#turns.cancel(new TrunklineError("cancelled", reason));
   }
 
-  /** Changes of settings come one after another, and before the next prompt. */
+  /** Runs changes of settings one after another, and before the next prompt. */
   inOrder<T>(work: () => Promise<T>): Promise<T> {
     const result = this.#lane.then(work);
     this.#lane = result.catch(() => {});
     return result;
   }
 
-  /** Writes down what was chosen, and tells the others. */
+  /** Records a choice and tells the other clients. */
   async chose(setting: ChosenSetting, by: SessionClient | undefined): Promise<void> {
     const { modes, configOptions = [] } = this.settings;
     const { chosen = {} } = this.notes;
     await this.#notes.keep({ chosen: chosenAfter(chosen, setting, configOptions) });
-    if (!this.isRunning) this.#transcript.mend();
+    if (!this.isRunning) this.#transcript.clearFailure();
     const shows: SessionUpdate[] = [{ sessionUpdate: "config_option_update", configOptions }];
     if (setting.setting === "mode" && modes !== undefined) {
       const { currentModeId } = modes;
@@ -196,15 +197,15 @@ export class Session implements TurnHost {
     return this.#notes.keep({ memory });
   }
 
-  /** Ends a turn that was running when its process died. */
+  /** Records the end of a turn that was running when its process died. */
   interrupt(event: Omit<EndEvent, "kind" | "stopReason">, tools: readonly string[]): Promise<void> {
     return this.#turns.interrupt(event, tools);
   }
 
   /**
-   * Ends what runs, lets go of the agent, and lets others open it. A turn that runs is cancelled
-   * where somebody wants it so, and interrupted where the house stops. Where its owner is no longer
-   * let in, what was started for it is not given time to end by itself.
+   * Ends the running turn, disposes of the agent's side and releases the session for other processes.
+   * A running turn ends as cancelled when closing was requested ("wanted"), and as interrupted when the
+   * program stops. When the owner's access is revoked, processes of the session are killed at once.
    */
   close(how: "wanted" | "stopping" | "revoked" = "wanted"): Promise<void> {
     if (how === "stopping") this.#turns.stop();
@@ -233,7 +234,7 @@ export class Session implements TurnHost {
     return this.#permissions.ask(turn, request);
   }
 
-  /** What an update says of the session itself. */
+  /** Keeps what an update says about the session: its commands and its title. */
   #note(update: SessionUpdate): void {
     if (update.sessionUpdate === "available_commands_update") this.#audience.commands = update;
     if (update.sessionUpdate !== "session_info_update" || typeof update.title !== "string") return;
@@ -257,7 +258,7 @@ export class Session implements TurnHost {
   }
 }
 
-const NO_LONGER_LET_IN = "Whoever began this is no longer let in";
+const NO_LONGER_LET_IN = "The access of whoever started this was revoked";
 
 export function expired(id: string): SessionError {
   const next = "Open it with session/load or session/resume.";

@@ -27,40 +27,39 @@ export interface SessionsOptions {
   readonly store: SessionStore;
   readonly rules?: RuleStore;
   /**
-   * Who works in sessions: by name, and whoever is meant when none is given. `run` is what the
-   * session was placed with.
+   * Finds an agent by name, or the default agent. `run` is the one of the session's setup.
    */
   readonly agent: (name: string | undefined, run: unknown) => Agent | Promise<Agent>;
   readonly limits: SessionLimits;
   readonly log: Log;
   readonly audit?: (entry: object) => void;
-  /** Removes what is kept elsewhere of a session that is deleted. */
+  /** Removes what other parts store of a session that is deleted. */
   readonly forget?: (id: string, run: unknown) => Promise<void>;
 }
 
-/** Where a session works, and with what. */
+/** ACP session-setup: where a session works, and with which MCP servers. */
 export interface SessionSetup {
   readonly cwd: string;
   readonly additionalDirectories: readonly string[];
   readonly mcpServers: readonly McpServer[];
   readonly meta?: Meta | undefined;
-  /** Of a remote run: what it runs on. It is kept with the session, and fits into JSON. */
+  /** For a remote run: what it works on, as a JSON value that is stored with the session. */
   readonly run?: unknown;
 }
 
 const PAGE = 100;
 
-/** All sessions of a house: those that are open, and those that are on disk. */
+/** All sessions: those that are open here, and those in the store. */
 export class Sessions implements AsyncDisposable {
   readonly #options: SessionsOptions;
   readonly #open = new Map<string, Session>();
-  /** Those whose agent is not there yet. */
+  /** Sessions whose agent is being started. */
   readonly #beginning = new Set<Session>();
   readonly #opening = new Map<string, Promise<Session>>();
-  /** Those that are being put away: they cannot be opened before that is done. */
+  /** Sessions that are being closed; they can be opened again once that is done. */
   readonly #closing = new Map<string, Promise<unknown>>();
-  /** Those that could not be begun, and are to be deleted. */
-  readonly #stillborn = new Set<string>();
+  /** Ids of sessions whose agent did not start, and which are still to be deleted. */
+  readonly #unstarted = new Set<string>();
   readonly #sweeper: NodeJS.Timeout;
   #isClosed = false;
 
@@ -91,12 +90,12 @@ export class Sessions implements AsyncDisposable {
     return this.#beginNew(held, agent, setup, false);
   }
 
-  /** A session that is open here. */
+  /** A session that is open in this process. */
   get(id: string): Session | undefined {
     return this.#open.get(id);
   }
 
-  /** The same, or why it cannot be used. */
+  /** The open session, or throws why it cannot be used. */
   async need(id: string): Promise<Session> {
     const session = this.#open.get(id);
     if (session !== undefined) return session;
@@ -106,7 +105,7 @@ export class Sessions implements AsyncDisposable {
     throw record === undefined ? unknownSession(id) : expired(id);
   }
 
-  /** Whether that is who began it. Of one that was deleted nobody knows. */
+  /** Whether this principal owns the session. A deleted one has no owner, so anyone may ask for it. */
   async isOf(id: string, owner: string): Promise<boolean> {
     const session = this.#open.get(id);
     if (session !== undefined) return (session.notes.owner ?? "") === owner;
@@ -114,7 +113,7 @@ export class Sessions implements AsyncDisposable {
     return record !== undefined && (record.isDeleted || (record.notes.owner ?? "") === owner);
   }
 
-  /** Where a remote run works, whatever its client says; undefined of any other session. */
+  /** The stored setup of a remote run, which clients cannot change; undefined for other sessions. */
   async setupOfRun(id: string): Promise<SessionSetup | undefined> {
     const record = await this.#options.store.find(id);
     if (record?.notes.run === undefined) return undefined;
@@ -122,7 +121,7 @@ export class Sessions implements AsyncDisposable {
     return { cwd, additionalDirectories: [], mcpServers: [], run: notes.run };
   }
 
-  /** Opens a session again, or gives the one that is open. */
+  /** Opens a stored session, or returns the one that is open. */
   async open(id: string, setup: SessionSetup, principal = OWNER): Promise<Session> {
     const session = this.#open.get(id);
     if (session !== undefined) return session;
@@ -135,7 +134,7 @@ export class Sessions implements AsyncDisposable {
     }
   }
 
-  /** Begins a session with all that was said in another, up to an event. */
+  /** Creates a session with a copy of another's events, up to `upTo`. */
   async fork(
     from: string,
     setup: SessionSetup,
@@ -165,15 +164,15 @@ export class Sessions implements AsyncDisposable {
     return this.#beginNew(held, agent, setup, true);
   }
 
-  /** A page of what there is, the last used first. */
+  /** A page of the list of sessions, the last used first. */
   async list(
     cwd?: string,
     cursor?: string,
     owner?: string,
   ): Promise<{ sessions: SessionRecord[]; nextCursor?: string }> {
-    // One may be deleted while the list is read that has it.
-    const stillborn = new Set(this.#stillborn);
-    this.#discard().catch(() => {});
+    // A session may be deleted while the list that contains it is read.
+    const unstarted = new Set(this.#unstarted);
+    this.#deleteUnstarted().catch(() => {});
     const listed = await this.#options.store.list({
       limit: PAGE + 1,
       ...(cursor === undefined ? {} : { after: readCursor(cursor) }),
@@ -181,38 +180,38 @@ export class Sessions implements AsyncDisposable {
       ...(owner === undefined ? {} : { owner }),
     });
     const page = listed.slice(0, PAGE);
-    const sessions = page.filter(({ id }) => !stillborn.has(id) && !this.#stillborn.has(id));
+    const sessions = page.filter(({ id }) => !unstarted.has(id) && !this.#unstarted.has(id));
     const last = page.at(-1);
     if (listed.length <= PAGE || last === undefined) return { sessions };
     return { sessions, nextCursor: `${last.updated}.${last.id}` };
   }
 
   async close(id: string): Promise<void> {
-    await this.#putAway(id, await this.need(id));
+    await this.#closeOpen(id, await this.need(id));
   }
 
   async delete(id: string): Promise<void> {
     const session = this.#open.get(id);
     if (session === undefined) {
-      // One that another process works in stays.
+      // Holding it fails while another process has the session open.
       const { key } = await this.#hold(id);
       await this.#options.store.release(key);
     } else {
-      await this.#putAway(id, session);
+      await this.#closeOpen(id, session);
     }
     const { run } = (await this.#options.store.find(id))?.notes ?? {};
     await this.#options.forget?.(id, run);
     await this.#options.store.delete(id);
   }
 
-  /** The client is gone. Turns go on. */
+  /** Detaches a client that has disconnected. Its turns continue. */
   forget(client: SessionClient): void {
     for (const session of this.#open.values()) session.detach(client);
   }
 
   /**
-   * Ends what somebody began who is no longer let in: sessions, turns, and whatever processes were
-   * started for them. What was said stays.
+   * Ends the sessions and turns of a principal whose access was revoked, and the processes that were
+   * started for them. The stored events stay.
    */
   async endOf(owner: string): Promise<void> {
     const ends: Promise<void>[] = [];
@@ -220,7 +219,7 @@ export class Sessions implements AsyncDisposable {
       if (session.owner === owner) ends.push(session.close("revoked"));
     }
     for (const [id, session] of this.#open) {
-      if (session.owner === owner) ends.push(this.#putAway(id, session, "revoked"));
+      if (session.owner === owner) ends.push(this.#closeOpen(id, session, "revoked"));
       else session.cancelFor(owner);
     }
     await Promise.allSettled(ends);
@@ -232,10 +231,10 @@ export class Sessions implements AsyncDisposable {
     await Promise.allSettled([...this.#opening.values(), ...this.#closing.values()]);
     await Promise.allSettled(Array.from(this.#open.values(), (it) => it.close("stopping")));
     this.#open.clear();
-    await this.#discard();
+    await this.#deleteUnstarted();
   }
 
-  async #putAway(
+  async #closeOpen(
     id: string,
     session: Session,
     how: "wanted" | "revoked" = "wanted",
@@ -250,7 +249,7 @@ export class Sessions implements AsyncDisposable {
     }
   }
 
-  /** Throws where the principal may not use that agent. */
+  /** Finds an agent. Throws if the principal may not use it. */
   async #agentFor(name: string | undefined, principal: Principal, run: unknown): Promise<Agent> {
     const agent = await this.#options.agent(name, run);
     if (mayUseAgent(principal, agent.name)) return agent;
@@ -266,7 +265,7 @@ export class Sessions implements AsyncDisposable {
       const agent = await this.#agentFor(name, principal, notes.run);
       return await this.#begin(held, agent, setup, true);
     } catch (error) {
-      // Where that fails the store goes on trying; why it could not be opened says more.
+      // If this fails, the store retries it. The first error says more.
       await this.#options.store.release(held.key).catch(() => {});
       throw error;
     }
@@ -284,7 +283,7 @@ export class Sessions implements AsyncDisposable {
     }
   }
 
-  /** Nothing was said in a session that cannot be begun: it is as if it had never been. */
+  /** ACP message specification § Session State Consistency: a session that cannot start is deleted again. */
   async #beginNew(
     held: HeldSession,
     agent: Agent,
@@ -298,18 +297,18 @@ export class Sessions implements AsyncDisposable {
       await this.#options.forget?.(id, notes.run).catch((cause: unknown) => {
         this.#options.log.warn("session.not-forgotten", { session: id, error: cause });
       });
-      this.#stillborn.add(id);
-      await this.#discard();
+      this.#unstarted.add(id);
+      await this.#deleteUnstarted();
       throw error;
     }
   }
 
-  /** A store that fails is tried again when there is the next occasion. */
-  async #discard(): Promise<void> {
-    for (const id of [...this.#stillborn]) {
+  /** Deletes sessions that did not start. What fails is retried with the next call. */
+  async #deleteUnstarted(): Promise<void> {
+    for (const id of [...this.#unstarted]) {
       try {
         await this.#options.store.delete(id);
-        this.#stillborn.delete(id);
+        this.#unstarted.delete(id);
       } catch (error) {
         this.#options.log.warn("session.not-deleted", { session: id, error });
         return;
@@ -349,7 +348,7 @@ export class Sessions implements AsyncDisposable {
     return session;
   }
 
-  /** Its owner may be shut out while the agent starts, which then has nobody to work for. */
+  /** Starts the agent. If the owner's access is revoked meanwhile, the agent is disposed of again. */
   async #openAgent(
     session: Session,
     agent: Agent,
@@ -367,17 +366,17 @@ export class Sessions implements AsyncDisposable {
   }
 
   #sweep(idle: number): void {
-    this.#discard().catch(() => {});
+    this.#deleteUnstarted().catch(() => {});
     for (const [id, session] of this.#open) {
       if (session.idleFor < idle) continue;
-      this.#putAway(id, session).catch((error: unknown) => {
+      this.#closeOpen(id, session).catch((error: unknown) => {
         this.#options.log.warn("session.not-put-away", { session: id, error });
       });
     }
   }
 }
 
-/** All that was said so far. It can be read again, where reading it fails. */
+/** The history so far, which can be iterated more than once. */
 function pastOf(store: SessionStore, { id, last }: Session): AsyncIterable<HistoryEntry> {
   return { [Symbol.asyncIterator]: () => historyOf(store.read(id), last) };
 }
@@ -387,7 +386,7 @@ function readCursor(cursor: string): ListedSession {
   const [, updated, id] = /^(\d{1,15})\.([0-9a-f-]{36})$/.exec(cursor) ?? [];
   if (updated !== undefined && id !== undefined) return { updated: Number(updated), id };
   const given = cursor.slice(0, 64);
-  throw new TrunklineError("usage", `'params.cursor' is not one that was given: '${given}'`);
+  throw new TrunklineError("usage", `'params.cursor' is not a cursor of this list: '${given}'`);
 }
 
 function ownedBy({ id }: Principal): { owner?: string } {

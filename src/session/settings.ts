@@ -1,7 +1,7 @@
 import type { ChosenSettings, SessionModels, SessionModes, SessionSettings } from "./agent.ts";
 
 type ConfigOption = Readonly<Record<string, unknown>>;
-/** What is chosen in a form of its own as well as by an option. */
+/** Settings that exist both as a method of their own and as a config option. */
 type Kind = "mode" | "model";
 const KINDS: readonly Kind[] = ["mode", "model"];
 
@@ -12,8 +12,8 @@ interface Choice {
 }
 
 /**
- * Settings in both forms: modes and models as the message specification has them, and the same as
- * config options, which today's clients use instead.
+ * Settings in both forms: modes and models (ACP message specification § session/set_mode and
+ * § session/set_model), and as config options (ACP session-config-options), which newer clients use.
  */
 export function inBothForms(settings: SessionSettings): SessionSettings {
   const { modes, models, configOptions } = settings;
@@ -35,14 +35,14 @@ export function inBothForms(settings: SessionSettings): SessionSettings {
   };
 }
 
-/** What somebody has just chosen; the `value` of an option, else the `id` says what. */
+/** A choice that was just made: `id` is the mode or model, or the option that gets `value`. */
 export interface ChosenSetting {
   readonly setting: Kind | "option";
   readonly id: string;
   readonly value?: unknown;
 }
 
-/** A mode that is chosen as an option is the mode: in either form, the last choice counts. */
+/** Adds a choice. A mode chosen by its config option is the mode: the last choice in either form wins. */
 export function chosenAfter(
   chosen: ChosenSettings,
   { setting, id, value }: ChosenSetting,
@@ -56,7 +56,7 @@ export function chosenAfter(
   return { ...chosen, configOptions: { ...chosen.configOptions, [id]: value } };
 }
 
-/** What is in force, of modes, models and options. */
+/** The current mode, model and options. */
 export function chosenIn(settings: SessionSettings): ChosenSettings {
   const { modes, models, configOptions = [] } = inBothForms(settings);
   const others = configOptions.filter(({ category }) => !KINDS.some((kind) => kind === category));
@@ -67,7 +67,7 @@ export function chosenIn(settings: SessionSettings): ChosenSettings {
   };
 }
 
-/** The settings once a mode or a model was chosen, in whichever form they have it. */
+/** The settings after a mode or model was chosen, changed in both forms. */
 export function withChoice(
   settings: SessionSettings,
   kind: Kind,
@@ -88,7 +88,7 @@ export function withChoice(
   };
 }
 
-/** The settings once options were told, which may stand for the mode and the model. */
+/** The settings with new config options, which may also stand for the mode and the model. */
 export function withOptions(
   settings: SessionSettings,
   configOptions: readonly ConfigOption[],
@@ -101,7 +101,7 @@ export function withOptions(
   return all;
 }
 
-/** The option that stands for the mode or the model. */
+/** The config option that stands for the mode or the model. */
 export function optionOf(
   options: readonly ConfigOption[],
   category: Kind,
@@ -110,7 +110,7 @@ export function optionOf(
   return typeof found?.id === "string" ? { ...found, id: found.id } : undefined;
 }
 
-/** The values that an option of that kind may have, groups laid open. */
+/** The values of a select option, with groups flattened. */
 export function choicesOf(option: ConfigOption): Choice[] {
   const { options } = option;
   if (!Array.isArray(options)) return [];

@@ -1,16 +1,16 @@
 import type { StoredEvent } from "./event.ts";
 
-/** What one session has appended that goes into one commit. */
+/** The events of one session that are committed together. */
 export interface Appended {
-  /** The number of the event that was appended last. */
+  /** Number of the last appended event. */
   readonly last: number;
-  /** Resolves when all of it is on disk. */
+  /** Resolves when all of them are on disk. */
   readonly stored: Promise<void>;
-  /** Why it could not be brought there. It is known before `stored` rejects. */
+  /** Why they could not be stored. It is set before `stored` rejects. */
   readonly failure: Error | undefined;
 }
 
-/** Where sessions are kept. */
+/** Stores sessions and their events. */
 export interface SessionStore {
   create(session: NewSession): Promise<HeldSession>;
   fork(from: string, session: NewSession, upTo?: number): Promise<HeldSession>;
@@ -18,8 +18,8 @@ export interface SessionStore {
   hold(id: string): Promise<HeldSession>;
   release(key: number): Promise<void>;
   /**
-   * Adds the next event. When that fails, all that was appended to the session since fails too, and
-   * the next event follows the last one on disk.
+   * Appends an event. When its commit fails, all events appended to the session since fail too, and
+   * the next event gets the number after the last one on disk.
    */
   append(key: number, direction: "client" | "agent", text: string): Appended;
   describe(
@@ -27,7 +27,7 @@ export interface SessionStore {
     change: { readonly title?: string; readonly notes?: object; readonly updated?: number },
   ): Promise<void>;
   find(id: string): Promise<SessionRecord | undefined>;
-  /** The last used first. `owner` is that of the notes; those without one are nobody's, "". */
+  /** Sessions by last use, newest first. `owner` is the one in the notes; "" finds those without one. */
   list(options?: {
     cwd?: string;
     owner?: string;
@@ -38,7 +38,7 @@ export interface SessionStore {
   delete(id: string): Promise<void>;
 }
 
-/** Where a list goes on: after a session, as it stood there. */
+/** The last session of a page, after which the next page begins. */
 export type ListedSession = Pick<SessionRecord, "id" | "updated">;
 
 export interface NewSession {
@@ -69,7 +69,7 @@ export interface HeldSession {
   readonly last: number;
 }
 
-/** What people have said once and for all. */
+/** Stores the answers that people gave with "always". */
 export interface RuleStore {
   find(
     workspace: string,
@@ -82,7 +82,7 @@ export interface RuleStore {
     readonly decision: "allow" | "reject";
     readonly session: string;
     readonly by: string;
-    /** The id of who said it: it holds for that principal alone. */
+    /** Id of the principal that answered. The rule applies to that principal alone. */
     readonly principal: string;
   }): Promise<void>;
 }

@@ -2,12 +2,12 @@ import { visible } from "../base/text/visible.ts";
 import type { SessionUpdate } from "./agent.ts";
 import type { PermissionRequest } from "./permission/permission.ts";
 
-/** Names that programs go by; they have to stay what they are. */
+/** Members that programs use as they are, and that are not escaped. */
 const NAMES: ReadonlySet<string> = new Set(["path", "terminalId", "uri", "data", "mimeType"]);
 
 /**
- * A question for a person with everything in it to be seen, whichever agent asks it: an override of
- * direction could show another command, or another change, than the one that is about to be made.
+ * A permission request with hidden characters escaped. Otherwise an agent could show a person another
+ * command than the one that is about to run, for example with a right-to-left override.
  */
 export function visibleRequest(request: PermissionRequest): PermissionRequest {
   const { toolCall, options } = request;
@@ -24,7 +24,7 @@ export function visibleRequest(request: PermissionRequest): PermissionRequest {
   };
 }
 
-/** The same for the title of an update, of a tool call or of the session. */
+/** Escapes hidden characters in the title of a tool call or of the session. */
 export function visibleUpdate(update: SessionUpdate): SessionUpdate {
   const { title } = update;
   if (typeof title !== "string") return update;

@@ -12,36 +12,37 @@ export interface Implementation {
 export type Hello = JsonObject & { readonly protocolVersion: Version };
 
 /**
- * How one version of the protocol says what is said inside. Inside there is one shape, that of
- * version 1; each connection has a codec of its own.
+ * Translates between the messages of one protocol version and those that the rest of the program uses,
+ * which have the shape of version 1. Each connection has its own codec.
  */
 export interface Codec {
   readonly version: Version;
-  /** Its client sees its own prompts like any other, and learns of turns by what it is shown. */
+  /** Version 2: the client receives its own prompts, and learns of turns by `state_update`. */
   readonly isEchoed: boolean;
-  /** Methods that we serve and this version does not have. */
+  /** Methods that we serve, but that this version does not have. */
   readonly lacks: ReadonlySet<string>;
-  /** Whether it is no fault to close a session that is closed. */
+  /** Whether `session/close` succeeds for a session that is closed already. */
   readonly closesAgain: boolean;
-  /** What the client calls itself. */
+  /** The client's name for itself. */
   name(params: InitializeParams): string | undefined;
   capabilities(params: InitializeParams): ClientCapabilities;
   /** The answer to `initialize`. */
   hello(info: Implementation): Hello;
-  /** The JSON text of an update; undefined where this version has no words for it. */
+  /** The JSON text of an update; undefined where this version has no such update. */
   update(sessionId: string, shown: ShownUpdate): string | undefined;
-  /** What the client is asked. */
+  /** The parameters of a request to the client. */
   question(method: ClientMethod, params: object): object;
-  /** What a request is answered with. */
+  /** The result of a request of the client. */
   answer(method: string, result: unknown): unknown;
+  /** The error that a request of the client is answered with. */
   failure(error: unknown, params: unknown): unknown;
-  /** An update that tells of a question that begins (1) or is over (-1), where one does. */
+  /** The update, if any, for a request to the client that begins (1) or has ended (-1). */
   asking(sessionId: string, change: 1 | -1): string | undefined;
-  /** An update that tells what a session does now, where one does. */
+  /** The update, if any, that tells whether a turn is running. */
   state(sessionId: string, isRunning: boolean): string | undefined;
 }
 
-/** What we can do, in the message specification's words and in those that came since. */
+/** ACP initialization § Agent Capabilities. */
 const CAPABILITIES = {
   loadSession: true,
   mcpCapabilities: { http: true, sse: true },
@@ -57,7 +58,7 @@ const CAPABILITIES = {
   auth: { logout: {} },
 } as const;
 
-/** Version 1 says what is said inside as it is. */
+/** Version 1 passes messages through unchanged. */
 export const V1: Codec = {
   version: 1,
   isEchoed: false,
@@ -83,7 +84,8 @@ export const V1: Codec = {
     agentCapabilities: CAPABILITIES,
     agentInfo: info,
     authMethods: [],
-    // Not in the protocol, but what editors look for before they send `_session/steering`.
+    // An extension (ACP extensibility § Custom Capabilities): editors look for it before they send
+    // `_session/steering`.
     _meta: { steering: { supported: true } },
   }),
   update: (_, shown) => shown.text,

@@ -22,9 +22,9 @@ import type {
 } from "./schema.gen.ts";
 import { toWire } from "./session-errors.ts";
 
-/** Who answers what an agent asks, and hears what it says. */
+/** Answers the requests of an agent and receives its updates. */
 export interface AgentListener {
-  /** A promise asks for a pause: the agent's output is left unread until it settles. */
+  /** A returned promise pauses reading: the agent's output is left unread until it settles. */
   update(params: UpdateParams): Promise<void> | undefined;
   requestPermission(params: PermissionParams): Promise<unknown>;
   readTextFile(params: ReadFileParams): Promise<unknown>;
@@ -45,14 +45,17 @@ export interface ConnectOptions {
 
 const PROTOCOL_VERSION = 1;
 
-/** What the editor does not do for an agent we do; a form that nobody can fill in is closed. */
+/**
+ * ACP initialization § Client Capabilities. We offer files and terminals even where the editor does not;
+ * a form that no client can show is answered with "cancel".
+ */
 const CAPABILITIES = {
   fs: { readTextFile: true, writeTextFile: true },
   terminal: true,
   elicitation: { form: {} },
 } as const;
 
-/** The client's side of ACP: another program's agent, as we drive it. */
+/** The client side of ACP: a connection to an agent that is another program. */
 export class AgentConnection implements AsyncDisposable {
   readonly agent: InitializeResult;
   readonly #peer: Peer;
@@ -64,7 +67,10 @@ export class AgentConnection implements AsyncDisposable {
     this.#limits = limits;
   }
 
-  /** Says hello. Throws "unavailable" where the agent speaks another version. */
+  /**
+   * Sends `initialize`. ACP initialization § Version Negotiation: a client that does not support the
+   * version of the answer closes the connection, so this throws "unavailable".
+   */
   static async open(channel: Channel<string>, options: ConnectOptions): Promise<AgentConnection> {
     const { listener, limits, withLimits = (same) => same } = options;
     const held = new HeldChannel(channel);
@@ -94,17 +100,18 @@ export class AgentConnection implements AsyncDisposable {
     return this.agent.agentCapabilities ?? {};
   }
 
-  /** Resolves when the agent is gone. */
+  /** Resolves when the connection has ended. */
   get ended(): Promise<void> {
     return this.#peer.ended;
   }
 
   request<P, R>(method: Method<P, R>, params: P, stop?: Stop): Promise<R> {
-    // A prompt is limited by the session, which knows what progress is.
+    // The session limits the time of a prompt, since it knows whether there is progress.
     const limit = method.name === METHODS.prompt.name ? {} : timeoutOf(method.name, this.#limits);
     return this.#peer.request(method, params, { ...limit, ...(stop ? { stop } : {}) });
   }
 
+  /** ACP prompt-turn § Cancellation: a notification; the prompt is then answered with "cancelled". */
   cancel(sessionId: string): void {
     this.#peer.notify(METHODS.cancel, { sessionId });
   }
@@ -153,7 +160,7 @@ function listening(
   };
 }
 
-/** A channel that leaves its input unread while what came of the last message is not done. */
+/** A channel that stops reading while the last message is still being processed. */
 class HeldChannel implements Channel<string> {
   readonly #channel: Channel<string>;
   #hold: Promise<void> | undefined;

@@ -17,13 +17,13 @@ import type { InitializeParams } from "./schema.gen.ts";
 import { fromWire } from "./session-errors.ts";
 import { V2Codec } from "./v2/codec.ts";
 
-/** How a connection reaches its client past the peer, for what is already text. */
+/** Sends a message that is serialized already, without the peer. */
 export type SendText = (text: string, sessionId: string) => Room;
 
-/** One client, from its connection to its end. */
+/** The state of one connected client. */
 export class AcpConnection implements SessionClient {
   readonly principal: Principal;
-  /** Who works in new sessions of it, where a request does not say. */
+  /** The agent for new sessions, where a request does not name one. */
   readonly agent: string | undefined;
   #name = "client";
   #codec: Codec = V1;
@@ -43,7 +43,7 @@ export class AcpConnection implements SessionClient {
     return this.principal.name ?? this.#name;
   }
 
-  /** Whose sessions it may use; undefined where that is everybody's. */
+  /** The only owner whose sessions the client may use; undefined where it may use all. */
   get onlyOwner(): string | undefined {
     return mayUseAll(this.principal) ? undefined : this.principal.id;
   }
@@ -57,13 +57,13 @@ export class AcpConnection implements SessionClient {
     return this.#capabilities;
   }
 
-  /** What carries it. */
+  /** Sets how messages reach the client. */
   open(peer: Peer<AcpConnection>, send: SendText): void {
     this.#peer = peer;
     this.#send = send;
   }
 
-  /** It is over: nothing reaches the client any more. */
+  /** The connection has ended: further updates are dropped. */
   close(): void {
     this.#isGone = true;
     this.#send = () => ROOM;
@@ -81,7 +81,10 @@ export class AcpConnection implements SessionClient {
     return this.#codec.isEchoed;
   }
 
-  /** What the client says of itself. A version that we do not speak is never agreed on. */
+  /**
+   * ACP initialization § Version Negotiation: the agent answers with the client's version where it
+   * supports it, else with the latest that it supports.
+   */
   introduce(params: InitializeParams): Codec {
     const { protocolVersion, info, clientCapabilities, _meta } = params;
     const codec = protocolVersion >= 2 && isObject(info) ? new V2Codec() : V1;
@@ -89,7 +92,7 @@ export class AcpConnection implements SessionClient {
       const why = `version ${this.#codec.version} was agreed on already`;
       throw RpcError.of(STANDARD.invalidRequest, why);
     }
-    // One that is told anew what it knows keeps what it told the client.
+    // A repeated `initialize` keeps the codec, and with it the state that the client was told.
     if (codec.version !== this.#codec.version) this.#codec = codec;
     this.#isIntroduced = true;
     this.#name = codec.name(params) ?? "client";
@@ -99,7 +102,7 @@ export class AcpConnection implements SessionClient {
     return this.#codec;
   }
 
-  /** Clients that ask for it learn the number of each event, to resume after one later. */
+  /** Clients that ask for it get the number of each event, after which they can resume. */
   countEvents(meta: unknown): void {
     if (ours(meta).sequence === true) this.#countsEvents = true;
   }
@@ -109,7 +112,7 @@ export class AcpConnection implements SessionClient {
     return text === undefined ? undefined : this.#tell(sessionId, text, shown.seq);
   }
 
-  /** Tells what the session does now, where the client's version has words for it. */
+  /** Tells whether a turn is running, where the client's version has such an update. */
   showState(sessionId: string, isRunning: boolean): void {
     const text = this.#codec.state(sessionId, isRunning);
     if (text !== undefined) background(this.#tell(sessionId, text), "Telling a client");
@@ -155,13 +158,13 @@ export class AcpConnection implements SessionClient {
 
 const TOPIC = "session ";
 
-/** Which session a message belongs to, for channels that have a way of its own for each. */
+/** The session that a message belongs to, for channels with a stream for each session. */
 function topicOf(params: object): Topic {
   const { sessionId } = params as { sessionId?: unknown };
   return { request: `${TOPIC}${String(sessionId)}`, isAnswer: false };
 }
 
-/** The same back. The id of a request, as JSON text, never looks like it. */
+/** The session of a topic. Ids of requests, which are JSON texts, never begin like it. */
 export function sessionOfTopic({ request }: Topic): string | undefined {
   return request.startsWith(TOPIC) ? request.slice(TOPIC.length) : undefined;
 }

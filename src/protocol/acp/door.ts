@@ -19,33 +19,33 @@ import { serveSessions, serveSettings } from "./serve-sessions.ts";
 import { toWire } from "./session-errors.ts";
 
 export interface AcpDoorOptions {
-  /** Opened with the first session: an editor that only says hello does not wait for it. */
+  /** Opens the store with the first session, so that `initialize` is answered without waiting. */
   readonly sessions: () => Promise<Sessions>;
   readonly limits?: LimitTable | undefined;
-  /** Who works in new sessions, where the client does not say. */
+  /** The agent for new sessions, where the client does not name one. */
   readonly agent?: string | undefined;
   readonly info?: { readonly name: string; readonly version: string };
-  /** Where a session works, when that is not simply where the client says. */
+  /** Sets a session up differently from what the client asks, for example as a remote run. */
   readonly setUpSession?: (
     params: NewSessionParams,
     principal: Principal,
   ) => Promise<SessionSetup | undefined>;
-  /** The addresses of the repository that a folder is in, for clients that are limited to some. */
+  /** Remote addresses of the repository that contains a folder, for clients limited to repositories. */
   readonly addressesOf?: (folder: string) => Promise<readonly string[]>;
 }
 
 interface ServeOptions {
-  /** Its time is counted elsewhere. */
+  /** The route has no timeout; the session counts the time. */
   readonly isPatient?: boolean;
-  /** The method whose limits hold for it, too. */
+  /** The method whose limits apply. */
   readonly limitedAs?: string;
-  /** It answers itself when it is cancelled. */
+  /** The handler answers `$/cancel_request` itself. */
   readonly answersCancelled?: boolean;
 }
 
 export type Handle<P> = (params: P, call: Call<AcpConnection>) => unknown;
 
-/** The agent's side of ACP, for all connections. */
+/** The agent side of ACP, shared by all connections. */
 export class AcpDoor {
   readonly options: AcpDoorOptions;
   readonly info: { readonly name: string; readonly version: string };
@@ -64,7 +64,7 @@ export class AcpDoor {
     );
   }
 
-  /** What a peer needs to speak for this door. */
+  /** Options for the peer of each connection. */
   get peerOptions(): PeerOptions<AcpConnection> {
     const { rate } = limitsFor("error", this.options.limits);
     return {
@@ -85,19 +85,19 @@ export class AcpDoor {
     return this.#opening;
   }
 
-  /** The sessions, if any was asked for. */
+  /** The sessions, if they were opened. */
   get opened(): Sessions | undefined {
     return this.#opened;
   }
 
-  /** A session that is open; at once, so that messages about it are handled in their order. */
+  /** An open session. Synchronous where possible, so that messages are handled in order. */
   session(id: string, client: AcpConnection): Session | Promise<Session> {
     const session = this.#opened?.get(id);
     if (session !== undefined && client.mayUse(session.notes.owner)) return session;
     return this.about(id, client).then((sessions) => sessions.need(id));
   }
 
-  /** The sessions, for a request about one of them. Those of others are not there for a client. */
+  /** The sessions, for a request about one of them. Throws "not found" for a session of another owner. */
   async about(id: string, client: AcpConnection): Promise<Sessions> {
     const sessions = await this.sessions();
     const { onlyOwner } = client;
@@ -105,7 +105,7 @@ export class AcpDoor {
     return sessions;
   }
 
-  /** The client is gone; its sessions go on. */
+  /** Detaches a client that has disconnected. Its sessions continue. */
   leave(connection: AcpConnection): void {
     this.#opened?.forget(connection);
   }
@@ -146,11 +146,11 @@ function sessionOf(params: unknown): string | undefined {
   return typeof sessionId === "string" ? sessionId : undefined;
 }
 
-/** Getting to know each other. */
+/** Routes of the connection itself: initialize, authenticate, logout. */
 function serveConnection(door: AcpDoor): Route<AcpConnection>[] {
   const { maxSize, timeout } = door.serve(METHODS.initialize, () => {});
   return [
-    // Not asynchronous: what is answered first is what an editor waits for when it starts.
+    // Answered synchronously: editors wait for it when they start.
     route(METHODS.initialize, (params, call) => call.state.introduce(params).hello(door.info), {
       ...(maxSize === undefined ? {} : { maxSize }),
       ...(timeout === undefined ? {} : { timeout }),

@@ -5,8 +5,9 @@ import { RpcError } from "../../rpc/rpc-error.ts";
 type Given = Readonly<Record<string, unknown>> & { readonly name: string };
 
 /**
- * MCP servers in today's form: `{ name, command, args, env }`, or `http` and `sse` with headers. The
- * message specification's `{ type: "local", command: [program, …] }` is made into it.
+ * Converts MCP servers to the form of the published ACP schema (ACP session-setup § MCP Servers):
+ * `{ name, command, args, env }`, or `http` and `sse` with headers. The ACP message specification
+ * § session/new has `{ type: "local", command: [program, …] }` instead.
  */
 export function normaliseServers(servers: readonly Given[] | null | undefined): McpServer[] {
   return (servers ?? []).map((server, index) => normalise(server, `params.mcpServers[${index}]`));
@@ -36,7 +37,7 @@ function listOf(value: unknown): unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** `[{ name, value }]`, which may also come as an object. */
+/** `[{ name, value }]`. Some clients send an object instead. */
 function pairs(value: unknown, at: string): { name: string; value: string }[] {
   if (value === undefined || value === null) return [];
   const given = Array.isArray(value)

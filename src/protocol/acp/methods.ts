@@ -60,7 +60,7 @@ export function objectOf(value: unknown): JsonObject {
   return isObject(value) ? value : {};
 }
 
-/** What a message's `_meta` holds for us. */
+/** ACP extensibility § The _meta Field: what a message holds for Trunkline. */
 export function ours(meta: unknown): JsonObject {
   return objectOf(objectOf(meta).trunkline);
 }
@@ -68,7 +68,7 @@ export function ours(meta: unknown): JsonObject {
 const settings = { check: checkOldSessionParams, checkResult: checkSettingsResult };
 const session = { check: checkSessionParams };
 
-/** What clients ask of agents. */
+/** Methods that clients call at agents. */
 export const METHODS = {
   initialize: method<InitializeParams, InitializeResult>("initialize", {
     check: checkInitializeParams,
@@ -111,7 +111,7 @@ export const METHODS = {
   cancel: method<SessionParams>("session/cancel", session),
 } as const;
 
-/** What agents tell and ask of clients. */
+/** Methods that agents call at clients. */
 export const CLIENT_METHODS = {
   update: method<UpdateParams>("session/update", { check: checkUpdateParams }),
   requestPermission: method<PermissionParams, unknown>("session/request_permission", {
@@ -150,7 +150,7 @@ const BY_NAME = new Map(
   Object.values(CLIENT_METHODS).map((one) => [one.name, one as Method<object, unknown>]),
 );
 
-/** The method that is asked of a client by its name. */
+/** The method of that name at clients. */
 export function clientMethod(name: string): Method<object, unknown> {
   return BY_NAME.get(name) ?? { name };
 }

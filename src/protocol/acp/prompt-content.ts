@@ -10,7 +10,7 @@ const REQUIRED: Readonly<Record<string, readonly string[]>> = {
   resource: [],
 };
 
-/** ACP message specification, "Content Validation": what a prompt may hold. */
+/** ACP message specification § Content Validation: what a prompt may contain. */
 export function checkPrompt(prompt: readonly ContentBlock[]): void {
   for (const [index, block] of prompt.entries()) {
     const at = `params.prompt[${index}]`;

@@ -10,7 +10,7 @@ import { SessionError } from "../../session/session-error.ts";
 import type { SessionSetup } from "../../session/sessions.ts";
 import type { AcpDoor } from "./door.ts";
 
-/** A server that is a program is started at once, as whoever runs the gateway. */
+/** A stdio server is started at once, with the rights of the gateway, so it needs a scope of its own. */
 export function refusePrograms(servers: readonly McpServer[], principal: Principal): void {
   const program = servers.find(({ command }) => command !== undefined);
   if (program === undefined) return;
@@ -19,7 +19,7 @@ export function refusePrograms(servers: readonly McpServer[], principal: Princip
   if (refusal !== undefined) throw new SessionError("permission-denied", refusal);
 }
 
-/** Throws where a client that is limited to folders or repositories wants to work elsewhere. */
+/** Throws if the setup names a folder or repository that the principal may not use. */
 export async function refuseFolders(
   door: AcpDoor,
   { cwd, additionalDirectories }: SessionSetup,

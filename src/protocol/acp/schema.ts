@@ -1,4 +1,4 @@
-/** What the other side of ACP sends, as far as it is looked at. Unknown members pass. */
+/** The messages of the other side, as far as we read them. ACP extensibility: unknown members are allowed. */
 const sessionId = { type: "string", minLength: 1, maxLength: 256 } as const;
 const meta = { type: ["object", "null"] } as const;
 const contentBlock = {
@@ -19,7 +19,7 @@ const directories = {
   items: { type: "string", format: "absolute-path" },
 } as const;
 
-/** An empty `cwd` is for whoever places the session to judge. */
+/** `cwd` may be empty here: a remote run is set up without one. */
 const place = {
   cwd: { type: "string" },
   additionalDirectories: directories,

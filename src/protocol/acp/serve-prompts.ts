@@ -9,7 +9,7 @@ import type { AcpDoor, Handle } from "./door.ts";
 import { checkPrompt } from "./prompt-content.ts";
 import type { PromptParams } from "./schema.gen.ts";
 
-/** Having an agent work, and calling it off. */
+/** Routes of turns: session/prompt, _session/steering, session/cancel. */
 export function servePrompts(door: AcpDoor): Route<AcpConnection>[] {
   return [
     door.serve(
@@ -30,10 +30,10 @@ export function servePrompts(door: AcpDoor): Route<AcpConnection>[] {
         let hasTurn = false;
         let isInserted = false;
         const stopped = (reason: Error): void => {
-          // The client gave it up. A connection that is lost calls nothing off.
+          // Only `$/cancel_request` cancels. A lost connection does not: the turn continues.
           if (!(reason instanceof TrunklineError) || reason.code !== "cancelled") return;
           isWanted = false;
-          // One that waits for a turn, or only joins it, does not end it.
+          // A prompt that is queued or steers is withdrawn; the turn of another prompt continues.
           if (!hasTurn) withdrawn.reject(RpcError.of(ACP.cancelled));
           else if (isInserted) session.cancel();
         };
@@ -51,21 +51,22 @@ export function servePrompts(door: AcpDoor): Route<AcpConnection>[] {
           },
           isWanted: () => isWanted,
         });
-        // Once it is taken, what becomes of it is told by what is shown.
+        // Version 2: after the prompt is accepted, updates tell how its turn ends.
         end.then(() => taken.reject(RpcError.of(ACP.cancelled)), taken.reject);
         taken.promise.catch(() => {});
         const answer = await Promise.race([
           client.isEchoed ? taken.promise : end,
           withdrawn.promise,
         ]);
-        // Only now: whoever cancels a prompt sends the next one when it has its answer.
+        // Answered only when the turn has ended: the client may then send its next prompt.
         if (!isWanted) throw RpcError.of(ACP.cancelled);
         return answer;
       },
-      // The session counts the time without progress, which goes on when the connection does not.
+      // The session counts the time without progress, also while no client is connected.
       { isPatient: true, answersCancelled: true },
     ),
     door.serve(METHODS.steer, steer(door), { limitedAs: METHODS.prompt.name }),
+    // ACP prompt-turn § Cancellation: a notification; the prompt itself is answered with "cancelled".
     door.serve(METHODS.cancel, ({ sessionId }, { state }) => {
       const session = door.opened?.get(sessionId);
       if (session !== undefined && state.mayUse(session.notes.owner)) session.cancel();
@@ -74,8 +75,8 @@ export function servePrompts(door: AcpDoor): Route<AcpConnection>[] {
 }
 
 /**
- * The way in which clients of other agents steer. It is answered at once: what becomes of the prompt
- * is told by what is shown.
+ * The extension method with which some editors steer a running turn. It is answered at once; updates
+ * tell what becomes of the prompt.
  */
 function steer(door: AcpDoor): Handle<PromptParams> {
   return async ({ sessionId, prompt: blocks, _meta }, { state: client }) => {

@@ -14,11 +14,11 @@ import { normaliseServers } from "./mcp-servers.ts";
 import { refuseFolders, refusePrograms } from "./refuse-setup.ts";
 import type { NewSessionParams } from "./schema.gen.ts";
 
-/** Beginning, taking up and putting away conversations. */
+/** Routes of sessions: ACP session-setup, and listing, forking, closing and deleting. */
 export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
   return [
     door.serve(METHODS.newSession, newSession(door)),
-    // Remote run guide, "Step-by-step process", calls it so.
+    // Remote run guide § Step-by-step process: the name of session/new there.
     door.serve(METHODS.createSession, newSession(door), { limitedAs: METHODS.newSession.name }),
     door.serve(METHODS.loadSession, async (params, { state }) => {
       const session = await reopen(door, params, state);
@@ -31,7 +31,7 @@ export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
       const { after = params.replayFrom ? 0 : undefined } = ours(params._meta);
       state.countEvents(params._meta);
       if (typeof after === "number") await session.replayTo(state, after);
-      // Who learns of turns by what it is shown wants to know where the session is, first.
+      // Version 2: the state of the session comes before other updates, so the client is attached at once.
       else if (state.isEchoed) session.attach(state);
       else attachLater(session, state);
       state.showState(params.sessionId, session.isRunning);
@@ -67,7 +67,7 @@ export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
   ];
 }
 
-/** Choosing how a session works, in the message specification's form and in today's. */
+/** Routes of settings: as modes and models (ACP message specification), and as config options. */
 export function serveSettings(door: AcpDoor): Route<AcpConnection>[] {
   const need = async (id: string, client: AcpConnection) => door.session(id, client);
   return [
@@ -99,7 +99,7 @@ function newSession(door: AcpDoor): Handle<NewSessionParams> {
   };
 }
 
-/** No update comes before the answer that tells the client of the session. */
+/** ACP message specification § Streaming Message Ordering: no update comes before the answer with the session's id. */
 function attachLater(session: Session, client: AcpConnection): void {
   setImmediate(() => session.attach(client));
 }
@@ -128,7 +128,7 @@ async function setupOf(
   refusePrograms(servers, principal);
   const prepared = await door.options.setUpSession?.(params, principal);
   if (prepared !== undefined) return prepared;
-  // ACP message specification, "File Paths": absolute paths only.
+  // ACP session-setup § Working Directory: the path must be absolute.
   if (!isAbsolutePath(cwd)) {
     throw RpcError.of(STANDARD.invalidParams, "'params.cwd' must be an absolute path");
   }
@@ -142,7 +142,7 @@ async function setupOf(
   return setup;
 }
 
-/** Two spellings of a folder are one workspace. */
+/** Different spellings of a folder are the same workspace. */
 function clean(path: string): string {
   return process.getBuiltinModule("node:path").resolve(path);
 }
@@ -162,7 +162,7 @@ function settingsOf(session: Session): JsonObject {
   };
 }
 
-/** Whether a turn is running, and where to resume: no member of the protocol says either. */
+/** Whether a turn is running, and the last event; ACP has no members for them. */
 function stateOf(session: Session): JsonObject {
   const { _meta } = session.settings;
   const state = { seq: session.last, turn: session.isRunning ? "running" : "idle" };

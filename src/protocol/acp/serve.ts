@@ -10,15 +10,15 @@ import { objectOf } from "./methods.ts";
 export interface ConversationOptions {
   /** The door's, with its trace. */
   readonly peer: PeerOptions<AcpConnection>;
-  /** Who is there; the owner where the transport does not tell. */
+  /** Who is connected; the owner where the transport does not tell. */
   readonly principal?: Principal | undefined;
-  /** Who works in its new sessions, where it does not say. */
+  /** The agent for new sessions, where the client does not name one. */
   readonly agent?: string | undefined;
-  /** How updates leave, where that is a way of their own for each session. */
+  /** How updates are sent, for channels with a stream for each session. */
   readonly send?: SendText;
 }
 
-/** One client at the door, for as long as its channel lasts. */
+/** Serves one client until its channel ends. */
 export class AcpConversation {
   readonly #door: AcpDoor;
   readonly #connection: AcpConnection;
@@ -31,19 +31,19 @@ export class AcpConversation {
     const trace = peer.trace && new SessionTrace(peer.trace);
     const traced = trace === undefined ? peer : { ...peer, trace };
     this.#peer = new Peer(channel, this.#connection, traced);
-    // An update is stringified once, for the log and for all clients.
+    // An update is serialized once, for the log and for all clients, so it bypasses the peer.
     this.#connection.open(this.#peer, (text, sessionId) => {
       trace?.sent(text);
       return send(text, sessionId);
     });
   }
 
-  /** Resolves when the client has finished sending, or is gone. */
+  /** Resolves when the client has finished sending or is disconnected. */
   get ended(): Promise<void> {
     return this.#peer.ended;
   }
 
-  /** Answers what is in flight within the grace. What the client's sessions do goes on. */
+  /** Answers open requests within the grace. The client's sessions continue. */
   async close(grace: number): Promise<void> {
     await this.#peer.close(grace);
     this.#connection.close();
@@ -51,7 +51,7 @@ export class AcpConversation {
   }
 }
 
-/** Has the log say of answers, too, which session they are of: only their requests know. */
+/** ACP message specification § Logging: adds the session to logged answers, which only their requests name. */
 class SessionTrace implements Trace {
   readonly #trace: Trace;
   readonly #asked = new Map<unknown, unknown>();
@@ -63,7 +63,7 @@ class SessionTrace implements Trace {
   received(message: unknown): void {
     const { id, method, params } = objectOf(message);
     const { sessionId } = objectOf(params);
-    // What is no id is answered without one, and would be kept for good.
+    // A request with an invalid id is answered with null, so its entry would never be removed.
     if (method !== undefined && isId(id) && sessionId !== undefined) this.#asked.set(id, sessionId);
     this.#trace.received(message);
   }

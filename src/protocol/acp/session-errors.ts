@@ -3,7 +3,7 @@ import { ACP, type Code } from "../../rpc/codes.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import { SessionError, type SessionProblem } from "../../session/session-error.ts";
 
-/** ACP message specification, "ACP-Specific Errors". */
+/** ACP message specification § ACP-Specific Errors. */
 const CODE_OF: Readonly<Record<SessionProblem, Code>> = {
   "session-not-found": ACP.sessionNotFound,
   "session-expired": ACP.sessionExpired,
@@ -19,14 +19,14 @@ const CODE_OF: Readonly<Record<SessionProblem, Code>> = {
   "mcp-unavailable": ACP.mcpUnavailable,
 };
 
-/** The message is the document's own; what it is about is beside it, as the document has the path. */
+/** Makes a failure a wire error: the message is the specification's, the details are in `data`. */
 export function toWire(error: unknown): unknown {
   if (!(error instanceof SessionError)) return error;
   const { code, message } = CODE_OF[error.problem];
   return new RpcError(code, message, { ...error.data, details: visible(error.message) });
 }
 
-/** The way back: what another agent or client answered, as a failure of ours. */
+/** Makes a wire error of another agent or client a failure of ours. */
 export function fromWire(error: unknown): unknown {
   if (!(error instanceof RpcError)) return error;
   const { data, message } = error;

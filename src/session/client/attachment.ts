@@ -8,8 +8,9 @@ export interface Backlog {
 }
 
 /**
- * One client at one session. While it has no room, what it is to be shown waits here, up to a limit;
- * beyond that it is shown nothing more and told to resume. So a slow client holds up nobody.
+ * One client attached to one session. While the client's buffer is full, updates wait in a queue. When
+ * the queue exceeds its limit, it is dropped and the client is told to resume, so that a slow client
+ * delays nobody else.
  */
 export class Attachment {
   readonly client: SessionClient;
@@ -50,14 +51,14 @@ export class Attachment {
     this.#forget();
   }
 
-  /** Resolves when nothing waits for it any more. */
+  /** Resolves when the queue is empty. */
   async caughtUp(): Promise<void> {
     if (!this.#isFull || this.#isOver) return;
     this.#caughtUp ??= Promise.withResolvers<void>();
     await this.#caughtUp.promise;
   }
 
-  /** It is no longer attached. */
+  /** Detaches the client and drops what waits for it. */
   end(): void {
     this.#isOver = true;
     this.#forget();
@@ -94,7 +95,7 @@ export class Attachment {
   }
 }
 
-/** Some updates are only for clients that said they know them. */
+/** ACP initialization: some updates are sent only to clients that announced support for them. */
 export function isFor({ capabilities }: SessionClient, kind: string): boolean {
   if (kind === "notice") return capabilities.notices;
   if (kind.startsWith("compaction_")) return capabilities.compaction;

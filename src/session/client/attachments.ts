@@ -3,7 +3,7 @@ import type { Answered, PendingPermission } from "../permission/ask-permission.t
 import { Attachment, type Backlog } from "./attachment.ts";
 import type { SessionClient, ShownUpdate } from "./client.ts";
 
-/** Who is attached to a session, and what they are waited for. */
+/** The clients that are attached to a session, and the permissions that they were asked for. */
 export class Attachments {
   readonly #sessionId: string;
   readonly #backlog: Backlog;
@@ -16,7 +16,7 @@ export class Attachments {
     this.#backlog = backlog;
   }
 
-  /** The first before the others. */
+  /** All attached clients, `first` before the others. */
   clients(first?: SessionClient): SessionClient[] {
     const all = [...this.#attachments.keys()];
     if (first === undefined || !this.#attachments.has(first)) return all;
@@ -31,12 +31,12 @@ export class Attachments {
     return this.#attachments.has(client);
   }
 
-  /** Milliseconds that nobody has been attached. */
+  /** Milliseconds since the last client left; 0 while one is attached. */
   get emptyFor(): number {
     return this.isEmpty ? performance.now() - this.#leftAt : 0;
   }
 
-  /** From now on it is shown everything after the event `last`, and asked what is still open. */
+  /** Shows the client all updates after the event `last`, and asks it for open permissions. */
   attach(client: SessionClient, last: number): void {
     this.#attachments.get(client)?.end();
     const attachment = new Attachment(client, this.#sessionId, last, this.#backlog);
@@ -60,26 +60,26 @@ export class Attachments {
     }
   }
 
-  /** Resolves when a client has been shown all that was said so far. */
+  /** Resolves when the client has been sent all updates so far. */
   async caughtUp(client: SessionClient): Promise<void> {
     await this.#attachments.get(client)?.caughtUp();
   }
 
   /**
-   * Asks all, until one has answered. Nobody is asked before `ready`, nor before having been shown
-   * all that was said until then.
+   * Asks all clients until one has answered. A client is asked once `ready` has resolved and it has
+   * been sent all updates before the question.
    */
   async ask(pending: PendingPermission, ready: Promise<void>): Promise<Answered> {
     this.#pending.add(pending);
     try {
-      // It may be called off meanwhile.
+      // The turn may be cancelled before everything was shown.
       await Promise.race([ready, pending.answered]);
       for (const [client, attachment] of this.#attachments) {
         background(
           attachment.caughtUp().then(() => {
             if (this.#attachments.get(client) === attachment) pending.ask(client);
           }),
-          "Detaching a client",
+          "Asking a client for a permission",
         );
       }
       return await pending.answered;

@@ -8,7 +8,7 @@ import type { SessionLimits } from "../limits.ts";
 import { replay } from "../turn/replay.ts";
 import type { SessionStore } from "../store.ts";
 
-/** Who sees a session, and what they see of it. */
+/** Sends a session's updates to its clients: live, replayed from the log, and before the first came. */
 export class Audience {
   readonly attachments: Attachments;
   readonly delivery: Delivery;
@@ -16,11 +16,11 @@ export class Audience {
   readonly #store: SessionStore;
   readonly #limits: SessionLimits;
   #commands: SessionUpdate | undefined;
-  /** What was said before anybody could come; undefined once somebody has, or it is too much. */
+  /** Updates from before the first client attached; undefined once one has, or the limit is exceeded. */
   #early: ShownUpdate[] | undefined = [];
   #earlyCharacters = 0;
 
-  /** `last` is the number of the last event that there is. */
+  /** `last` is the number of the last stored event. */
   constructor(sessionId: string, last: number, store: SessionStore, limits: SessionLimits) {
     this.#sessionId = sessionId;
     this.#store = store;
@@ -36,14 +36,14 @@ export class Audience {
     });
   }
 
-  /** The commands that there are now, for whoever comes. */
+  /** The current slash commands, which are shown to each client that attaches. */
   set commands(update: SessionUpdate) {
     this.#commands = update;
   }
 
-  /** The first one also sees what the agent said while the session was opened for it. */
+  /** The first client also gets the updates that the agent sent while the session was opened. */
   attach(client: SessionClient): void {
-    // It may have left while the session was opened for it.
+    // The client may have disconnected while the session was opened.
     if (client.isGone) return;
     const { last } = this.delivery;
     this.attachments.attach(client, last);
@@ -53,6 +53,7 @@ export class Audience {
       background(this.#showTo(client, last, this.#commands), "Showing the commands");
   }
 
+  /** Shows the client all events after `after`, then attaches it. */
   async replayTo(client: SessionClient, after: number): Promise<void> {
     this.attachments.detach(client);
     this.#early = undefined;
@@ -65,13 +66,13 @@ export class Audience {
         await this.#showTo(client, seq, update);
       }
       from = Math.max(from, upTo);
-      // Nothing was shown to the others meanwhile, so nothing is missing.
+      // No event came in during the replay, so the client has missed none.
       if (this.delivery.last <= from) break;
     }
     this.attach(client);
   }
 
-  /** Tells what is of this moment only, and not kept. */
+  /** Sends an update that is not stored. */
   announce(update: SessionUpdate, except: SessionClient | undefined): void {
     for (const shown of this.#shownAs(this.delivery.last, update)) {
       this.attachments.show(shown, except);
@@ -84,7 +85,7 @@ export class Audience {
   }
 
   #keep(early: ShownUpdate[], shown: ShownUpdate): void {
-    // Of these the last ones are shown to whoever comes.
+    // Each client gets the current commands when it attaches.
     if (shown.kind === "available_commands_update") return;
     early.push(shown);
     this.#earlyCharacters += shown.text.length;

@@ -16,13 +16,16 @@ export interface ServicesOptions {
   readonly sessionId: string;
   readonly limits: SessionLimits;
   readonly stop: Stop;
-  /** Who is attached, whoever gave the prompt first. */
+  /** The attached clients, the one that prompted first. */
   readonly clients: () => readonly SessionClient[];
-  /** A question is open: that is no lack of progress. */
+  /** Suspends the prompt timeout while a client is asked. */
   readonly whileAsking: <T>(work: () => Promise<T>) => Promise<T>;
 }
 
-/** What the clients that are attached now can do for an agent. What none of them offers is absent. */
+/**
+ * The services of the attached clients for an agent. ACP initialization: a method is called only where
+ * the client has announced the capability, so a service that no client offers is absent.
+ */
 export function clientServices(options: ServicesOptions): TurnClient {
   const clients = options.clients();
   const offering = (capability: keyof ClientCapabilities): SessionClient | undefined =>
@@ -41,12 +44,12 @@ export function clientServices(options: ServicesOptions): TurnClient {
       : {
           elicit: async ({ message, ...params }) => {
             const asker = params.mode === "url" ? pages : forms;
-            // Nobody sees it: that is as good as closing it.
+            // No client can show it, which equals a person who closes the form.
             if (asker === undefined) return { action: "cancel" };
             return ask(options, asker, "elicitation/create", {
               mode: "form",
               ...params,
-              // Whoever asks it, a person reads it.
+              // A person reads it, so hidden characters are escaped.
               ...(typeof message === "string" ? { message: visible(message) } : {}),
               sessionId,
             });
@@ -95,7 +98,7 @@ function terminals(options: ServicesOptions, client: SessionClient): TerminalHos
       const created = await ask(options, client, "terminal/create", { sessionId, ...command });
       const { terminalId } = created as { terminalId: string };
       const about = { sessionId, terminalId };
-      // What lets go of it must work for a turn that is over, too.
+      // Reading, killing and releasing must work after the turn has ended, too.
       const free = { ...options, stop: NEVER };
       return {
         terminalId,
@@ -113,10 +116,13 @@ function terminals(options: ServicesOptions, client: SessionClient): TerminalHos
   };
 }
 
-/** Nobody stops it. */
+/** Never stops. */
 const NEVER: Stop = new Stopper();
 
-/** Within the rate, which is waited for, and once more where the document allows to try again. */
+/**
+ * Asks a client. ACP message specification § Rate Limiting: above the rate, the request waits.
+ * § Timeout Specifications: a request whose timeout allows a retry is sent once more.
+ */
 async function ask(
   { sessionId, limits, stop, whileAsking }: ServicesOptions,
   client: SessionClient,

@@ -1,25 +1,25 @@
 import type { Principal } from "../../base/principal.ts";
 import type { Stop } from "../../base/stop.ts";
 
-/** Somebody who takes part in sessions: an editor, a dashboard, a terminal. */
+/** A client that takes part in sessions: an editor, a dashboard, a terminal. */
 export interface SessionClient {
-  /** Its name for people. */
+  /** Name to show to people. */
   readonly name: string;
-  /** Who is behind it. */
+  /** Who uses the client. */
   readonly principal: Principal;
   readonly capabilities: ClientCapabilities;
-  /** It is shown its own prompts like those of others, and how its turns begin and end. */
+  /** ACP version 2: the client also receives its own prompts, and updates on when its turns begin and end. */
   readonly isEchoed?: boolean;
-  /** Its connection is over. */
+  /** The connection has ended. */
   readonly isGone: boolean;
   /**
-   * Shows an update. Undefined when there is room for more, else a promise of it; what is shown
-   * before it resolves is still taken.
+   * Sends an update. Returns undefined when there is room for more, else a promise that resolves when
+   * there is. Updates sent before it resolves are buffered.
    */
   show(sessionId: string, shown: ShownUpdate): Promise<void> | undefined;
-  /** It fell too far behind: from now on it is shown nothing of this session, until it resumes. */
+  /** Tells a client that fell too far behind to resume: until then it gets no updates of the session. */
   lagged(sessionId: string, after: number): void;
-  /** Asks it something. Rejects with what it answered. */
+  /** Sends a request. Rejects with the error that the client answered. */
   ask(method: ClientMethod, params: object, options: AskOptions): Promise<unknown>;
 }
 
@@ -35,7 +35,7 @@ export type ClientMethod =
   | "elicitation/create";
 
 export interface AskOptions {
-  /** Gives the question up; the client is told. */
+  /** Cancels the request; the client is notified. */
   readonly stop?: Stop;
   readonly timeout?: number;
 }
@@ -44,7 +44,7 @@ export interface ClientCapabilities {
   readonly readTextFile: boolean;
   readonly writeTextFile: boolean;
   readonly terminal: boolean;
-  /** Questions that are forms, and those that are pages to visit. */
+  /** Elicitations that are forms, and those that are pages to visit. */
   readonly forms: boolean;
   readonly pages: boolean;
   readonly notices: boolean;
@@ -53,7 +53,7 @@ export interface ClientCapabilities {
 
 /** An update as clients get it. */
 export interface ShownUpdate {
-  /** The number of the last event that it comes of. */
+  /** Number of the last event that it contains. */
   readonly seq: number;
   readonly kind: string;
   /** The JSON text of the update. */

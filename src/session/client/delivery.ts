@@ -4,38 +4,38 @@ import type { SessionClient, ShownUpdate } from "./client.ts";
 import { fits, fitUpdate } from "./fit-update.ts";
 import { mergeUpdates } from "./merge-updates.ts";
 
-/** An update that is stored, on its way to whoever is attached. */
+/** A stored update that is about to be sent to the attached clients. */
 export interface PendingUpdate extends ShownUpdate {
   readonly update: SessionUpdate;
-  /** Empty where it has not been made yet. */
+  /** JSON text of the update; empty where it was not serialized yet. */
   readonly text: string;
-  /** Who need not be told, having said it. */
+  /** The client that caused the update, which does not receive it. */
   readonly except?: SessionClient | undefined;
 }
 
 export interface DeliveryOptions {
   readonly rate: Rate | undefined;
   readonly maxSize: number;
-  /** Undefined where all attached see it. */
+  /** Sends an update to all attached clients but `except`. */
   readonly show: (shown: ShownUpdate, except: SessionClient | undefined) => void;
   readonly now?: () => number;
 }
 
-/** Of the rate, this much may go out at once; the rest is spread over the window. */
+/** Share of the rate that may be sent at once; the rest is spread over the window. */
 const BURST = 0.4;
-/** Updates that wait their turn, above which the agent has to wait too. */
+/** Queued updates above which the agent has to wait. */
 const CROWDED = 256;
 
 /**
- * Shows updates in their order and no faster than the rate. What comes faster waits, and is merged
- * with what already waits; nothing is dropped. Some go out at once and the others evenly after
- * them, so that text goes on flowing where it would else stand still for the rest of the window.
+ * Sends updates in order and no faster than the rate (ACP message specification § Rate Limiting). Updates
+ * above the rate are queued and merged; none is dropped. A burst is sent at once and the rest evenly
+ * over the window: otherwise text would stop until the end of the window.
  */
 export class Delivery {
   readonly #options: DeliveryOptions;
   readonly #now: () => number;
   readonly #burst: number;
-  /** Updates for each millisecond. */
+  /** Updates per millisecond. */
   readonly #flow: number;
   #allowance: number;
   #countedAt: number;
@@ -56,12 +56,12 @@ export class Delivery {
     this.#countedAt = this.#now();
   }
 
-  /** The number of the last event that was shown. */
+  /** Number of the last event that was sent. */
   get last(): number {
     return this.#last;
   }
 
-  /** Passes an event that there is nothing to show of. */
+  /** Counts an event that is not shown to clients. */
   pass(seq: number): void {
     if (this.#waiting.length === 0) this.#last = seq;
   }
@@ -81,21 +81,21 @@ export class Delivery {
     this.#wait();
   }
 
-  /** A promise for as long as too much waits. */
+  /** A promise that resolves when the queue is short again; undefined while it is. */
   get room(): Promise<void> | undefined {
     if (this.#waiting.length < CROWDED) return undefined;
     this.#room ??= Promise.withResolvers<void>();
     return this.#room.promise;
   }
 
-  /** Resolves when nothing waits. */
+  /** Resolves when the queue is empty. */
   async drained(): Promise<void> {
     if (this.#waiting.length === 0) return;
     this.#drained ??= Promise.withResolvers<void>();
     await this.#drained.promise;
   }
 
-  /** Shows nothing more. */
+  /** Drops the queue and sends nothing more. */
   close(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -152,7 +152,7 @@ export class Delivery {
   }
 }
 
-/** An update as it is sent: mostly one message, several where it is too large for one. */
+/** The messages for an update: one, or several where it exceeds the size limit. */
 export function toShown(pending: PendingUpdate, maxSize: number): ShownUpdate[] {
   const { seq, kind, update } = pending;
   const text = pending.text === "" ? JSON.stringify(update) : pending.text;

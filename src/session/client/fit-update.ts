@@ -1,19 +1,20 @@
 import type { SessionUpdate } from "../agent.ts";
 
-/** What surrounds an update in its message. */
+/** Bytes of a message around its update. */
 const AROUND = 256;
-/** JSON takes at most six bytes for a UTF-16 unit. */
+/** JSON takes at most six bytes for a UTF-16 unit: `\\u0000`. */
 const WORST = 6;
 
-/** Whether the text of an update makes one message. */
+/** Whether an update with this JSON text fits into one message. */
 export function fits(text: string, maxSize: number): boolean {
   const room = maxSize - AROUND;
   return text.length * 3 <= room || Buffer.byteLength(text) <= room;
 }
 
 /**
- * An update as messages that each keep to the limit. Text is sent in several; of anything else the
- * longest texts are shortened, and say by how much.
+ * Splits an update into messages that keep to the limit (ACP message specification § Message Size
+ * Limits). A text chunk is split; in any other update the longest strings are shortened, with a note
+ * of how much was cut.
  */
 export function fitUpdate(update: SessionUpdate, text: string, maxSize: number): SessionUpdate[] {
   if (fits(text, maxSize)) return [update];
@@ -34,7 +35,7 @@ function pieces(text: string, size: number): string[] {
   const found: string[] = [];
   for (let at = 0; at < text.length;) {
     let end = Math.min(text.length, at + size);
-    // Not between the halves of a character.
+    // Do not split a surrogate pair.
     if (end < text.length && (text.charCodeAt(end - 1) & 0xfc00) === 0xd800) {
       end = end - 1 > at ? end - 1 : end + 1;
     }
@@ -49,7 +50,7 @@ function shorten(update: SessionUpdate, room: number): SessionUpdate {
     const short = cut(update, longest) as SessionUpdate;
     if (Buffer.byteLength(JSON.stringify(short)) <= room) return short;
   }
-  // Many small parts: what it is about matters most.
+  // Too many small parts: keep only what identifies the tool call.
   const { sessionUpdate, toolCallId, title, kind, status } = update;
   const kept = { toolCallId, title, kind, status };
   const known = Object.entries(kept).filter(([, value]) => value !== undefined);

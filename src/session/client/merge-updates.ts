@@ -13,8 +13,8 @@ interface Text {
 }
 
 /**
- * Two updates in one that says the same, or nothing where there is none. Text is joined, and of one
- * tool call the later fields count.
+ * Merges two updates into one with the same effect; undefined where that is not possible. Text of one
+ * message is joined; of two updates of a tool call, the later fields win (ACP tool-calls § Updating).
  */
 export function mergeUpdates(
   first: SessionUpdate,
@@ -34,7 +34,7 @@ export function mergeUpdates(
   return { ...first, content: { type: "text", text: one.text + other.text } };
 }
 
-/** The content of a chunk that is text and nothing more. */
+/** The content of a chunk that is plain text without annotations. */
 function plainText(update: SessionUpdate): Text | undefined {
   if (!CHUNKS.has(update.sessionUpdate) || update._meta !== undefined) return undefined;
   const content = update.content as Partial<Text> | undefined;

@@ -6,22 +6,22 @@ import type { PermissionKind, PermissionOutcome, PermissionRequest } from "./per
 export interface Answered {
   readonly outcome: PermissionOutcome;
   readonly by: string;
-  /** The id of who said it; undefined where nobody did. */
+  /** Id of the principal that answered; undefined where a rule or a cancel did. */
   readonly principal?: string;
 }
 
 /**
- * A permission that somebody has to give. Whoever is attached is asked, and whoever comes later; the
- * first answer counts, and the others are told that none is wanted any more.
+ * An open `session/request_permission`. All attached clients are asked, and those that attach later.
+ * The first answer wins; the request is cancelled at the other clients.
  */
 export class PendingPermission {
   readonly request: PermissionRequest;
   readonly answered: Promise<Answered>;
   readonly #sessionId: string;
   readonly #settle: (answered: Answered) => void;
-  /** Who is being asked, and how to call it off. */
+  /** The clients with an open request, and what cancels it. */
   readonly #asked = new Map<SessionClient, Stopper>();
-  /** Who cannot answer. */
+  /** Clients that answered with an error or an unknown option. */
   readonly #unable = new Set<SessionClient>();
   #isOver = false;
 
@@ -43,20 +43,20 @@ export class PendingPermission {
     client.ask("session/request_permission", params, { stop }).then(
       (answer) => this.#answer(client, answer),
       (error: unknown) => {
-        // Who is gone may come back, and is asked again then.
+        // A client that lost its connection may attach again and is then asked again.
         if (error instanceof TrunklineError && error.code === "closed") this.#asked.delete(client);
         else this.#failed(client);
       },
     );
   }
 
-  /** It is gone, and will not answer. */
+  /** Cancels the request at a client that has detached. */
   forget(client: SessionClient): void {
     this.#asked.get(client)?.stop(new TrunklineError("closed", "The client is no longer attached"));
     this.#asked.delete(client);
   }
 
-  /** The turn was cancelled. */
+  /** ACP session/cancel: open permission requests are answered with "cancelled". */
   cancel(): void {
     this.#end({ outcome: { outcome: "cancelled" }, by: "cancel" }, "The turn was cancelled");
   }
@@ -71,7 +71,7 @@ export class PendingPermission {
     }
   }
 
-  /** One that cannot answer leaves it to the others; where it was the only one, that is a no. */
+  /** A client that cannot answer leaves it to the others. Where no other is left, it is rejected. */
   #failed(client: SessionClient): void {
     if (!this.#asked.delete(client) || this.#isOver) return;
     this.#unable.add(client);
@@ -99,7 +99,7 @@ function readOutcome(answer: unknown, request: PermissionRequest): PermissionOut
   return { outcome: "selected", optionId: option.optionId, kind: option.kind };
 }
 
-/** The outcome of choosing the first of these kinds that is offered. */
+/** The outcome for the first offered option of these kinds; undefined where none is offered. */
 export function outcomeOf(
   request: PermissionRequest,
   kinds: readonly PermissionKind[],

@@ -1,10 +1,10 @@
-/** What a client is asked: `session/request_permission` without the session. */
+/** The parameters of `session/request_permission` without the session id. */
 export interface PermissionRequest {
   readonly toolCall: Readonly<Record<string, unknown>> & { readonly toolCallId: string };
   readonly options: readonly PermissionOption[];
   /**
-   * What an "always" answer is remembered for in this workspace, such as `run npm install`. Without
-   * one it is remembered for nothing, since nobody could tell what was allowed.
+   * What an "always" answer is remembered for in this workspace, such as `run npm install`. Without a
+   * subject the answer is not remembered, since it would not be clear what was allowed.
    */
   readonly subject?: string;
   readonly _meta?: Readonly<Record<string, unknown>>;

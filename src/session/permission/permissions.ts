@@ -10,12 +10,12 @@ import { visibleRequest } from "../visible-request.ts";
 
 export interface PermissionRequestsOptions {
   readonly sessionId: string;
-  /** The folder that "always" is said for. */
+  /** The folder in which an "always" answer applies. */
   readonly workspace: string;
   readonly rules: RuleStore | undefined;
   readonly attachments: Attachments;
   readonly transcript: Transcript;
-  /** Bytes of one question. */
+  /** Maximum size of one request, in bytes. */
   readonly maxSize: number | undefined;
   /** Records who permitted what. */
   readonly audit: (entry: object) => void;
@@ -24,7 +24,7 @@ export interface PermissionRequestsOptions {
 const ALLOW: readonly PermissionKind[] = ["allow_once", "allow_always"];
 const REJECT: readonly PermissionKind[] = ["reject_once", "reject_always"];
 
-/** Where agents ask whether they may: people answer, or what they said once and for all. */
+/** Answers the permission requests of agents: by a remembered rule, or by asking the clients. */
 export class PermissionRequests {
   readonly #options: PermissionRequestsOptions;
 
@@ -50,14 +50,14 @@ export class PermissionRequests {
     return outcome;
   }
 
-  /** After all that was said before: what comes later could show the tool call otherwise again. */
+  /** Asks once all earlier updates were sent: a later one could change how the tool call is shown. */
   async #askAll(request: PermissionRequest): Promise<Answered> {
     const { sessionId, attachments, transcript } = this.#options;
     const pending = new PendingPermission(sessionId, request);
     return attachments.ask(pending, transcript.settled());
   }
 
-  /** What a person allows is all that they were shown: nothing is cut to make it fit. */
+  /** A person must see all of what they allow, so a request that is too large is refused, not cut. */
   #mustBeShown({ toolCall, options, _meta }: PermissionRequest): void {
     const { maxSize = Infinity, sessionId } = this.#options;
     const size = Buffer.byteLength(JSON.stringify({ sessionId, toolCall, options, _meta }));
@@ -67,7 +67,7 @@ export class PermissionRequests {
     throw new TrunklineError("usage", says);
   }
 
-  /** What the principal said once and for all whose turn it is. What others said is not theirs. */
+  /** The rule of the principal that prompted. Rules of other principals do not apply. */
   async #rule(
     request: PermissionRequest,
     { id: principal }: Principal,

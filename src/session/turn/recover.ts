@@ -2,7 +2,7 @@ import type { SessionEvent } from "../event.ts";
 import type { Session } from "../session.ts";
 import type { SessionStore } from "../store.ts";
 
-/** Gives a turn that was running when its process died the end that it had: none. */
+/** Records that a turn was interrupted which was running when its process died. */
 export async function recoverTurn(
   store: SessionStore,
   session: Session,

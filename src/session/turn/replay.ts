@@ -2,7 +2,7 @@ import type { HistoryEntry, SessionUpdate } from "../agent.ts";
 import type { EndEvent, SessionEvent, StoredEvent } from "../event.ts";
 import { mergeUpdates } from "../client/merge-updates.ts";
 
-/** Events that are replayed as they came; what follows is merged, so that long ones are not slow. */
+/** Updates that are replayed one by one. Later ones are merged, so that long sessions load quickly. */
 const VERBATIM = 400;
 
 export interface Replayed {
@@ -10,7 +10,7 @@ export interface Replayed {
   readonly update: SessionUpdate;
 }
 
-/** What was said, as updates for one who was not there. */
+/** ACP session-setup § Loading Sessions: the stored events as updates for a client that attaches. */
 export async function* replay(
   events: AsyncIterable<StoredEvent>,
   options: { readonly upTo: number; readonly notices: boolean; readonly maxCharacters: number },
@@ -37,7 +37,7 @@ export async function* replay(
   if (held !== undefined) yield held;
 }
 
-/** What an event looks like to clients; nothing, where it is between one of them and the agent. */
+/** The updates that clients see of an event; none for permissions, answers and settings. */
 export function updatesOf(event: SessionEvent, notices: boolean): SessionUpdate[] {
   switch (event.kind) {
     case "prompt":
@@ -47,7 +47,7 @@ export function updatesOf(event: SessionEvent, notices: boolean): SessionUpdate[
         messageId: event.messageId ?? event.turnId,
       }));
     case "update":
-      // Of these only the present ones are of use; they come after the replay.
+      // Only the current commands matter; they are sent after the replay.
       return event.update.sessionUpdate === "available_commands_update" ? [] : [event.update];
     case "end":
       return event.stopReason === "interrupted" ? [interruption(event, notices)] : [];
@@ -58,7 +58,7 @@ export function updatesOf(event: SessionEvent, notices: boolean): SessionUpdate[
   }
 }
 
-/** That a turn had no end is said in whatever form the client can show. */
+/** Says that a turn was interrupted, as a notice or as text where the client shows no notices. */
 function interruption({ error, turnId }: EndEvent, notices: boolean): SessionUpdate {
   const why = error ?? "Trunkline was stopped while it was running";
   const _meta = { trunkline: { turn: { id: turnId, state: "interrupted" } } };
@@ -72,8 +72,8 @@ function interruption({ error, turnId }: EndEvent, notices: boolean): SessionUpd
 }
 
 /**
- * What was said up to an event, for an agent that takes the conversation up again. It may look later
- * than it was asked to, and what has been said since is nothing that it could have missed.
+ * The history up to an event, for an agent that reopens the session. The agent may read it late; the
+ * events since then come to it live.
  */
 export async function* historyOf(
   events: AsyncIterable<StoredEvent>,

@@ -22,10 +22,10 @@ export interface TurnOptions {
   readonly cancelGrace: number;
 }
 
-/** A prompt that is to join a turn. */
+/** A prompt that is to join a running turn. */
 export interface Steering {
   readonly prompt: readonly ContentBlock[];
-  /** Hears that the agent has it. */
+  /** Called when the agent takes the prompt. */
   readonly taken: () => void;
 }
 
@@ -50,7 +50,7 @@ export class RunningTurn implements Turn {
   #isOver = false;
   #isCancelled = false;
   #failure: Error | undefined;
-  /** What was said last, which many updates share, and whose failure is heard of. */
+  /** The commit of the last update. Many updates share one, whose failure is handled once. */
   #stored: Promise<void> | undefined;
 
   constructor(host: TurnHost, options: TurnOptions) {
@@ -71,7 +71,7 @@ export class RunningTurn implements Turn {
     return this.#host.services(this);
   }
 
-  /** Tool calls that were begun and have no end. */
+  /** Ids of tool calls that have not completed or failed. */
   get openTools(): readonly string[] {
     return [...this.#openTools];
   }
@@ -80,20 +80,20 @@ export class RunningTurn implements Turn {
     return this.#isCancelled;
   }
 
-  /** Why something that was said could not be stored, which ends the turn. */
+  /** Why an update could not be stored. It ends the turn. */
   get failure(): Error | undefined {
     return this.#failure;
   }
 
   update(update: SessionUpdate): Promise<void> {
-    // An agent that was given up may not know it yet.
+    // The agent may continue after its turn was given up.
     if (this.#isOver) return Promise.resolve();
     this.#progressAt = performance.now();
     if (update.sessionUpdate.startsWith("tool_call")) this.#followTool(update);
     const stored = this.#host.say(update);
     if (stored !== this.#stored) {
       this.#stored = stored;
-      // Whoever says something need not wait for it.
+      // The agent need not await its updates, so a failure is handled here.
       stored.catch(this.#notStored);
     }
     return stored;
@@ -114,13 +114,13 @@ export class RunningTurn implements Turn {
     return steering.map(({ prompt }) => prompt);
   }
 
-  /** A prompt that came while this one is worked on. An agent may never take it. */
+  /** Offers a steering prompt to the agent, which may never take it. */
   steer(steering: Steering): void {
     this.#steering.push(steering);
     this.progressed();
   }
 
-  /** What a client is asked takes as long as it takes. */
+  /** Suspends the prompt timeout while a client is asked. */
   readonly whileAsking = async <T>(work: () => Promise<T>): Promise<T> => {
     this.#questions++;
     try {
@@ -131,14 +131,14 @@ export class RunningTurn implements Turn {
     }
   };
 
-  /** Has the agent stop; one that does not is given up. */
+  /** Stops the agent. After the grace, the turn ends without it. */
   cancel(reason: Error): void {
     if (this.#isOver || this.#isCancelled) return;
     this.#isCancelled = true;
     this.#giveUpAfter(reason);
   }
 
-  /** Runs the agent's work to its end, or to where it is given up. */
+  /** Runs the agent until it ends the turn or is given up. */
   async run(work: (turn: Turn) => Promise<TurnEnd>): Promise<TurnEnd> {
     try {
       return await Promise.race([work(this), this.#givenUp.promise]);
@@ -149,7 +149,7 @@ export class RunningTurn implements Turn {
     }
   }
 
-  /** What was said and is not on disk cannot be shown: the agent need not go on. */
+  /** An update that is not stored is never shown, so the agent is stopped. */
   readonly #notStored = (error: Error): void => {
     if (this.#isOver || this.#failure !== undefined) return;
     this.#failure = error;

@@ -7,16 +7,16 @@ import type { Appended, SessionStore } from "../store.ts";
 const NOTHING: readonly SessionUpdate[] = [];
 
 /**
- * Writes down what happens in a session, and has it shown once it is on disk.
+ * Appends the events of a session to the log, and sends them to clients once they are on disk.
  *
- * Once something could not be stored, all that follows is refused for the same reason, since it
- * would have a gap before it. That ends with `mend`, when something new begins.
+ * After a failed commit all further events are refused with the same error, since the log would have a
+ * gap. `clearFailure` ends that when a turn begins or ends.
  */
 export class Transcript {
   readonly #store: SessionStore;
   readonly #key: number;
   readonly #delivery: Delivery;
-  /** The commit that is awaited, or that failed, and what is to be shown, or passed, after it. */
+  /** The commit that is awaited or has failed. `#entries` are sent to clients, or only counted, after it. */
   #commit: Appended | undefined;
   #entries: (PendingUpdate | number)[] = [];
 
@@ -26,19 +26,19 @@ export class Transcript {
     this.#delivery = delivery;
   }
 
-  /** Whether something could not be stored, and nothing new has begun since. */
+  /** Why the last commit failed, until `clearFailure`. */
   get failure(): Error | undefined {
     return this.#commit?.failure;
   }
 
-  /** A turn, or whatever else stands for itself, begins or ends: what was not stored is past. */
-  mend(): void {
+  /** Accepts events again after a failed commit. */
+  clearFailure(): void {
     if (this.failure !== undefined) this.#commit = undefined;
   }
 
   /** Resolves when the update is stored and there is room for more. */
   say(update: SessionUpdate): Promise<void> {
-    // Made once, for the log and for all clients.
+    // Serialized once, for the log and for all clients.
     const text = JSON.stringify(update);
     const {
       failure,
@@ -51,12 +51,12 @@ export class Transcript {
     const { room } = this.#delivery;
     if (room === undefined) return stored;
     const roomy = stored.then(() => room);
-    // Whoever speaks need not wait.
+    // The caller need not await it.
     roomy.catch(() => {});
     return roomy;
   }
 
-  /** Resolves when the event is stored. Others see it as `shows`. */
+  /** Resolves when the event is stored. Clients but `except` get `shows`. */
   record(
     event: SessionEvent,
     shows: readonly SessionUpdate[] = NOTHING,
@@ -71,7 +71,7 @@ export class Transcript {
     return stored;
   }
 
-  /** Resolves when all that was said is stored and shown. */
+  /** Resolves when all events are stored and sent. */
   async settled(): Promise<void> {
     while (this.#commit !== undefined) await this.#commit.stored;
     await this.#delivery.drained();
@@ -81,7 +81,7 @@ export class Transcript {
     const before = this.#commit;
     if (before?.failure !== undefined) return before;
     const commit = this.#store.append(this.#key, direction, text);
-    // All that one commit holds is heard of once.
+    // All events of one commit are handled together.
     if (commit !== before) this.#await(commit);
     return commit;
   }
@@ -97,7 +97,7 @@ export class Transcript {
           else this.#delivery.push(entry);
         }
       },
-      // It stays the last, and so refuses what follows.
+      // The failed commit stays, and so refuses further events.
       () => {},
     );
   }

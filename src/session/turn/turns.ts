@@ -21,9 +21,9 @@ export interface TurnsOptions {
   readonly transcript: Transcript;
   readonly notes: SessionNotes;
   readonly host: TurnHost;
-  /** Who works here. Throws where nobody does any more. */
+  /** The agent's side of the session. Throws when the session is closed. */
   readonly agent: () => AgentSession;
-  /** Resolves when what was asked for before a prompt is done. */
+  /** Resolves when changes of settings that were requested before the prompt are done. */
   readonly ready: () => Promise<unknown>;
 }
 
@@ -31,13 +31,13 @@ export interface PromptOptions {
   readonly prompt: readonly ContentBlock[];
   readonly client?: SessionClient | undefined;
   readonly meta?: Meta | undefined;
-  /** What becomes of it while another is worked on; it is refused, if that is not said. */
+  /** What to do while another turn is running; by default the prompt is refused. */
   readonly whileRunning?: "steer" | "queue" | undefined;
-  /** Hears that a turn of its own begins. */
+  /** Called when the prompt gets a turn of its own. */
   readonly begun?: (() => void) | undefined;
-  /** Hears that it is part of the conversation now, and under which id. */
+  /** Called with the message id when the prompt is stored. */
   readonly inserted?: ((messageId: string) => void) | undefined;
-  /** Whether it still is wanted, once another is done. */
+  /** Whether the client still wants the prompt after it has waited for another turn. */
   readonly isWanted?: () => boolean;
 }
 
@@ -46,14 +46,14 @@ interface UnendedTurn {
   readonly openTools: readonly string[];
 }
 
-/** The turns of a session, one at a time, each from its prompt to its end in the transcript. */
+/** Runs the turns of a session one at a time, and records each from its prompt to its end. */
 export class Turns {
   readonly #options: TurnsOptions;
   #running: RunningTurn | undefined;
   #over: Promise<unknown> = Promise.resolve();
   #isStopping = false;
   #cancels = 0;
-  /** A turn that is over, and whose end could not be stored yet. */
+  /** A turn that has ended, but whose end could not be stored yet. */
   #unended: UnendedTurn | undefined;
   #ending: Promise<void> | undefined;
 
@@ -65,12 +65,12 @@ export class Turns {
     return this.#running !== undefined;
   }
 
-  /** Who prompted the turn that runs. */
+  /** Who prompted the running turn. */
   get principal(): Principal | undefined {
     return this.#running?.principal;
   }
 
-  /** Has the agent work on a prompt, until its turn is over. */
+  /** ACP prompt-turn: has the agent work on a prompt. Resolves when the turn has ended. */
   async prompt(options: PromptOptions): Promise<TurnEnd> {
     const { sessionId, limits, host, agent, ready } = this.#options;
     const { prompt, client, meta, whileRunning } = options;
@@ -83,7 +83,7 @@ export class Turns {
       else if (await this.#steer(this.#running, options)) {
         return { stopReason: this.#cancels === cancels ? "end_turn" : "cancelled" };
       }
-      // What calls off the work calls off what waits for it.
+      // ACP session/cancel also cancels the prompts that wait for the turn.
       const isWanted = options.isWanted?.() ?? true;
       if (this.#cancels !== cancels || !isWanted) return { stopReason: "cancelled" };
     }
@@ -99,14 +99,14 @@ export class Turns {
     return work;
   }
 
-  /** Calls the running turn off, if there is one. */
+  /** ACP session/cancel: stops the running turn and withdraws its permission requests. */
   cancel(reason: Error): void {
     this.#cancels++;
     this.#running?.cancel(reason);
     this.#options.audience.attachments.cancelAsking();
   }
 
-  /** What runs ends as interrupted, unless somebody has cancelled it. */
+  /** The program stops: a running turn ends as interrupted, unless it was cancelled. */
   stop(): void {
     if (this.#running?.isCancelled === false) this.#isStopping = true;
   }
@@ -114,23 +114,23 @@ export class Turns {
   async end(): Promise<void> {
     this.cancel(STOPPED);
     await this.#over;
-    // Where that fails, whoever opens the session next finds the turn without an end.
+    // If this fails, the next opening of the session records the end (see recover.ts).
     await this.#endLast().catch(() => {});
   }
 
-  /** Ends a turn that was running when its process died. */
+  /** Records the end of a turn that was running when its process died. */
   async interrupt(
     event: Omit<EndEvent, "kind" | "stopReason">,
     openTools: readonly string[],
   ): Promise<void> {
     const { transcript } = this.#options;
-    transcript.mend();
+    transcript.clearFailure();
     this.#failTools(openTools);
     await transcript.record({ kind: "end", stopReason: "interrupted", ...event });
     await this.#noteEnd();
   }
 
-  /** Stores the end of the turn before, where that was not possible then. */
+  /** Stores the end of the previous turn, if that failed at the time. */
   #endLast(): Promise<void> {
     const unended = this.#unended;
     if (unended === undefined) return Promise.resolve();
@@ -140,19 +140,19 @@ export class Turns {
     return this.#ending;
   }
 
-  /** A turn whose end cannot be stored now, or whose store has just failed. */
+  /** Remembers a turn whose end could not be stored, and tries once more in the background. */
   #endLater(turn: RunningTurn, failure: unknown): void {
     const { log, sessionId } = this.#options;
     const error = wordsOf(failure);
     this.#unended = { event: { turnId: turn.id, error }, openTools: turn.openTools };
     this.#announce(turn, "interrupted", { error });
-    // Whoever has prompted need not wait for another failure.
+    // The prompt is answered without waiting for this.
     this.#endLast().catch((error: unknown) => {
       log.warn("session.turn-not-ended", { session: sessionId, error });
     });
   }
 
-  /** Waits for the end of a turn that is to be steered. Whether its agent has taken the prompt. */
+  /** Offers a prompt to the running turn and waits for its end. Resolves to whether the agent took it. */
   async #steer(turn: RunningTurn, { prompt, client, inserted }: PromptOptions): Promise<boolean> {
     let recorded: Promise<void> | undefined;
     const record = async (): Promise<void> => {
@@ -176,7 +176,7 @@ export class Turns {
     const { notes, log, sessionId, audience, transcript } = this.#options;
     const agent = this.#options.agent();
     await this.#endLast();
-    transcript.mend();
+    transcript.clearFailure();
     const title = notes.title ?? titleOf(turn.prompt);
     const titled = title === undefined ? {} : { title };
     await notes.keep({ turn: turn.id }, { ...titled, updated: Date.now() });
@@ -192,7 +192,7 @@ export class Turns {
     } catch (error) {
       failure = error;
     }
-    // What an agent asked that failed or was given up is no longer wanted.
+    // Withdraw the requests of an agent that has failed or was given up.
     audience.attachments.cancelAsking();
     if (turn.failure !== undefined) {
       end = undefined;
@@ -228,13 +228,13 @@ export class Turns {
     const { stopReason = "interrupted", usage } = end ?? {};
     const why = end === undefined ? { error: wordsOf(failure) } : {};
     const used = usage === undefined ? {} : { usage };
-    transcript.mend();
+    transcript.clearFailure();
     try {
       this.#failTools(openTools);
       await transcript.record({ kind: "end", turnId: turn.id, stopReason, ...why, ...used });
       await transcript.settled();
     } catch (error) {
-      // Its prompt is answered with an error, so that is how it ended.
+      // The prompt is answered with an error, so the turn is recorded as interrupted.
       this.#endLater(turn, failure ?? error);
       throw failure ?? error;
     }
@@ -242,7 +242,7 @@ export class Turns {
     this.#announce(turn, stopReason, why);
   }
 
-  /** The turn has its end: that it is noted is not worth failing for, and the next note brings it. */
+  /** Clears the note of the running turn. A failure is only logged: the next note writes it, too. */
   async #noteEnd(more: { readonly updated?: number } = {}): Promise<void> {
     const { notes, log, sessionId } = this.#options;
     try {
@@ -252,7 +252,7 @@ export class Turns {
     }
   }
 
-  /** Whoever did not ask learns here that the turn begins or is over. */
+  /** Tells the other clients that a turn begins or has ended. */
   #announce(turn: RunningTurn, state: string, why: { readonly error?: string } = {}): void {
     const { notes, audience } = this.#options;
     const _meta = { trunkline: { turn: { id: turn.id, state, ...why } } };
@@ -262,7 +262,7 @@ export class Turns {
     audience.announce(update, unlessEchoed(turn.prompter));
   }
 
-  /** What follows is not stored either where this is not, and tells of it. */
+  /** Marks open tool calls as failed. A failure to store shows with the event that follows. */
   #failTools(tools: readonly string[]): void {
     for (const toolCallId of tools) {
       const update = { sessionUpdate: "tool_call_update", toolCallId, status: "failed" };
@@ -275,12 +275,12 @@ const STOPPED = new TrunklineError("closed", "Trunkline was stopped while the tu
 
 const NO_LONGER_WANTED = "The turn was cancelled";
 
-/** Who is not shown what it said itself. */
+/** The client that does not receive its own prompt (ACP version 1). */
 function unlessEchoed(client: SessionClient | undefined): SessionClient | undefined {
   return client?.isEchoed === true ? undefined : client;
 }
 
 function wordsOf(error: unknown): string {
-  // Words that are not ours may hold what is not to be shown.
+  // Messages of foreign errors may contain secrets.
   return error instanceof TrunklineError ? error.message : "The agent failed";
 }

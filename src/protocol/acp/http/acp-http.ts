@@ -28,14 +28,14 @@ export interface AcpHttpOptions {
 const CONNECTION = "acp-connection-id";
 const SESSION = "acp-session-id";
 const KEEP_ALIVE = 15_000;
-/** A client that neither reads nor says anything for so long is gone. */
+/** Milliseconds without a request or an open stream after which a connection is closed. */
 const SILENCE = 5 * 60_000;
-/** More would be kept for clients that have gone without a word. */
+/** Connections at once; clients often leave without DELETE. */
 const MOST_CONNECTIONS = 1_000;
 
 /**
- * ACP as Streamable HTTP: `initialize` opens a connection, whose id goes with every request after
- * it; messages are POSTed and answered with 202, and what the agent says is read with GET.
+ * ACP over Streamable HTTP: `initialize` opens a connection, whose id is sent with every later request.
+ * Clients POST messages, which are answered with 202, and read the agent's messages with GET.
  */
 export class AcpHttp {
   readonly #options: AcpHttpOptions;
@@ -62,7 +62,7 @@ export class AcpHttp {
     return say(response, 405, "/acp does not take this method");
   }
 
-  /** Ends the connections of somebody who is no longer let in. */
+  /** Closes the connections of a principal whose access was revoked. */
   endOf(principal: string): void {
     for (const [connection, conversation] of this.#connections.values()) {
       if (connection.owner === principal)
@@ -102,7 +102,7 @@ export class AcpHttp {
       return refuse(response, RpcError.of(STANDARD.invalidRequest, why));
     }
     const { id, method, params } = message as JsonObject;
-    // As the peer names it in its answer.
+    // Spelt as the peer spells it in its answer.
     const idText = isId(id) ? String(holdId(id, text)) : undefined;
     const isHello = method === "initialize" && idText !== undefined;
     if (isHello && request.headers[CONNECTION] === undefined) {
@@ -159,7 +159,7 @@ export class AcpHttp {
     });
   }
 
-  /** Gives up what nobody uses where there are too many. */
+  /** Whether another connection may open. Closes an unused one where there are too many. */
   #hasRoomFor(principal: Principal): boolean {
     const { maxConnections = MOST_CONNECTIONS } = this.#options;
     if (this.#connections.size < maxConnections) return true;
@@ -167,7 +167,7 @@ export class AcpHttp {
     const leaving = evictedFor(principal.id, kept);
     if (leaving === undefined) return false;
     const [, conversation] = this.#connections.get(leaving.id) ?? [];
-    // Its end is noticed a moment later.
+    // Its end is handled asynchronously, so it is removed here.
     this.#connections.delete(leaving.id);
     if (conversation !== undefined) {
       background(conversation.close(0), "Closing a conversation");
@@ -209,7 +209,7 @@ export class AcpHttp {
       return undefined;
     }
     const [connection] = this.#connections.get(id) ?? [];
-    // What belongs to somebody else is not there.
+    // Connections of other principals are treated as unknown.
     if (connection?.owner === principal.id) return connection;
     say(response, 404, "There is no such Acp-Connection-Id");
     return undefined;
@@ -228,7 +228,7 @@ function say(response: ServerResponse, status: number, error: string): void {
   response.end(JSON.stringify({ error }));
 }
 
-/** The process holds too much of what others have begun to send. */
+/** The byte budget for unfinished request bodies is used up. */
 function sayBusy(response: ServerResponse): void {
   response.setHeader("retry-after", "1");
   response.setHeader("connection", "close");

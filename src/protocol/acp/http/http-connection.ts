@@ -13,45 +13,45 @@ import {
 import { EventResponse } from "../../../wire/channel/event-response.ts";
 import { sessionOfTopic } from "../connection.ts";
 
-/** Where messages leave: the connection's own stream, or that of a session. */
-interface Way {
+/** An outgoing stream: that of the connection, or that of a session. */
+interface EventStream {
   events: EventResponse | undefined;
-  /** What nobody has come to read yet. */
+  /** Messages that wait for a client to open the stream. */
   waiting: string[];
   size: number;
 }
 
-/** A message of the client's. */
+/** A message that a client has POSTed. */
 export interface Posted {
   readonly text: string;
-  /** The id as it is answered, where it is a request, and the session that it belongs to. */
+  /** The id of a request, as its answer spells it, and the session that it belongs to. */
   readonly id: string | undefined;
   readonly sessionId: string | undefined;
-  /** Hears that it is read now, or that it never will be. */
+  /** Called with true when the message is read, with false when the connection ends first. */
   readonly settle: (isRead: boolean) => void;
 }
 
 /**
- * One client over many HTTP requests: what it says comes as POSTs, what it is told leaves on streams
- * of events that it opens, one for the connection and one for each session. What is said before a
- * stream is opened waits for it, within a limit.
+ * The channel of one client over many HTTP requests. Its messages arrive as POSTs; ours leave on event
+ * streams that it opens, one for the connection and one for each session. Messages for a stream that
+ * is not open are buffered, up to a limit.
  */
 export class HttpConnection implements Channel<string> {
   readonly id = crypto.randomUUID();
   /** The principal who opened it. */
   readonly owner: string;
   readonly #limits: ChannelLimits;
-  readonly #ways = new Map<string, Way>();
-  /** The sessions of requests that have no answer yet, by the requests' ids. */
+  readonly #streams = new Map<string, EventStream>();
+  /** Sessions of open requests, by the ids of the requests. */
   readonly #asked = new Map<string, string>();
   #sink: Sink<string> | undefined;
   #first: { readonly id: string; readonly answer: (text: string) => void } | undefined;
   #unread = 0;
-  /** What came while input is held. */
+  /** Messages that arrived while reading is paused. */
   readonly #held: Posted[] = [];
   #heldSize = 0;
   #isHolding = false;
-  /** Both of the above, counted together. */
+  /** Counts unread and held messages against the byte budget. */
   readonly #holding = new Holding();
   #readAt = performance.now();
   #isOver = false;
@@ -65,13 +65,13 @@ export class HttpConnection implements Channel<string> {
     this.#sink = sink;
   }
 
-  /** Says hello for the client; `answer` gets what is answered. */
+  /** Delivers the client's `initialize`; its answer goes to `answer`. */
   initialize(text: string, id: string, answer: (text: string) => void): void {
     this.#first = { id, answer };
     background(this.#sink?.message(text), "Taking a message");
   }
 
-  /** Takes a message once those before it are read. False where too much waits already. */
+  /** Delivers a message, or queues it while reading is paused. False if the queue is full. */
   take(posted: Posted): boolean {
     this.#readAt = performance.now();
     if (!this.#isHolding) {
@@ -85,21 +85,21 @@ export class HttpConnection implements Channel<string> {
     return true;
   }
 
-  /** Sends what leaves this way to whoever came to read it. False when somebody already does. */
+  /** Opens a stream for reading. False if it is open already. */
   open(sessionId: string, response: ServerResponse): boolean {
-    const way = this.#way(sessionId);
-    if (way.events?.isOpen === true) return false;
+    const stream = this.#stream(sessionId);
+    if (stream.events?.isOpen === true) return false;
     const events = new EventResponse(response, this.#limits);
     events.flush();
-    way.events = events;
-    for (const text of way.waiting.splice(0)) events.send(eventOf(text));
-    this.#unread -= way.size;
+    stream.events = events;
+    for (const text of stream.waiting.splice(0)) events.send(eventOf(text));
+    this.#unread -= stream.size;
     this.#count();
-    way.size = 0;
+    stream.size = 0;
     response.on("close", () => {
       this.#readAt = performance.now();
-      // A client that makes up names must not grow the table.
-      if (way.events === events && way.waiting.length === 0) this.#ways.delete(sessionId);
+      // Clients may use any name, so an empty stream is forgotten when it closes.
+      if (stream.events === events && stream.waiting.length === 0) this.#streams.delete(sessionId);
     });
     return true;
   }
@@ -115,12 +115,12 @@ export class HttpConnection implements Channel<string> {
     return this.sendTo(this.#sessionOf(topic), text);
   }
 
-  /** Sends on the stream of a session; "" is the connection's own. */
+  /** Sends on the stream of a session; "" is the stream of the connection. */
   sendTo(sessionId: string, text: string): Promise<void> {
-    const way = this.#way(sessionId);
-    if (way.events?.isOpen === true) return way.events.send(eventOf(text));
-    way.waiting.push(text);
-    way.size += text.length;
+    const stream = this.#stream(sessionId);
+    if (stream.events?.isOpen === true) return stream.events.send(eventOf(text));
+    stream.waiting.push(text);
+    stream.size += text.length;
     this.#unread += text.length;
     const { maxUnsent } = this.#limits;
     if (this.#unread > maxUnsent || !this.#count())
@@ -128,14 +128,14 @@ export class HttpConnection implements Channel<string> {
     return ROOM;
   }
 
-  /** Milliseconds for which nobody has read or said anything. */
+  /** Milliseconds without an open stream or a message. */
   get idle(): number {
-    const isRead = this.#ways.values().some((way) => way.events?.isOpen === true);
+    const isRead = this.#streams.values().some((stream) => stream.events?.isOpen === true);
     return isRead ? 0 : performance.now() - this.#readAt;
   }
 
   keepAlive(): void {
-    for (const { events } of this.#ways.values()) events?.keepAlive();
+    for (const { events } of this.#streams.values()) events?.keepAlive();
   }
 
   abort(reason: Error): void {
@@ -156,8 +156,8 @@ export class HttpConnection implements Channel<string> {
     this.#isOver = true;
     this.#holding.clear();
     for (const { settle } of this.#held.splice(0)) settle(false);
-    for (const { events } of this.#ways.values()) events?.end();
-    this.#ways.clear();
+    for (const { events } of this.#streams.values()) events?.end();
+    this.#streams.clear();
   }
 
   #read({ text, id, sessionId, settle }: Posted): void {
@@ -183,12 +183,12 @@ export class HttpConnection implements Channel<string> {
     }
   }
 
-  #way(sessionId: string): Way {
-    const known = this.#ways.get(sessionId);
+  #stream(sessionId: string): EventStream {
+    const known = this.#streams.get(sessionId);
     if (known !== undefined) return known;
-    const way = { events: undefined, waiting: [], size: 0 };
-    this.#ways.set(sessionId, way);
-    return way;
+    const stream = { events: undefined, waiting: [], size: 0 };
+    this.#streams.set(sessionId, stream);
+    return stream;
   }
 
   #sessionOf(topic: Topic | undefined): string {

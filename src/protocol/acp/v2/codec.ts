@@ -9,11 +9,11 @@ import { optionsInV2, toolCallInV2, updateInV2 } from "./update.ts";
 
 type State = "idle" | "running" | "requires_action";
 
-/** What a client was told of one session. */
+/** What a client was told about one session. */
 interface Told {
   readonly ids: MessageIds;
   state: State;
-  /** Questions that it has not answered. */
+  /** Open requests to the client. */
   questions: number;
 }
 
@@ -37,8 +37,8 @@ const LACKS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Version 2, a draft. A prompt is answered when it is taken, and that its turn is over is told by
- * `state_update`; messages have ids, and tool calls, plans, diffs and options another shape.
+ * ACP version 2 (draft). A prompt is answered when it is accepted; `state_update` tells when its turn
+ * ends. Messages have ids, and tool calls, plans, diffs and options have another shape.
  */
 export class V2Codec implements Codec {
   readonly version = 2;
@@ -54,13 +54,13 @@ export class V2Codec implements Codec {
   capabilities({ capabilities }: InitializeParams): ReturnType<Codec["capabilities"]> {
     const elicitation = objectOf(capabilities?.elicitation);
     return {
-      // These are not in this version.
+      // ACP version 2 has no files and terminals of the client.
       readTextFile: false,
       writeTextFile: false,
       terminal: false,
       forms: isObject(elicitation.form),
       pages: isObject(elicitation.url),
-      // These need not be offered.
+      // ACP version 2: every client may be sent these.
       notices: true,
       compaction: true,
     };
@@ -88,7 +88,7 @@ export class V2Codec implements Codec {
     return {
       sessionId,
       title: typeof title === "string" ? title : "The agent asks for permission",
-      // Whoever is to allow a change sees all of it.
+      // A person must see all of the change that they allow.
       subject: { type: "tool_call", toolCall: toolCallInV2(objectOf(toolCall), Infinity) },
       options,
       ...(_meta === undefined ? {} : { _meta }),
@@ -102,7 +102,7 @@ export class V2Codec implements Codec {
     return { ...rest, configOptions: optionsInV2(configOptions) };
   }
 
-  /** What the message specification has a number of its own for has one here, too. */
+  /** Version 2 answers an unknown session with "resource not found". */
   failure(error: unknown, params: unknown): unknown {
     if (!(error instanceof RpcError) || error.code !== ACP.sessionNotFound.code) return error;
     const { sessionId } = objectOf(params);
@@ -112,7 +112,7 @@ export class V2Codec implements Codec {
   asking(sessionId: string, change: 1 | -1): string | undefined {
     const told = this.#of(sessionId);
     told.questions += change;
-    // One that is answered or withdrawn after the end changes nothing.
+    // A request that ends after its turn changes no state.
     if (change === -1 && (told.questions > 0 || told.state !== "requires_action")) return undefined;
     return this.#tell(told, change === 1 ? "requires_action" : "running");
   }

@@ -1,9 +1,6 @@
 const CONTEXT = 3;
 
-/**
- * A change of a file as git shows it, in one hunk. `firstLine` is where the texts begin, where they
- * are excerpts.
- */
+/** A change of a file as a git patch with one hunk. `firstLine` is the first line of excerpts. */
 export function gitPatch(
   path: string,
   oldText: string | undefined,
@@ -38,12 +35,12 @@ export function gitPatch(
   ].join("");
 }
 
-/** Each with its end. */
+/** The lines of a text, with their line ends. */
 function linesOf(text: string): string[] {
   return text === "" ? [] : text.split(/(?<=\n)/);
 }
 
-/** How many lines are the same at the beginning, and at the end. */
+/** The numbers of equal lines at the beginning and at the end. */
 function inCommon(a: readonly string[], b: readonly string[]): [number, number] {
   const most = Math.min(a.length, b.length);
   let head = 0;

@@ -7,12 +7,12 @@ const CHUNKS: ReadonlySet<string> = new Set([
   "agent_message_chunk",
   "agent_thought_chunk",
 ]);
-/** What stands between two messages. Anything else may come in the midst of one. */
+/** Updates that end a message. Any other update may come in the middle of one. */
 const BETWEEN: ReadonlySet<string> = new Set(["tool_call", "plan"]);
 
 /**
- * Gives every message an id. Inside only prompts have one; what follows is counted from there, so
- * that a message has the same id when it is shown again.
+ * ACP version 2: every message has an id. Version 1 has none, so messages are counted from the id of
+ * the prompt before them. A message then has the same id when the session is replayed.
  */
 export class MessageIds {
   #from = "";
@@ -28,7 +28,7 @@ export class MessageIds {
       this.#kind = kind;
       return update;
     }
-    // Whoever came in the midst of a turn does not know how it began.
+    // A client that attached during a turn has not seen its prompt.
     if (this.#from === "") this.#begin(`event-${seq}`);
     if (this.#kind !== kind) this.#count++;
     this.#kind = kind;

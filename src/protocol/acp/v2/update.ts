@@ -3,12 +3,12 @@ import { gitPatch } from "./git-patch.ts";
 
 type Update = JsonObject & { readonly sessionUpdate: string };
 
-/** An agent has one plan; this version has room for several. */
+/** Version 2 allows several plans, agents of version 1 have one. */
 const PLAN = "plan";
-/** An update has 100 KB in all, and a patch may be left out. */
+/** Keeps an update below its limit of 100 KB; the patch is optional. */
 const LONGEST_PATCH = 48 * 1024;
 
-/** An update as version 2 has it; undefined where it has none. What is unknown passes as it is. */
+/** An update in version 2; undefined where it has none. Unknown updates are passed through. */
 export function updateInV2(update: Update): JsonObject | undefined {
   switch (update.sessionUpdate) {
     case "tool_call":
@@ -24,14 +24,14 @@ export function updateInV2(update: Update): JsonObject | undefined {
     case "config_option_update":
       return { ...update, configOptions: optionsInV2(update.configOptions) };
     case "current_mode_update":
-      // The option that stands for it is told beside it.
+      // Version 2 has modes as config options, whose update is sent as well.
       return undefined;
     default:
       return update;
   }
 }
 
-/** A patch longer than `longest` is left out of it. */
+/** A tool call in version 2. A patch longer than `longest` is left out. */
 export function toolCallInV2(toolCall: JsonObject, longest = LONGEST_PATCH): JsonObject {
   const { content, locations } = toolCall;
   const contents = listOf(content).map((part) => contentInV2(part, longest));
@@ -42,7 +42,7 @@ export function toolCallInV2(toolCall: JsonObject, longest = LONGEST_PATCH): Jso
   };
 }
 
-/** Lines are counted from one. */
+/** Version 2 counts lines from 1, so a line 0 is left out. */
 function locationInV2({ line, ...location }: JsonObject): JsonObject {
   return typeof line === "number" && line >= 1 ? { ...location, line } : location;
 }
@@ -62,7 +62,7 @@ function contentInV2(part: JsonObject, longest: number): JsonObject {
   };
 }
 
-/** Config options, and groups of their choices, have other names for their ids. */
+/** Config options in version 2, in which the ids of options and groups have other names. */
 export function optionsInV2(options: unknown): JsonObject[] {
   return listOf(options).map(({ id, options: choices, ...option }) => ({
     configId: id,
@@ -77,7 +77,7 @@ function choiceInV2(choice: JsonObject): JsonObject {
   return { groupId: group, ...rest };
 }
 
-/** Commands say of what kind they are, and so does what they take. */
+/** Commands in version 2, in which commands and their inputs have a type. */
 function commandsInV2(commands: unknown): JsonObject[] {
   return listOf(commands).map(({ input, ...command }) => ({
     type: "command",
