@@ -10,7 +10,7 @@ import { challenge, readBearer } from "./bearer.ts";
 import type { BrowserLogins } from "./browser-logins.ts";
 import { FailedAttempts } from "./failed-attempts.ts";
 import type { Verdict } from "./jwt-verifier.ts";
-import type { Proof } from "./lasting.ts";
+import type { Proof } from "./token-watch.ts";
 import { isLocal } from "./refuse-foreign.ts";
 import type { Serving } from "./serving.ts";
 import type { Verifications } from "./verifications.ts";

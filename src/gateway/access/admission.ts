@@ -9,15 +9,15 @@ import type { House } from "../house.ts";
 import { Access, type Admitted, type Refused } from "./access.ts";
 import { challenge } from "./bearer.ts";
 import { BrowserLogins } from "./browser-logins.ts";
-import { Lasting, type Open } from "./lasting.ts";
-import type { Own } from "./refuse-foreign.ts";
+import { TokenWatch, type Open } from "./token-watch.ts";
+import type { OwnAddress } from "./refuse-foreign.ts";
 import type { Serving } from "./serving.ts";
 import { Verifications } from "./verifications.ts";
 
 export interface AdmissionOptions {
   readonly serving: Serving;
   /** The server as it is reached; known once it listens. */
-  readonly own: () => Own;
+  readonly own: () => OwnAddress;
   /** Somebody is no longer let in: what the principal of that id has started is to end. */
   readonly ended: (principal: string) => void;
 }
@@ -43,7 +43,7 @@ export class Admission implements AsyncDisposable {
   readonly #owner: OwnerToken;
   readonly #tokens: AccessTokens;
   readonly #access: Access;
-  readonly #lasting = new Lasting();
+  readonly #watch = new TokenWatch();
   readonly #ended: (principal: string) => void;
 
   constructor(house: House, { serving, own, ended }: AdmissionOptions) {
@@ -105,12 +105,12 @@ export class Admission implements AsyncDisposable {
 
   /** What a request was answered on is done with. */
   forget(open: Open): void {
-    this.#lasting.remove(open);
+    this.#watch.remove(open);
   }
 
   /** Writes when tokens were last used. */
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#lasting[Symbol.dispose]();
+    this.#watch[Symbol.dispose]();
     await this.#tokens[Symbol.asyncDispose]();
   }
 
@@ -121,8 +121,8 @@ export class Admission implements AsyncDisposable {
       const [first] = scopes;
       return insufficient(scopeRefusal(principal, first, what ?? "This") ?? "", first);
     }
-    if (proof !== undefined) this.#lasting.add(open, proof);
-    if (standing !== undefined) this.#lasting.stand(standing, () => this.#ended(principal.id));
+    if (proof !== undefined) this.#watch.add(open, proof);
+    if (standing !== undefined) this.#watch.stand(standing, () => this.#ended(principal.id));
     return found;
   }
 }

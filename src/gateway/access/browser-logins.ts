@@ -5,7 +5,7 @@ import { hashToken } from "../../store/access/access-token.ts";
 import type { OwnerToken } from "../../store/access/owner-token.ts";
 import { isLoopbackAuthority } from "../http/loopback.ts";
 import { isFromOtherUser } from "./peer-user.ts";
-import { isOwnOrigin, type Own } from "./refuse-foreign.ts";
+import { isOwnOrigin, type OwnAddress } from "./refuse-foreign.ts";
 
 /** Milliseconds after which a browser has to come in anew. */
 const GOOD_FOR = 12 * 60 * 60_000;
@@ -23,7 +23,7 @@ interface Login {
 export interface BrowserLoginsOptions {
   readonly owner: OwnerToken;
   /** The server as it is reached; known once it listens. */
-  readonly own: () => Own;
+  readonly own: () => OwnAddress;
   /** The origin that others reach the server by, where that is another. */
   readonly publicOrigin: string | undefined;
   readonly now?: () => number;

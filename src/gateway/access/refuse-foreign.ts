@@ -14,7 +14,7 @@ export interface Reach {
 }
 
 /** How a server is reached itself: what makes up its own origin, beside its name. */
-export interface Own {
+export interface OwnAddress {
   readonly scheme: "http" | "https";
   readonly port: number;
 }
@@ -39,7 +39,7 @@ const BY_LENGTH = ONLY_ONCE.reduce<string[]>((table, name) => {
 export function refuseForeign(
   { headers, rawHeaders }: Pick<IncomingMessage, "headers" | "rawHeaders">,
   reach: Reach,
-  own: Own,
+  own: OwnAddress,
 ): ForeignRefusal | undefined {
   const twice = headerTwice(rawHeaders);
   if (twice !== undefined) return { status: 400, message: `Send one ${twice} header, not several` };
@@ -89,7 +89,7 @@ function isOurs(authority: string, { isLoopback, hosts }: Reach): boolean {
  * Whether an origin is that of this server, by the name that the request says: scheme, name and
  * port. Whoever listens on another port of the same machine may be anybody.
  */
-export function isOwnOrigin(origin: string, host: string, { scheme, port }: Own): boolean {
+export function isOwnOrigin(origin: string, host: string, { scheme, port }: OwnAddress): boolean {
   const url = URL.parse(origin);
   // A browser sends an origin as it is written shortest; anything else was made up.
   if (url === null || url.origin !== origin || url.protocol !== `${scheme}:`) return false;

@@ -8,7 +8,12 @@ import { VERSION } from "../../base/version.ts";
 import type { Refused } from "../access/access.ts";
 import { Admission, type Entry } from "../access/admission.ts";
 import { Login, WELCOME } from "../access/login.ts";
-import { allowOrigin, answerPreflight, type Own, refuseForeign } from "../access/refuse-foreign.ts";
+import {
+  allowOrigin,
+  answerPreflight,
+  type OwnAddress,
+  refuseForeign,
+} from "../access/refuse-foreign.ts";
 import { clearTextWarning, resolveServing, type Serving } from "../access/serving.ts";
 import type { House } from "../house.ts";
 import { fail, refuseUpgrade, send } from "./http-answers.ts";
@@ -49,7 +54,7 @@ export class HttpServer {
   readonly #server: Server;
   readonly #scheme: "http" | "https";
   /** As it is reached; the port is known once it listens. */
-  #own: Own;
+  #own: OwnAddress;
   readonly #house: House;
   readonly #serving: Serving;
   readonly #admission: Admission;

@@ -25,7 +25,7 @@ interface Standing {
  * What tokens have open, and what else ends with them. Requests are looked at when they come; what
  * lasts longer ends within a second of the token that opened it.
  */
-export class Lasting implements Disposable {
+export class TokenWatch implements Disposable {
   readonly #open = new Map<Open, Proof>();
   readonly #standing = new Map<string, Standing>();
   #timer: NodeJS.Timeout | undefined;

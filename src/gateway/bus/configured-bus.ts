@@ -12,7 +12,7 @@ import {
 import type { Config } from "../config/config.ts";
 import { followConfig, type LiveConfig, type Reloading } from "../config/follow-config.ts";
 
-export interface BusBesideOptions {
+export interface ConfiguredBusOptions {
   readonly config: Pick<Config, "bus" | "data">;
   readonly log: Log;
   readonly offer: Offer;
@@ -26,15 +26,15 @@ export interface BusBesideOptions {
  * The bus that a configuration wants beside everything else, its plugins' tools in the offer. When
  * the configuration changes, so do its plugins.
  */
-export class BusBeside implements AsyncDisposable {
-  readonly #options: BusBesideOptions;
+export class ConfiguredBus implements AsyncDisposable {
+  readonly #options: ConfiguredBusOptions;
   readonly #stop: () => void;
   #config: Pick<Config, "bus" | "data">;
   #opening: Promise<OpenedBus> | undefined;
   #plan: BusPlan | undefined;
   #isOver = false;
 
-  constructor(options: BusBesideOptions) {
+  constructor(options: ConfiguredBusOptions) {
     this.#options = options;
     this.#config = options.config;
     this.#stop = followConfig(options.reloading, options.log, (config) => this.#apply(config));
