@@ -18,21 +18,23 @@ export interface AdmissionOptions {
   readonly serving: Serving;
   /** The server as it is reached; known once it listens. */
   readonly own: () => OwnAddress;
-  /** Somebody is no longer let in: what the principal of that id has started is to end. */
+  /** The token of the principal with that id is no longer valid: what it started must end. */
   readonly ended: (principal: string) => void;
 }
 
-/** Who a request is for, and what it needs. */
+/** What a request needs to be admitted. */
 export interface Entry {
   /** Any of these is enough. */
   readonly scopes?: readonly [Scope, ...Scope[]];
-  /** What it is that needs them, to begin a sentence with. */
+  /** What needs them, as the subject of an error message. */
   readonly what?: string;
   /** A token may come without a scheme. */
   readonly takesRaw?: boolean;
 }
 
-/** Lets requests in, and has what they opened and started end with the tokens that they showed. */
+/**
+ * Authenticates and authorizes requests, and ends what they opened once their token is not valid.
+ */
 export class Admission implements AsyncDisposable {
   /** RFC 9728: who gives out tokens for this server. */
   readonly resourceMetadata: Readonly<Record<string, unknown>> | undefined;
@@ -76,7 +78,7 @@ export class Admission implements AsyncDisposable {
     return `'${this.tokenFile}' could be read by others, or held no token: it has a new one.`;
   }
 
-  /** Whose request it is. `open` is what it is answered on. */
+  /** Authenticates a request. `open` is the response or socket that ends with its token. */
   admit(
     request: IncomingMessage,
     open: Open,
@@ -87,7 +89,7 @@ export class Admission implements AsyncDisposable {
     return this.#keep(found, open, entry);
   }
 
-  /** The same, for those who go one of two ways with it. At once, where it is known at once. */
+  /** The same with callbacks, which are called synchronously where the answer is known. */
   ask(
     request: IncomingMessage,
     open: Open,
@@ -103,7 +105,7 @@ export class Admission implements AsyncDisposable {
     else go(found);
   }
 
-  /** What a request was answered on is done with. */
+  /** The response or socket is closed. */
   forget(open: Open): void {
     this.#watch.remove(open);
   }
