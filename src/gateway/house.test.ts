@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, describe, it } from "node:test";
+import test, { after, describe, it } from "node:test";
 
 import { BUFFERS } from "../base/limit/byte-budget.ts";
 import type { PeerOptions } from "../rpc/peer-options.ts";
@@ -13,12 +13,15 @@ const DOOR = { dialect: { name: "test" } as PeerOptions<undefined>["dialect"], r
 /** What is written to standard error while something runs. */
 function written(run: () => void): Record<string, unknown>[] {
   const lines: string[] = [];
-  const { write } = process.stderr;
-  process.stderr.write = (text: string | Uint8Array) => lines.push(String(text)) > 0;
+  const { mock } = test.mock.method(
+    process.stderr,
+    "write",
+    (text: string) => lines.push(text) > 0,
+  );
   try {
     run();
   } finally {
-    process.stderr.write = write;
+    mock.restore();
   }
   return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
 }

@@ -10,7 +10,7 @@ import { RpcError } from "../rpc/rpc-error.ts";
 export class House {
   readonly config: Config;
   readonly log: Log;
-  /** How the configuration is read again when it changes; a short command has no need to. */
+  /** How the configuration is read again when it changes; undefined for short commands. */
   readonly reloading: Reloading | undefined;
 
   constructor(config: Config, reloading?: Reloading) {
@@ -26,7 +26,7 @@ export class House {
     return limitsFor("roots/list", this.config.limits.messages).timeout;
   }
 
-  /** For parts that say what goes wrong without knowing of logs. */
+  /** A callback for parts that do not know the log. */
   readonly report = (event: string, fields: Record<string, unknown>): void => {
     this.log.warn(event, fields);
   };
@@ -38,13 +38,13 @@ export class House {
       ...door,
       limits: this.config.limits,
       report: (event, fields) => log.warn(event, fields),
-      // Writing every message costs more than handling it: only when asked for.
+      // Logging a message costs more than handling it.
       ...(this.config.log.verbose ? { trace: traceTo(log) } : {}),
     };
   }
 }
 
-/** Writes every message of a connection to the log: what came, what it held, what went back. */
+/** Logs every message of a connection. */
 function traceTo(log: Log): Trace {
   return {
     received: (message) => log.debug("rpc.received", describe(message)),

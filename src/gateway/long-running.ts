@@ -1,7 +1,7 @@
 import { BackgroundError, whatItBelongsTo } from "../base/background.ts";
 import type { Log } from "../base/log.ts";
 
-/** npm passes a terminal's Ctrl-C on to a program that has it already. */
+/** Milliseconds: npm sends Ctrl-C on to a program that has had it from the terminal already. */
 const ECHO_MS = 1_000;
 
 /**
@@ -23,8 +23,8 @@ export function untilSignal(): Promise<NodeJS.Signals> {
 }
 
 /**
- * Has a process that serves others live on when something fails that nobody waited for: it costs
- * what it belongs to, and not what everybody else is doing. That is told in the log.
+ * Keeps a process that serves others alive when a promise is rejected that nobody awaits: only the
+ * work that it belongs to is lost, and the log names it.
  */
 export function outliveRejections(log: Log): void {
   process.on("unhandledRejection", (error: unknown) => {

@@ -53,8 +53,8 @@ export async function currentIdentities(
 }
 
 /**
- * Whom an agent acts as to git in a folder: who its configuration names, else who the folder is for.
- * Nobody where none can be told; it then acts as whoever runs us.
+ * The identity that an agent has to git in a folder: the one that its configuration names, else the
+ * one detected for the folder. Without one, it acts as the user who runs us.
  */
 export function agentIdentity(
   house: House,
@@ -64,7 +64,7 @@ export function agentIdentity(
   return async (cwd) => {
     await using commands = await currentIdentities(house, cwd, env);
     const actAs = (name: string): AgentIdentity => {
-      // What is wrong with it is told before an agent is started as somebody else.
+      // Throws where the identity is not usable, before an agent is started with another.
       commands.environment(name, {});
       return { name, environment: (base) => commands.environment(name, base) };
     };

@@ -1,7 +1,7 @@
 import { NO_AUTH_WARNING, serveWelcome } from "./welcome.ts";
 import type { Invocation } from "../shell/command.ts";
 import { openLastingHouse } from "../shell/open-house.ts";
-import { BusBeside } from "../../gateway/bus/bus-beside.ts";
+import { ConfiguredBus } from "../../gateway/bus/configured-bus.ts";
 import { openData } from "../../gateway/config/data-folder.ts";
 import { HttpServer } from "../../gateway/http/http-server.ts";
 import { untilSignal } from "../../gateway/long-running.ts";
@@ -30,7 +30,7 @@ export async function run(invocation: Invocation<ServeValues>): Promise<number> 
   await using _repair = repairIdentities(house.config.data, house.log);
   await using tools = await openTools(house, { isLasting: true, hasOwnBus: true, isShared: true });
   const { config, log, reloading } = house;
-  await using bus = new BusBeside({ config, log, reloading, offer: tools.offer });
+  await using bus = new ConfiguredBus({ config, log, reloading, offer: tools.offer });
   if (bus.isWanted) await bus.open();
   const noAuth = values["no-auth"] === true;
   const server = await HttpServer.open(house, { offer: tools.offer, noAuth });

@@ -10,26 +10,26 @@ import { challenge, readBearer } from "./bearer.ts";
 import type { BrowserLogins } from "./browser-logins.ts";
 import { FailedAttempts } from "./failed-attempts.ts";
 import type { Verdict } from "./jwt-verifier.ts";
-import type { Proof } from "./lasting.ts";
+import type { Proof } from "./token-watch.ts";
 import { isLocal } from "./refuse-foreign.ts";
 import type { Serving } from "./serving.ts";
 import type { Verifications } from "./verifications.ts";
 
-/** Somebody who may come in, and whether that is still so later. */
+/** An authenticated caller, and how long that holds. */
 export interface Admitted {
   readonly principal: Principal;
-  /** What it came with: what it has open lasts no longer than that is good. */
+  /** The token or cookie; connections that were opened with it are closed once it is not valid. */
   readonly proof?: Proof;
-  /** What it starts ends with this. */
+  /** What ends the work that it started, beyond its connections. */
   readonly standing?: Proof;
 }
 export type Refused = Exclude<Authorization, { principal: Principal }>;
 
-/** How often it is logged that it cannot be found out who somebody is. */
+/** Milliseconds between two log lines about an authorization server that cannot be reached. */
 const TELL_EVERY = 60_000;
 /**
- * Milliseconds for which the work of somebody goes on whose signed token has expired. Such tokens
- * live for minutes, and clients get new ones when they come back.
+ * Milliseconds for which work goes on after the signed token that started it has expired. Such tokens
+ * live for minutes, and clients refresh them when they come back.
  */
 const RENEWAL = 60_000;
 
@@ -39,17 +39,17 @@ export interface AccessOptions {
   readonly tokens: AccessTokens;
   readonly logins: BrowserLogins;
   readonly log: Log;
-  /** For tokens that are not ours. */
+  /** For tokens of authorization servers. */
   readonly verifications?: Verifications | undefined;
   readonly attempts?: FailedAttempts;
 }
 
-/** Who may come in: whoever proves who they are, wherever they come from. */
+/** Authenticates requests: by the owner's token, an access token, a signed token or a cookie. */
 export class Access {
   readonly #options: AccessOptions;
   readonly #attempts: FailedAttempts;
   #toldAt = -Infinity;
-  /** The owner as he came last: the same for each request, until there is another token. */
+  /** One object for every request of the owner, until the owner's token changes. */
   #admittedOwner: (Admitted & { readonly mark: string }) | undefined;
 
   constructor(options: AccessOptions) {
@@ -57,7 +57,7 @@ export class Access {
     this.#attempts = options.attempts ?? new FailedAttempts();
   }
 
-  /** Known at once but for tokens of others. `takesRaw` where a token may come without a scheme. */
+  /** Answers synchronously but for signed tokens. `takesRaw` allows a token without a scheme. */
   admit(
     request: IncomingMessage,
     takesRaw = false,
@@ -108,7 +108,7 @@ export class Access {
     return { principal: { id: proof.key, name, scopes, ...limited }, proof, standing: proof };
   }
 
-  /** The owner, until there is another token of the owner's. */
+  /** The owner, until the owner's token changes. */
   #owner(mark: string): Admitted {
     const { owner } = this.#options;
     if (this.#admittedOwner?.mark !== mark) {
@@ -119,8 +119,8 @@ export class Access {
   }
 
   /**
-   * Every token is looked at, however many wrong ones have come from the same address: that may be
-   * a proxy, and this token a good one.
+   * Every token is verified, however many wrong ones came from the same address: the address may be
+   * a proxy's, and this token good.
    */
   #useOther(
     token: string,
@@ -160,13 +160,13 @@ export class Access {
     const wait = this.#attempts.wait(address);
     if (wait > 0) return tooMany(wait);
     const count = this.#attempts.add(address);
-    // Once in a window: whoever sends thousands is not to fill the log with them.
+    // Once in a window, so that thousands of wrong tokens do not fill the log.
     if (count === 1) this.#options.log.warn("access.refused", { address, why });
     const description = `The token is not accepted: ${why}`;
     return this.#challenge(description, { error: "invalid_token", description });
   }
 
-  /** Where it cannot be found out who it is, nobody comes in. */
+  /** A token that cannot be verified now is refused. */
   #unsure(error: unknown): Refused {
     if (performance.now() - this.#toldAt > TELL_EVERY) {
       this.#toldAt = performance.now();
@@ -198,7 +198,7 @@ function tooMany(seconds: number): Refused {
   return { status: 429, message, headers: { "retry-after": String(seconds) } };
 }
 
-/** The other end of the connection. What a proxy says of those behind it could be made up. */
+/** The address of the socket. `X-Forwarded-For` could be made up. */
 function addressOf({ socket }: IncomingMessage): string {
   return socket.remoteAddress ?? "";
 }

@@ -9,30 +9,32 @@ import type { House } from "../house.ts";
 import { Access, type Admitted, type Refused } from "./access.ts";
 import { challenge } from "./bearer.ts";
 import { BrowserLogins } from "./browser-logins.ts";
-import { Lasting, type Open } from "./lasting.ts";
-import type { Own } from "./refuse-foreign.ts";
+import { TokenWatch, type Open } from "./token-watch.ts";
+import type { OwnAddress } from "./refuse-foreign.ts";
 import type { Serving } from "./serving.ts";
 import { Verifications } from "./verifications.ts";
 
 export interface AdmissionOptions {
   readonly serving: Serving;
   /** The server as it is reached; known once it listens. */
-  readonly own: () => Own;
-  /** Somebody is no longer let in: what the principal of that id has started is to end. */
+  readonly own: () => OwnAddress;
+  /** The token of the principal with that id is no longer valid: what it started must end. */
   readonly ended: (principal: string) => void;
 }
 
-/** Who a request is for, and what it needs. */
+/** What a request needs to be admitted. */
 export interface Entry {
   /** Any of these is enough. */
   readonly scopes?: readonly [Scope, ...Scope[]];
-  /** What it is that needs them, to begin a sentence with. */
+  /** What needs them, as the subject of an error message. */
   readonly what?: string;
   /** A token may come without a scheme. */
   readonly takesRaw?: boolean;
 }
 
-/** Lets requests in, and has what they opened and started end with the tokens that they showed. */
+/**
+ * Authenticates and authorizes requests, and ends what they opened once their token is not valid.
+ */
 export class Admission implements AsyncDisposable {
   /** RFC 9728: who gives out tokens for this server. */
   readonly resourceMetadata: Readonly<Record<string, unknown>> | undefined;
@@ -43,7 +45,7 @@ export class Admission implements AsyncDisposable {
   readonly #owner: OwnerToken;
   readonly #tokens: AccessTokens;
   readonly #access: Access;
-  readonly #lasting = new Lasting();
+  readonly #watch = new TokenWatch();
   readonly #ended: (principal: string) => void;
 
   constructor(house: House, { serving, own, ended }: AdmissionOptions) {
@@ -76,7 +78,7 @@ export class Admission implements AsyncDisposable {
     return `'${this.tokenFile}' could be read by others, or held no token: it has a new one.`;
   }
 
-  /** Whose request it is. `open` is what it is answered on. */
+  /** Authenticates a request. `open` is the response or socket that ends with its token. */
   admit(
     request: IncomingMessage,
     open: Open,
@@ -87,7 +89,7 @@ export class Admission implements AsyncDisposable {
     return this.#keep(found, open, entry);
   }
 
-  /** The same, for those who go one of two ways with it. At once, where it is known at once. */
+  /** The same with callbacks, which are called synchronously where the answer is known. */
   ask(
     request: IncomingMessage,
     open: Open,
@@ -103,14 +105,14 @@ export class Admission implements AsyncDisposable {
     else go(found);
   }
 
-  /** What a request was answered on is done with. */
+  /** The response or socket is closed. */
   forget(open: Open): void {
-    this.#lasting.remove(open);
+    this.#watch.remove(open);
   }
 
   /** Writes when tokens were last used. */
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#lasting[Symbol.dispose]();
+    this.#watch[Symbol.dispose]();
     await this.#tokens[Symbol.asyncDispose]();
   }
 
@@ -121,8 +123,8 @@ export class Admission implements AsyncDisposable {
       const [first] = scopes;
       return insufficient(scopeRefusal(principal, first, what ?? "This") ?? "", first);
     }
-    if (proof !== undefined) this.#lasting.add(open, proof);
-    if (standing !== undefined) this.#lasting.stand(standing, () => this.#ended(principal.id));
+    if (proof !== undefined) this.#watch.add(open, proof);
+    if (standing !== undefined) this.#watch.stand(standing, () => this.#ended(principal.id));
     return found;
   }
 }

@@ -5,35 +5,35 @@ import { hashToken } from "../../store/access/access-token.ts";
 import type { OwnerToken } from "../../store/access/owner-token.ts";
 import { isLoopbackAuthority } from "../http/loopback.ts";
 import { isFromOtherUser } from "./peer-user.ts";
-import { isOwnOrigin, type Own } from "./refuse-foreign.ts";
+import { isOwnOrigin, type OwnAddress } from "./refuse-foreign.ts";
 
-/** Milliseconds after which a browser has to come in anew. */
+/** Milliseconds after which a browser has to log in again. */
 const GOOD_FOR = 12 * 60 * 60_000;
-/** Browsers that can be in at once; beyond that, the first that came has to come in anew. */
+/** Browsers that are logged in at once; one more logs out the oldest. */
 const MOST = 100;
 
 interface Login {
   readonly until: number;
-  /** The owner's token when it was made: with another, everybody has to come in anew. */
+  /** The owner's token when it was made: a new one logs out every browser. */
   readonly mark: string | undefined;
-  /** It was made under a name of this machine, where other users may have servers, too. */
+  /** It was made under a loopback name, under which other users may have servers, too. */
   readonly isLocal: boolean;
 }
 
 export interface BrowserLoginsOptions {
   readonly owner: OwnerToken;
   /** The server as it is reached; known once it listens. */
-  readonly own: () => Own;
+  readonly own: () => OwnAddress;
   /** The origin that others reach the server by, where that is another. */
   readonly publicOrigin: string | undefined;
   readonly now?: () => number;
 }
 
-/** The browsers that the owner has let in. They are known by a cookie, and only here. */
+/** The browsers that the owner has logged in, known by a cookie. They are kept in memory only. */
 export class BrowserLogins {
   readonly #options: BrowserLoginsOptions;
   readonly #now: () => number;
-  /** By the hash of the cookie, in the order in which they came. */
+  /** By the hash of the cookie, the oldest first. */
   readonly #logins = new Map<string, Login>();
 
   constructor(options: BrowserLoginsOptions) {
@@ -41,7 +41,7 @@ export class BrowserLogins {
     this.#now = options.now ?? Date.now;
   }
 
-  /** Lets the browser in that sent the request. Returns the header that it remembers that by. */
+  /** Logs in the browser that sent the request. Returns its `Set-Cookie` header. */
   begin(request: IncomingMessage): string {
     for (const key of this.#logins.keys()) {
       if (this.#logins.size < MOST) break;
@@ -52,14 +52,14 @@ export class BrowserLogins {
     const isLocal = isOfThisMachine(request);
     const until = this.#now() + GOOD_FOR;
     this.#logins.set(hashToken(secret), { until, mark: owner.mark, isLocal });
-    // Behind a proxy that speaks TLS, only the browser knows that it was spoken.
+    // Behind a proxy that terminates TLS, only the browser's origin tells.
     const isSecure = own().scheme === "https" || request.headers.origin?.startsWith("https:");
     const parts = [`${this.#name}=${secret}`, "Path=/", "HttpOnly", "SameSite=Strict"];
     parts.push(`Max-Age=${GOOD_FOR / 1000}`, ...(isSecure === true ? ["Secure"] : []));
     return parts.join("; ");
   }
 
-  /** The key of the browser's login that sent a request, where that lets it in. */
+  /** The key of a valid login that a request has; undefined where it has none. */
   find(request: IncomingMessage): string | undefined {
     const secret = this.#cookieOf(request);
     if (secret === undefined || !this.#isOfOwnPage(request)) return undefined;
@@ -79,14 +79,17 @@ export class BrowserLogins {
     return false;
   }
 
-  /** Forgets the browser that sent a request. Returns the header that has it forget too. */
+  /**
+   * Logs out the browser that sent a request. Returns the `Set-Cookie` header that removes the
+   * cookie.
+   */
   end(request: IncomingMessage): string {
     const secret = this.#cookieOf(request);
     if (secret !== undefined) this.#logins.delete(hashToken(secret));
     return `${this.#name}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0`;
   }
 
-  /** Cookies are the same for all ports, so the name says which is ours. */
+  /** RFC 6265, section 8.5: cookies are not isolated by port, so the name has the port. */
   get #name(): string {
     return `trunkline_${this.#options.own().port}`;
   }
@@ -98,8 +101,8 @@ export class BrowserLogins {
   }
 
   /**
-   * Whether a page of ours made the request, or a person did. Others have been refused before; here
-   * a browser that does not say so is only let look.
+   * Whether a page of ours made the request, or a person did. Foreign pages were refused before; a
+   * browser that sends neither `Origin` nor `Sec-Fetch-Site` may only read.
    */
   #isOfOwnPage({ headers, method }: IncomingMessage): boolean {
     const { origin, host = "", upgrade } = headers;

@@ -42,7 +42,7 @@ export class FailedAttempts {
   }
 }
 
-/** Whoever has one address of IPv6 has 2^64 of them. */
+/** RFC 4291, section 2.5.1: a network has 64 bits of addresses, so IPv6 is counted by network. */
 function keyOf(address: string): string {
   if (!isIPv6(address) || address.includes(".")) return address;
   const [head = "", tail] = address.split("::");

@@ -3,13 +3,13 @@ import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } f
 import { TrunklineError } from "../../base/errors.ts";
 import { isSafeUrl } from "./serving.ts";
 
-/** Keys are fetched again after so long. */
+/** Milliseconds after which keys are fetched again. */
 const FRESH = 10 * 60_000;
-/** While they cannot be, the old ones are good for so long. */
+/** Milliseconds for which old keys are used while new ones cannot be fetched. */
 const USABLE = 60 * 60_000;
-/** A key that is not known may be new, but not every moment. */
+/** An unknown key may be a new one, so keys are fetched for it, but not more often than this. */
 const COOLDOWN = 30_000;
-/** After a failure nobody is kept waiting for another. */
+/** Milliseconds after a failed fetch in which no other is tried: callers fail at once. */
 const PAUSE = 5_000;
 
 export interface IssuerKeysOptions {
@@ -55,7 +55,7 @@ export class IssuerKeys {
     return this.#keys;
   }
 
-  /** Once at a time, whoever asks. */
+  /** Concurrent callers share one fetch. */
   async #refresh(): Promise<void> {
     if (this.#now() - this.#failedAt < PAUSE) return;
     this.#fetching ??= this.#load().finally(() => (this.#fetching = undefined));
@@ -73,13 +73,15 @@ export class IssuerKeys {
   }
 }
 
-/** Where an authorization server has its keys. Rejects where it does not say so. */
+/**
+ * The address of an authorization server's keys, from its metadata. Rejects where there is none.
+ */
 export async function findKeysUrl(issuer: string, fetch = fetchJson): Promise<string> {
   let failure: unknown;
   for (const url of metadataUrls(issuer)) {
     try {
       const { issuer: named, jwks_uri: keys } = await fetch(url);
-      // RFC 8414, section 3.3: metadata that speaks for another must not be used.
+      // RFC 8414, section 3.3: metadata whose issuer is another must not be used.
       if (typeof named !== "string" || bare(named) !== bare(issuer)) {
         throw new Error(`${url} speaks for '${String(named)}'`);
       }
@@ -113,14 +115,14 @@ export function bare(issuer: string): string {
 }
 
 const PATIENCE = 5_000;
-/** Far more than keys or metadata are. */
+/** Bytes; keys and metadata are far smaller. */
 const LARGEST = 512 * 1024;
 
-/** A JSON object from elsewhere. Rejects where it is not there in time, too large, or no object. */
+/** Fetches a JSON object. Rejects what is too slow, too large, or not an object. */
 export async function fetchJson(url: string): Promise<Readonly<Record<string, unknown>>> {
   const response = await fetch(url, {
     headers: { accept: "application/json" },
-    // Where keys come from is not for a redirect to say.
+    // A redirect must not decide where keys come from.
     redirect: "error",
     signal: AbortSignal.timeout(PATIENCE),
   });

@@ -3,18 +3,18 @@ import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } 
 import { bare, IssuerKeys, type IssuerKeysOptions } from "./issuer-keys.ts";
 import type { OAuth } from "./serving.ts";
 
-/** Signatures that only the issuer can make. A secret that is shared is none of these. */
+/** Asymmetric signatures only: with a shared secret, others than the issuer could sign. */
 const ALGORITHMS = [
   ...["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"],
   ...["ES256", "ES384", "ES512", "EdDSA", "Ed25519"],
 ];
-/** Other things are signed with the same keys, such as orders to log out. */
+/** RFC 9068, section 2.1. The same keys sign other JWTs, such as logout tokens. */
 const TYPES: readonly unknown[] = [undefined, "jwt", "at+jwt", "application/at+jwt"];
 const LONGEST = 8192;
 /** Seconds that two clocks may be apart. */
 const CLOCK_TOLERANCE = 5;
 
-/** What a token comes to. */
+/** The result of verifying a token. */
 export type Verdict =
   | {
       readonly kind: "valid";
@@ -62,7 +62,7 @@ export class JwtVerifier {
   }
 
   #judge(issuer: string, payload: JWTPayload): Verdict {
-    // RFC 9449 and RFC 8705: such a token is worth nothing without a proof that is not asked for.
+    // RFC 9449 and RFC 8705: a sender-constrained token needs a proof, which we do not ask for.
     if (payload.cnf !== undefined) return invalid("it is bound to a key");
     const subject = [payload.sub, payload.client_id, payload.azp].find(isText);
     if (subject === undefined) return invalid("it does not say whose it is");
@@ -73,7 +73,7 @@ export class JwtVerifier {
   }
 }
 
-/** What a token says before anybody has looked whether it is true. */
+/** The claims of a token that is not verified yet. */
 function readClaims(token: string): { type: unknown; issuer: string } | undefined {
   try {
     const { typ } = decodeProtectedHeader(token);
@@ -97,7 +97,7 @@ function invalid(why: string): Verdict {
   return { kind: "invalid", why };
 }
 
-/** Why, in words that give nothing away: what was to be expected is known to whoever may know. */
+/** Why a token is refused, without the values that were expected: the sender may be a stranger. */
 function reasonOf(error: errors.JOSEError): string {
   if (error instanceof errors.JWTExpired) return "it has expired";
   if (error instanceof errors.JWTClaimValidationFailed) {

@@ -7,7 +7,7 @@ import { Page } from "../http/page.ts";
 import type { Admission } from "./admission.ts";
 import { isFromOtherUser } from "./peer-user.ts";
 
-/** Far more than a code is. */
+/** Bytes of a body; a code is far shorter. */
 const LARGEST = 1024;
 
 /** What a browser sees that has not been let in. */
@@ -19,7 +19,7 @@ the gateway runs on:</p>
 (<code>Authorization: Bearer …</code>): the owner's is in the file that <code>trunkline serve</code>
 names, and <code>trunkline token create</code> makes others.</p>`);
 
-/** The code is behind the `#`, which browsers send to nobody: this hands it over. */
+/** The code is in the fragment of the link, which browsers do not send: the page posts it. */
 const SCRIPT = `
 const says = document.getElementById("says");
 const code = location.hash.slice(1);
@@ -41,7 +41,7 @@ const LOGIN = new Page(
   SCRIPT,
 );
 
-/** `/login` and `/logout`: how a browser comes in, by a link that works once, and goes. */
+/** `/login` with a link that works once, and `/logout`. */
 export class Login {
   readonly #admission: Admission;
 
@@ -67,7 +67,7 @@ export class Login {
     return readHttpBody(request, LARGEST, (body) => {
       const code = typeof body === "string" ? readCode(body) : undefined;
       if (code === undefined) return fail(response, 400, `Send {"code": "…"}`);
-      // Other users of the machine see the addresses that browsers are started with.
+      // Other users of the machine can read the link in the browser's command line.
       if (isFromOtherUser(request)) {
         return fail(response, 403, "This link is for the user who runs the gateway");
       }

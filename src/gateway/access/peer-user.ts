@@ -10,10 +10,10 @@ type PeerUser = "owner" | "other" | "unknown";
 const found = new WeakMap<Socket, PeerUser>();
 
 /**
- * Whether a request to a name of this machine comes from a program of another user, as far as Linux
- * tells. Cookies do not tell ports apart: a browser sends ours to every server of the same name,
- * also to that of another user, who could then use it from a program of his own. Under another name
- * a proxy may have passed it on, which runs as whoever it does.
+ * Whether a request to a loopback name comes from a program of another user, as far as Linux tells.
+ * RFC 6265, section 8.5: cookies are not isolated by port. A browser sends ours to every server of
+ * the same name, also to one of another user, who could then use it from a program of theirs. A
+ * request to any other name may come through a proxy, whose user says nothing.
  */
 export function isFromOtherUser({ headers, socket }: IncomingMessage): boolean {
   return isLoopbackAuthority(headers.host ?? "") && peerUser(socket) === "other";
@@ -38,8 +38,8 @@ function lookUp({ remoteAddress, remotePort, localPort }: Socket): PeerUser {
 }
 
 /**
- * Whether a table has the connection from one port to another, made by a program of ours or of the
- * administrator's. One without an inode has no program any more: of such, the kernel tells no user.
+ * Whether a table has the connection between two ports, and its program runs as our user or as root.
+ * A connection with inode 0 has no program any more, and the user in its line means nothing.
  */
 function hasOwner(
   table: string,

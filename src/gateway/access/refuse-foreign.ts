@@ -14,7 +14,7 @@ export interface Reach {
 }
 
 /** How a server is reached itself: what makes up its own origin, beside its name. */
-export interface Own {
+export interface OwnAddress {
   readonly scheme: "http" | "https";
   readonly port: number;
 }
@@ -24,22 +24,25 @@ export interface ForeignRefusal {
   readonly message: string;
 }
 
-/** What says who asks, and from where. Two programs may each go by another of two. */
+/**
+ * Headers that may come once only: given two, a proxy and this server might each believe another.
+ */
 const ONLY_ONCE = ["host", "origin", "authorization", "sec-fetch-site"];
-/** By their lengths, which differ: this is looked at for every header of every request. */
+/** By their lengths, which differ: the check runs for every header of every request. */
 const BY_LENGTH = ONLY_ONCE.reduce<string[]>((table, name) => {
   table[name.length] = name;
   return table;
 }, []);
 
 /**
- * Why a request may not come in, whoever sends it, or nothing. A page in a browser can have any
- * name point at any address, but it cannot say another name than its own.
+ * Why a request is refused whatever token it has; undefined where it is not. Protects against DNS
+ * rebinding (MCP 2025-11-25, basic/transports, "Security Warning"): a web page can make its name
+ * resolve to any address, but its browser sends the page's own name in `Host` and `Origin`.
  */
 export function refuseForeign(
   { headers, rawHeaders }: Pick<IncomingMessage, "headers" | "rawHeaders">,
   reach: Reach,
-  own: Own,
+  own: OwnAddress,
 ): ForeignRefusal | undefined {
   const twice = headerTwice(rawHeaders);
   if (twice !== undefined) return { status: 400, message: `Send one ${twice} header, not several` };
@@ -52,7 +55,7 @@ export function refuseForeign(
   }
   const site = headers["sec-fetch-site"];
   if (site === undefined || site === "same-origin" || site === "none") return undefined;
-  // A page that was named in the configuration is foreign by nature; its browser says which it is.
+  // An allowed origin is cross-site by nature, so `sec-fetch-site` says nothing against it.
   if (origin !== undefined && reach.origins.has(origin)) return undefined;
   return refuse(
     `A page of another origin (Sec-Fetch-Site: ${site}) may not use this server. To open it, type its address or run \`trunkline open\``,
@@ -81,17 +84,17 @@ function isOurs(authority: string, { isLoopback, hosts }: Reach): boolean {
   const host = hostOf(authority);
   if (host === undefined) return false;
   if (isLoopbackAddress(host) || hosts.has(host)) return true;
-  // A number is no name that could have been pointed here.
+  // An IP address cannot be rebound to another.
   return !isLoopback && isIP(host) !== 0;
 }
 
 /**
- * Whether an origin is that of this server, by the name that the request says: scheme, name and
- * port. Whoever listens on another port of the same machine may be anybody.
+ * Whether an origin is this server's: scheme, the name in `Host`, and port. The port matters, since
+ * a server on another port of the same machine may belong to anybody.
  */
-export function isOwnOrigin(origin: string, host: string, { scheme, port }: Own): boolean {
+export function isOwnOrigin(origin: string, host: string, { scheme, port }: OwnAddress): boolean {
   const url = URL.parse(origin);
-  // A browser sends an origin as it is written shortest; anything else was made up.
+  // RFC 6454, section 6.2: browsers send the canonical form; any other was not sent by one.
   if (url === null || url.origin !== origin || url.protocol !== `${scheme}:`) return false;
   const own = URL.parse(`${scheme}://${host}`);
   const usual = scheme === "https" ? 443 : 80;
@@ -100,31 +103,31 @@ export function isOwnOrigin(origin: string, host: string, { scheme, port }: Own)
 
 const FORWARDED = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via"] as const;
 
-/** Whether a request speaks for itself as one of this machine, on an address that only it has. */
+/** Whether a request comes from this machine directly, not through a proxy. */
 export function isLocal(headers: IncomingHttpHeaders): boolean {
-  // Whoever it came for, a proxy on this machine passed it on.
+  // A proxy on this machine passed it on, for whomever.
   if (FORWARDED.some((name) => headers[name] !== undefined)) return false;
   return isLoopbackAuthority(headers.host ?? "");
 }
 
 const METHODS = "GET, POST, DELETE";
 const EXPOSED = "Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate, Retry-After";
-/** Headers that a page may send. Those of arguments (`Mcp-Param-…`) are as the tools name them. */
+/** Headers that a page may send. Tools name those of their arguments (`Mcp-Param-…`). */
 const TAKEN = /^(?:accept|authorization|content-type|last-event-id|mcp-[a-z0-9-]{1,128})$/;
-/** How long a browser may go by an answer, in seconds. */
+/** Seconds for which a browser may cache the answer to a preflight. */
 const MAX_AGE = "600";
 
-/** Lets a page read the answer whose origin was found to be allowed. */
+/** CORS headers for a page whose origin is allowed. */
 export function allowOrigin({ headers }: IncomingMessage, response: ServerResponse): void {
   const { origin } = headers;
   if (origin === undefined) return;
   response.setHeader("vary", "Origin");
-  // Never `*`, and nothing is said of credentials: a page has to have the token itself.
+  // Never `*`, and no `access-control-allow-credentials`: the page has to send the token itself.
   response.setHeader("access-control-allow-origin", origin);
   response.setHeader("access-control-expose-headers", EXPOSED);
 }
 
-/** Answers a browser that asks whether it may send a page's request. Returns whether it did ask. */
+/** Answers a CORS preflight. Returns false where the request is none. */
 export function answerPreflight({ method, headers }: IncomingMessage, response: ServerResponse) {
   const wanted = headers["access-control-request-method"];
   if (method !== "OPTIONS" || headers.origin === undefined || wanted === undefined) return false;

@@ -4,16 +4,21 @@ import type { Config } from "../config/config.ts";
 import { hostOf, isLoopbackAddress, isLoopbackAuthority } from "../http/loopback.ts";
 import type { Reach } from "./refuse-foreign.ts";
 
-/** How the gateway is served, and to whom: `server` and `serve` of the configuration, understood. */
+/**
+ * How the gateway is served, and to whom: `server` and `serve` of the configuration, understood.
+ */
 export interface Serving extends Reach {
   readonly host: string;
   readonly port: number;
-  /** Others are meant to reach it, on its own address or through a proxy: nobody is taken on trust. */
+  /**
+   * Other machines are meant to reach it, directly or through a proxy: nobody is trusted for where
+   * they come from.
+   */
   readonly isOpen: boolean;
   /** Without a slash at its end. */
   readonly publicUrl: string | undefined;
   readonly publicOrigin: string | undefined;
-  /** Nobody on this machine is asked who they are. */
+  /** `--no-auth`: programs on this machine need no token. */
   readonly noAuth: boolean;
   readonly tls: Config["serve"]["tls"];
   readonly oauth: OAuth | undefined;
@@ -26,18 +31,21 @@ export interface OAuth {
   readonly audiences: readonly string[];
   /** What its tokens let their bearers do here. */
   readonly grants: readonly Scope[];
-  /** What it is that tokens open, as RFC 8707 names it. */
+  /** RFC 8707: the resource that tokens are for. */
   readonly resource: string;
-  /** Where RFC 9728 has that described. */
+  /** RFC 9728: the address of the protected resource metadata. */
   readonly metadataUrl: string;
 }
 
-/** What an authorization server's tokens are good for, unless the configuration says. */
+/** The scopes that an authorization server's tokens give here, unless the configuration says. */
 const USUAL_GRANTS: readonly Scope[] = ["tools", "sessions", "review", "dashboard"];
 
 export const METADATA_PATH = "/.well-known/oauth-protected-resource";
 
-/** Throws "config" at what cannot be meant, "usage" where nobody is to be asked and all could come. */
+/**
+ * Throws "config" at settings that contradict each other, and "usage" for `--no-auth` on an address
+ * that other machines reach.
+ */
 export function resolveServing(
   { server, serve }: Pick<Config, "server" | "serve">,
   { noAuth = false }: { readonly noAuth?: boolean } = {},
@@ -73,7 +81,7 @@ function refuseOpen(...reaches: (string | undefined)[]): void {
   throw new TrunklineError("usage", `Cannot serve '${reach}' with --no-auth: ${why}.`);
 }
 
-/** What becomes known to whoever listens on the way, or nothing. */
+/** A warning where tokens would travel in clear text over a network. */
 export function clearTextWarning({ isLoopback, tls, publicUrl }: Serving): string | undefined {
   if (isLoopback || tls !== undefined || publicUrl?.startsWith("https:") === true) return undefined;
   return (
@@ -128,7 +136,7 @@ function mustBeSafe(issuer: string): void {
   throw wrong("oauth.authorizationServers", issuer, why);
 }
 
-/** Whether nobody on the way can change what is fetched from there. */
+/** Whether what is fetched from there cannot be changed on the way: HTTPS, or this machine. */
 export function isSafeUrl(text: string): boolean {
   const url = URL.parse(text);
   if (url === null) return false;

@@ -1,12 +1,12 @@
 import { hashToken } from "../../store/access/access-token.ts";
 import type { JwtVerifier, Verdict } from "./jwt-verifier.ts";
 
-/** Tokens that were looked at lately, and need not be for each request. */
+/** Tokens whose verification is cached. */
 const MOST_KNOWN = 1000;
 const GOOD_FOR = 60_000;
-/** A token that is not good may become so: it is early, or its key is not known yet. */
+/** Refusals are cached shorter: a token may be early, or its key not published yet. */
 const BAD_FOR = 5_000;
-/** Tokens that are looked at at the same time; others wait for their turn. */
+/** Tokens that are verified at the same time; others queue. */
 const AT_ONCE = 8;
 
 export interface VerificationsOptions {
@@ -16,8 +16,8 @@ export interface VerificationsOptions {
 }
 
 /**
- * Verifies the tokens of others at a bounded cost, and refuses none: a good token among any number
- * of wrong ones waits for its turn, and is remembered then.
+ * Verifies tokens of authorization servers with bounded concurrency and a cache. None is refused for
+ * load: a good token among any number of wrong ones waits in the queue, and is cached then.
  */
 export class Verifications {
   readonly #load: VerificationsOptions["load"];
@@ -25,9 +25,9 @@ export class Verifications {
   #verifier: Promise<Pick<JwtVerifier, "verify">> | undefined;
   /** By the hash of the token, in the order in which they were verified. */
   readonly #good = new Map<string, { readonly verdict: Verdict; readonly until: number }>();
-  /** Apart, so that wrong ones do not have good ones forgotten. */
+  /** A cache of their own, so that wrong tokens do not evict good ones. */
   readonly #bad = new Map<string, { readonly verdict: Verdict; readonly until: number }>();
-  /** One that comes several times while it is looked at is looked at once. */
+  /** Concurrent requests with the same token share one verification. */
   readonly #running = new Map<string, Promise<Verdict>>();
   #free = AT_ONCE;
   readonly #waiting: (() => void)[] = [];
@@ -37,7 +37,7 @@ export class Verifications {
     this.#now = now;
   }
 
-  /** Throws where it cannot be found out. */
+  /** Throws where the token cannot be verified now. */
   verify(token: string): Verdict | Promise<Verdict> {
     const key = hashToken(token);
     for (const known of [this.#good.get(key), this.#bad.get(key)]) {
@@ -61,7 +61,7 @@ export class Verifications {
       return verdict;
     } finally {
       this.#running.delete(key);
-      // Handed on: whoever waits longest is next, however many come meanwhile.
+      // Pass the slot to whoever waits longest.
       const next = this.#waiting.shift();
       if (next === undefined) this.#free++;
       else next();

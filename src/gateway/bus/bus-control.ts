@@ -17,7 +17,7 @@ export interface BusControlOptions {
   readonly certsDir: string | undefined;
 }
 
-/** What a person does with a bus that runs. */
+/** `trunkline plugin`: a client of an orchestrator that runs. */
 export class BusControl implements AsyncDisposable {
   readonly #client: BusClient;
   readonly #name: string;
@@ -30,7 +30,7 @@ export class BusControl implements AsyncDisposable {
   static async connect(house: House, options: BusControlOptions): Promise<BusControl> {
     const plan = busPlan(house.config);
     const { address = plan.listen, certsDir = plan.certsDir } = options;
-    // One that nobody could ever dial is wrong usage, whatever runs.
+    // An invalid address is wrong usage, whether or not an orchestrator runs.
     parseAddress(address);
     const certificates = new BusCertificates(certsDir, (message) => {
       house.log.warn("bus.certificates", { message });

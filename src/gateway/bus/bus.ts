@@ -8,7 +8,7 @@ import type { Config } from "../config/config.ts";
 
 export const BUS_ADDRESS = "localhost:50100";
 
-/** A bus as it is to be run, from the configuration or a `plugins.yaml`. */
+/** The settings of a bus, from the configuration or from Orchestra's `plugins.yaml`. */
 export interface BusPlan {
   readonly listen: string;
   readonly certsDir: string;
@@ -35,7 +35,7 @@ export function hasPlugins({ bus }: Pick<Config, "bus">): boolean {
   return pluginsOf(bus).length > 0;
 }
 
-/** Whether a configuration wants a bus beside everything else. */
+/** Whether a configuration names an address for a bus, or plugins. */
 export function hasBus(config: Pick<Config, "bus">): boolean {
   return config.bus.listen !== undefined || hasPlugins(config);
 }
@@ -76,10 +76,10 @@ export async function openBus(plan: BusPlan, options: OpenBusOptions): Promise<O
   return { orchestrator, [Symbol.asyncDispose]: () => open.disposeAsync() };
 }
 
-/** The settings of a bus that hold from its start to its end. */
+/** The settings that cannot change while a bus runs. */
 const LASTING = ["listen", "certsDir", "clientCertificate", "callTimeout", "workspace"] as const;
 
-/** Applies a changed plan to a bus that was opened with another, as far as that can be done. */
+/** Applies a changed plan to a running bus, and logs the settings that need a restart. */
 export async function reconfigure(
   orchestrator: Orchestrator,
   plan: BusPlan,
@@ -93,7 +93,7 @@ export async function reconfigure(
   await orchestrator.configure(plan.plugins);
 }
 
-/** Over QUIC, or TLS where the address says so. */
+/** QUIC, or TLS for addresses with `tls://`. */
 export async function busTransport(): Promise<BusTransport> {
   const [{ listen }, { connect }] = await Promise.all([
     import("../../wire/quic/transport.ts"),

@@ -3,7 +3,7 @@ import type { Offer } from "../../tool/offer/offer.ts";
 import type { Config } from "../config/config.ts";
 import { followConfig, type Reloading } from "../config/follow-config.ts";
 import type { House } from "../house.ts";
-import type { BusBeside } from "./bus-beside.ts";
+import type { ConfiguredBus } from "./configured-bus.ts";
 
 /** Milliseconds after which plugins are started, though nobody has asked for a list. */
 const SOON = 200;
@@ -18,11 +18,11 @@ export function lazyBus(
   offer: Offer,
   reloading: Reloading | undefined,
 ): AsyncDisposable {
-  let bus: Promise<BusBeside> | undefined;
+  let bus: Promise<ConfiguredBus> | undefined;
   let isWanted = hasPlugins(config);
-  const load = async (now: Pick<Config, "bus" | "data">): Promise<BusBeside> => {
-    const { BusBeside } = await import("./bus-beside.ts");
-    return new BusBeside({ config: now, log, offer, reloading, listen: "localhost:0" });
+  const load = async (now: Pick<Config, "bus" | "data">): Promise<ConfiguredBus> => {
+    const { ConfiguredBus } = await import("./configured-bus.ts");
+    return new ConfiguredBus({ config: now, log, offer, reloading, listen: "localhost:0" });
   };
   const open = async (now: Pick<Config, "bus" | "data"> = config): Promise<void> => {
     try {

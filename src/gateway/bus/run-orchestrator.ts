@@ -24,7 +24,10 @@ export interface RunningOrchestrator extends AsyncDisposable {
   readonly certsDir: string;
 }
 
-/** The plugin bus alone: its plugins' tools, guarded and on record as everywhere. */
+/**
+ * Runs the plugin bus alone. Calls of its plugins' tools go through policy and audit, as
+ * everywhere.
+ */
 export async function runOrchestrator(
   house: House,
   options: RunOrchestratorOptions,
@@ -52,7 +55,7 @@ export async function runOrchestrator(
   };
 }
 
-/** Where the plugins are in a file of their own, that is what is followed. */
+/** Follows `plugins.yaml` where the plugins come from it, else the configuration. */
 function reloadingOf(
   { config, reloading }: House,
   options: RunOrchestratorOptions,

@@ -40,7 +40,7 @@ export interface Config {
       readonly messages: Readonly<Record<string, MessageLimit>>;
     };
   readonly mcpServers: Readonly<Record<string, McpServer>>;
-  /** Who works in sessions where nobody says. */
+  /** The agent of sessions that name none. */
   readonly agent: string;
   readonly agents: Readonly<Record<string, AgentCommand>>;
   readonly models: Omit<Required<ModelSettings>, "default" | "providers"> & {
@@ -74,7 +74,7 @@ export interface Origin {
   readonly where: string;
 }
 
-/** A file that was read, or would have been had it been there. */
+/** A configuration file, whether it exists or not. */
 export interface ConfigSource {
   readonly kind: "user" | "project";
   readonly path: string;
@@ -112,7 +112,7 @@ export interface ConfigInput {
 /** The agent that needs no configuration. */
 export const BUILT_IN = "trunkline";
 
-/** What holds when nobody says otherwise. `schema.ts` tells the same to editors and people. */
+/** The defaults. `schema.ts` has the same for editors and documents; a test compares them. */
 export function defaultConfig(data: string): Config {
   return {
     server: { host: "127.0.0.1", port: 4180 },

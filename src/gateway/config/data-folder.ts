@@ -5,8 +5,8 @@ import { TrunklineError } from "../../base/errors.ts";
 import { makeFolder } from "../../base/file/path.ts";
 
 /**
- * Refuses a data folder among the files that the system makes up: nothing can be kept there, and
- * Node would try to make the folder for ever, since what is above it is there.
+ * Refuses a data folder under /proc: nothing can be stored there, and `mkdir` with `recursive` would
+ * loop for ever, since the parent exists and the folder cannot be made.
  */
 export function checkData(folder: string): void {
   let above = folder;
@@ -17,8 +17,8 @@ export function checkData(folder: string): void {
 }
 
 /**
- * Makes the data folder for what runs long: whoever starts it is there to read why that cannot be,
- * and whoever needs it later is not.
+ * Makes the data folder when a long-running command starts, so that a failure is reported to the
+ * person who started it, and not to a client later.
  */
 export function openData(folder: string): void {
   try {

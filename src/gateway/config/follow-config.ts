@@ -38,7 +38,7 @@ class ConfigFollower<C> {
   readonly #log: Log;
   readonly #parts = new Set<Apply<C>>();
   #stop: (() => void) | undefined;
-  /** One change after the other. */
+  /** Reloads run one after the other. */
   #applying: Promise<void> = Promise.resolve();
 
   constructor(reloading: Reloading<C>, log: Log) {
@@ -68,7 +68,7 @@ class ConfigFollower<C> {
       }
       this.#log.info("config.reloaded");
     } catch (error) {
-      // A file that is being edited may be wrong for a moment: what was good stays in force.
+      // A file that is being edited may be wrong for a moment: the last valid configuration stays.
       this.#log.warn("config.not-reloaded", { error });
     }
   }

@@ -9,7 +9,7 @@ export type Values = Readonly<Record<string, unknown>>;
 export interface Layer {
   readonly kind: Exclude<OriginKind, "default">;
   readonly values: Values;
-  /** Made of values that cannot be wrong, so that nothing need be loaded to check them. */
+  /** Its values cannot be wrong, so the checks need not be loaded for it. */
   readonly isRight?: boolean;
   where(path: KeyPath): string;
   /** Says that a value is wrong, and where it was set. */
@@ -89,8 +89,8 @@ export function keyText(path: KeyPath): string {
 }
 
 /**
- * The layers in one, the last the strongest. Each is checked on top of the weaker ones, since it may
- * set a part of what they began; what is wrong then is its own.
+ * Merges the layers, the strongest last, and checks the result after each: a layer may set a part of
+ * what a weaker one began, so it cannot be checked alone. The first that makes it wrong is blamed.
  */
 export async function checkedValues(layers: readonly Layer[]): Promise<Values> {
   let merged: Values = {};

@@ -56,7 +56,7 @@ export async function loadConfig(input: ConfigInput): Promise<LoadedConfig> {
     config,
     warnings,
     files,
-    // Few ask, and a start waits for the answer.
+    // Computed on demand: a start does not need them.
     get origins() {
       return originsOf(config, layers);
     },
@@ -81,7 +81,7 @@ function readUserFile(input: ConfigInput): { path: string; text: string | undefi
   return { path, text };
 }
 
-/** The strongest word on where the state lives. A wrong one is found when it is checked. */
+/** The data folder of the strongest layer that sets it. A wrong value is refused by the check. */
 function dataFolder(layers: readonly Layer[]): string | undefined {
   const { values } = layers.findLast((layer) => layer.values.data !== undefined) ?? {};
   return typeof values?.data === "string" ? values.data : undefined;

@@ -32,7 +32,7 @@ export function defaultData(env: NodeJS.ProcessEnv): string {
 
 /**
  * The nearest project file, from a folder up to the root of its git work tree. Outside a repository
- * only the folder itself counts: its parents belong to who knows whom.
+ * only the folder itself counts: its parents may belong to anybody.
  */
 export function findProjectFile(cwd: string): string | undefined {
   let nearest: string | undefined;
@@ -46,7 +46,7 @@ export function findProjectFile(cwd: string): string | undefined {
   return nearest === own ? own : undefined;
 }
 
-/** Not with join(), which takes its time: a start asks in every folder up to the root. */
+/** Faster than join(): a start looks in every folder up to the root. */
 function inside(folder: string, name: string): string {
   return folder.endsWith(sep) ? folder + name : folder + sep + name;
 }
@@ -61,7 +61,7 @@ export function isSet(value: string | undefined): value is string {
   return value !== undefined && value !== "";
 }
 
-/** The XDG specification has relative paths ignored. */
+/** XDG Base Directory Specification, "Basics": relative paths are invalid and must be ignored. */
 function xdgFolder(value: string | undefined): string | undefined {
   return isSet(value) && isAbsolute(value) ? value : undefined;
 }

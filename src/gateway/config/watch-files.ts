@@ -1,9 +1,9 @@
 import { existsSync, statSync, watch } from "node:fs";
 import { basename, dirname } from "node:path";
 
-/** A start comes first: whoever made it waits for an answer. */
+/** Milliseconds after the start: the client waits for its first answer until then. */
 const AFTER_START = 250;
-/** An editor writes a file in several steps. */
+/** Milliseconds without another change: editors write a file in several steps. */
 const SETTLE = 100;
 
 /**
@@ -41,7 +41,7 @@ function watchFolder(folder: string, names: ReadonlySet<string>, changed: () => 
   return () => watcher.close();
 }
 
-/** The clock that stamps files may be a few milliseconds behind. */
+/** Milliseconds by which the clock of file time stamps may be behind. */
 const STAMP_LAG = 50;
 
 function changedSince(file: string, time: number): boolean {

@@ -28,7 +28,7 @@ export function ownAcpChannel(house: House, opened: AsyncDisposableStack): Chann
   return ours;
 }
 
-/** Milliseconds; whoever listens there may be no gateway, and say nothing. */
+/** Milliseconds; a server that is no gateway may never answer. */
 const CONNECT_TIMEOUT = 10_000;
 
 /** A channel to the door of a gateway that runs, `ws://…/acp`. */

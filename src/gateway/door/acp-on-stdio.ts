@@ -15,7 +15,7 @@ export interface AcpOnStdioOptions {
   readonly hasActions?: boolean;
 }
 
-/** What an editor starts. */
+/** `trunkline acp`, which editors start. */
 export async function serveAcpOnStdio(
   house: House,
   { agent, hasActions = true }: AcpOnStdioOptions = {},
@@ -33,8 +33,8 @@ export async function serveAcpOnStdio(
 }
 
 /**
- * Has another dialect's door understand RemoteJuggler's actions too, though they may never come:
- * the first message tells which is spoken.
+ * Adds RemoteJuggler's actions to the routes of another dialect: which of the two a client speaks is
+ * known only with its first message.
  */
 export function withActions<S>(door: PeerOptions<S>, { offer }: LazyTools): PeerOptions<S> {
   const own = jugglerRoutes<S>({ offer, folder: process.cwd() });
@@ -44,7 +44,7 @@ export function withActions<S>(door: PeerOptions<S>, { offer }: LazyTools): Peer
   };
 }
 
-/** What a JetBrains IDE starts that is told to speak RemoteJuggler's dialect. */
+/** `trunkline acp --dialect juggler`, which JetBrains IDEs start for RemoteJuggler's actions. */
 export async function serveJugglerOnStdio(house: House): Promise<void> {
   await using tools = new LazyTools(house);
   await serveStdio(house, undefined, jugglerServer({ offer: tools.offer, folder: process.cwd() }));

@@ -16,11 +16,11 @@ import { Policy } from "../../tool/policy.ts";
 export interface BridgeOptions {
   readonly address: string;
   readonly certsDir: string | undefined;
-  /** Tells the person who started it, beside the protocol. */
+  /** Writes a line to standard error. */
   readonly tell: (line: string) => void;
 }
 
-/** What Orchestra's own bridge says that it is. */
+/** Orchestra transport.stdio: the `serverInfo` of its own bridge. */
 const INFO = { name: "orchestra", version: "1.0.0" };
 
 /** MCP on stdio for the tools of an orchestrator, as Orchestra's transport.stdio does it. */
@@ -49,14 +49,14 @@ export async function serveBridge(house: House, options: BridgeOptions): Promise
     repositoryOf,
   });
   bus.offerIn(offer);
-  // It may be started before the orchestrator is: what can be answered without it is.
+  // The orchestrator may start later: until then, what needs no plugin is answered.
   bus.connect().catch((error: unknown) => tell((error as Error).message));
   const door = new McpDoor({
     offer,
     info: INFO,
     announcesChanges: false,
     rootsTimeout: house.rootsTimeout,
-    // In the words of its document; later revisions have more to say.
+    // Orchestra transport.stdio: `{"tools":{}}` in 2024-11-05, the revision that it knows.
     capabilities: { "2024-11-05": { tools: {} } },
     methodNotFound: (method) => `method not found: ${method}`,
   });

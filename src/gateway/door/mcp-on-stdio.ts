@@ -6,7 +6,7 @@ import { openTools } from "../tool/open-tools.ts";
 import { Connection } from "../../protocol/mcp/serve/connection.ts";
 import { McpDoor } from "../../protocol/mcp/serve/door.ts";
 
-/** What an assistant starts. */
+/** `trunkline mcp`, which assistants start. */
 export async function serveMcpOnStdio(house: House): Promise<void> {
   await using tools = await openTools(house, { isLasting: true, mayRemember: true });
   await using tasks = new LazyTaskStore(house);

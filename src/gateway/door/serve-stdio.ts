@@ -4,9 +4,9 @@ import { stdioChannel } from "../../wire/channel/stdio.ts";
 import type { House } from "../house.ts";
 import { untilSignal } from "../long-running.ts";
 
-/** After the end of input: whoever closed it may still read the answers. */
+/** Milliseconds after the end of input: the client may still read answers. */
 const INPUT_GRACE = 10_000;
-/** After a signal: whoever sent it is waiting. */
+/** Milliseconds after a signal: its sender waits for the process to end. */
 const SIGNAL_GRACE = 800;
 
 /** Serves one conversation on the standard streams, until the other side or a signal ends it. */

@@ -28,7 +28,7 @@ export function fail(
   send(response, status, "application/json", JSON.stringify({ error }), headers);
 }
 
-/** Answers a request that was to become something else than HTTP. */
+/** Refuses an `Upgrade` request. */
 export function refuseUpgrade(
   socket: Duplex,
   status: number,

@@ -8,7 +8,12 @@ import { VERSION } from "../../base/version.ts";
 import type { Refused } from "../access/access.ts";
 import { Admission, type Entry } from "../access/admission.ts";
 import { Login, WELCOME } from "../access/login.ts";
-import { allowOrigin, answerPreflight, type Own, refuseForeign } from "../access/refuse-foreign.ts";
+import {
+  allowOrigin,
+  answerPreflight,
+  type OwnAddress,
+  refuseForeign,
+} from "../access/refuse-foreign.ts";
 import { clearTextWarning, resolveServing, type Serving } from "../access/serving.ts";
 import type { House } from "../house.ts";
 import { fail, refuseUpgrade, send } from "./http-answers.ts";
@@ -33,7 +38,7 @@ import type { Channel } from "../../wire/channel.ts";
 import { WebSocketAcceptor } from "../../wire/channel/websocket-acceptor.ts";
 
 export interface HttpServerOptions {
-  /** Nobody on this machine is asked who they are. */
+  /** `--no-auth`: programs on this machine need no token. */
   readonly noAuth?: boolean;
   /** What is offered on /mcp. */
   readonly offer?: Offer;
@@ -44,12 +49,12 @@ export interface HttpServerOptions {
   >;
 }
 
-/** The gateway on HTTP: every door, and how it is. */
+/** `trunkline serve`: the doors on HTTP and WebSocket, the state page, health and metrics. */
 export class HttpServer {
   readonly #server: Server;
   readonly #scheme: "http" | "https";
   /** As it is reached; the port is known once it listens. */
-  #own: Own;
+  #own: OwnAddress;
   readonly #house: House;
   readonly #serving: Serving;
   readonly #admission: Admission;
@@ -152,7 +157,7 @@ export class HttpServer {
     return this.#serving.publicUrl;
   }
 
-  /** What is wrong with how it can be reached, in words for its owner; or nothing. */
+  /** A warning for the owner about how the server can be reached. */
   get warning(): string | undefined {
     return clearTextWarning(this.#serving);
   }
@@ -217,7 +222,7 @@ export class HttpServer {
     }
     allowOrigin(request, response);
     if (answerPreflight(request, response)) return undefined;
-    // This door asks for itself who comes.
+    // The MCP door authenticates requests itself.
     if (isMcp) return this.#mcp.handle(path, request, response);
     if (this.#login.has(path)) return this.#login.handle(path, request, response);
     if (isForAll(path)) return this.#route(path, request, response, OWNER);
@@ -290,7 +295,7 @@ export class HttpServer {
     this.#clients.add(client);
     this.#metrics.connectionOpened("acp");
     await client.ended;
-    // What it asked goes on in its session; there is nobody to answer any more.
+    // The turn goes on in its session; only the connection is over.
     await client.close(0);
     this.#metrics.connectionClosed("acp");
     this.#clients.delete(client);
@@ -302,7 +307,7 @@ export class HttpServer {
     return { status: "ok", version: VERSION, uptimeSeconds, connections };
   }
 
-  /** What others learn who need not say who they are. */
+  /** What `/healthz` tells without a token. */
   #publicHealth(): { status: "ok" } {
     return this.#serving.isOpen ? { status: "ok" } : this.#health();
   }
@@ -313,22 +318,22 @@ const PATHS = new Set([
   ...["/healthz", "/metrics", "/", "/login", "/logout"],
 ]);
 
-/** Whoever may do anything with tools finds at this door what that is. */
+/** Either scope opens /mcp; each tool checks the one that it needs. */
 const TOOLS: Entry = { scopes: ["tools", "review"], what: "MCP" };
 
-/** What a token has to be good for, by path. */
+/** The scopes that a path needs. */
 const ENTRIES: Readonly<Record<string, Entry>> = {
   "/acp": { scopes: ["sessions"], what: "ACP", takesRaw: true },
   "/metrics": { scopes: ["dashboard"], what: "/metrics" },
   "/": { scopes: ["dashboard"], what: "This page" },
 };
 
-/** A label for a counter: what strangers make up must not become one each. */
+/** The label of a counter: unknown paths share one, so that strangers cannot create series. */
 function knownPath(path: string): string {
   return PATHS.has(path) ? path : "other";
 }
 
-/** What monitors look at, and where clients look for who could let them in. */
+/** Paths that need no token: health, and RFC 9728 metadata. */
 function isForAll(path: string): boolean {
   return path === "/healthz" || path.startsWith("/.well-known/");
 }

@@ -34,7 +34,7 @@ export async function ownerTokenFor(
   return { url: url.href, token };
 }
 
-/** Where a gateway really listens that an address means. */
+/** The host and port on which a gateway that an address names really listens. */
 function hostAt({ url, browser }: RunningGateway, wanted: URL): string | undefined {
   const [at, named] = [new URL(url), new URL(browser)];
   if (wanted.host === at.host) return at.host;

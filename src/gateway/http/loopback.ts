@@ -15,8 +15,8 @@ export function hostOf(authority: string): string | undefined {
 }
 
 /**
- * Whether a `Host` header, or the host of an `Origin`, means this machine. A page from elsewhere
- * whose name was made to point at 127.0.0.1 still says its own name here.
+ * Whether a `Host` header, or the host of an `Origin`, is a loopback name. With DNS rebinding, a name
+ * resolves to 127.0.0.1, but the header still has that name.
  */
 export function isLoopbackAuthority(authority: string): boolean {
   const host = hostOf(authority);

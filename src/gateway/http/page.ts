@@ -12,12 +12,12 @@ const STYLE = `
   code, pre { font-size: .95em; }
 `;
 
-/** A page for people. Only what is written in it runs in it, and nothing can put it in a frame. */
+/** An HTML page whose Content Security Policy allows its own style and script, and no framing. */
 export class Page {
   readonly #html: string;
   readonly #policy: string;
 
-  /** `body` is HTML, `script` is a program; neither has text of others in it. */
+  /** `body` is HTML and `script` JavaScript; neither may contain untrusted text. */
   constructor(body: string, script?: string) {
     const program = script === undefined ? "" : `\n<script>${script}</script>`;
     this.#html = `<!doctype html>

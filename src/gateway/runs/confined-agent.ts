@@ -52,7 +52,7 @@ export class ConfinedAgent implements Agent, AsyncDisposable {
         `Cannot find the program '${agent.command}': ${why}.`,
       );
     }
-    // Whoever configured the agent named them: a script for an interpreter, say.
+    // Absolute paths among the configured arguments, such as a script for an interpreter.
     const named = (agent.args ?? []).filter((arg) => isAbsolute(arg) && existsSync(arg));
     const { workspace, tree } = { workspace: run.plan.workspace, tree: run.workspace.tree };
     const egress = new EgressProxy({
@@ -93,7 +93,7 @@ export class ConfinedAgent implements Agent, AsyncDisposable {
   }
 }
 
-/** The repository belongs to whoever works in it, whatever git thinks of its owner. */
+/** git refuses repositories of other users; in the sandbox the user differs. */
 const SAFE = {
   GIT_CONFIG_COUNT: "1",
   GIT_CONFIG_KEY_0: "safe.directory",

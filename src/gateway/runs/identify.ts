@@ -6,10 +6,10 @@ import type { Author } from "../../run/deliver.ts";
 import type { House } from "../house.ts";
 import { currentIdentities } from "../open-identities.ts";
 
-/** Whom commits are by where no identity fits the repository. */
+/** The author of commits where no identity fits the repository. */
 const NOBODY: Author = { name: "Trunkline", email: "trunkline@localhost" };
 
-/** Finds the identity that fits an address, how it gets in there, and whom its commits are by. */
+/** Finds the identity for an address: its credentials, and the author of its commits. */
 export function identifyFor(
   house: House,
   env: NodeJS.ProcessEnv = process.env,
@@ -37,7 +37,7 @@ function bestFor(identities: readonly Identity[], url: string): Identity | undef
   const address = { raw: url, effective: url };
   const fitting = identities.flatMap((identity) => {
     const found = matchIdentity(identity, { folders: [], remote: "origin", address });
-    // That a host may be of some provider is a guess, and no reason to send a token there.
+    // Low confidence is a guess by the host's name: no reason to send a token there.
     return found === undefined || found.confidence === "low" ? [] : [{ identity, found }];
   });
   return fitting.toSorted((one, other) => other.found.weight - one.found.weight)[0]?.identity;

@@ -12,14 +12,14 @@ import type { Agent } from "../../session/agent.ts";
 
 export interface InnerAgentOptions {
   readonly run: Run;
-  /** Without them there is no sandbox. */
+  /** Undefined where runs have no sandbox (`remote.sandbox`). */
   readonly parts: SandboxParts | undefined;
   readonly data: string;
 }
 
 /**
- * Who works in a run. The built-in agent is a program like any other there, so that nothing that it
- * reads or runs is outside of the sandbox.
+ * The agent that works in a run. The built-in agent is started as a program, too, so that all it
+ * reads and runs is inside the sandbox.
  */
 export async function innerAgent(
   { config, log }: House,

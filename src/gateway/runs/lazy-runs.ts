@@ -16,7 +16,7 @@ export class LazyRuns implements AsyncDisposable {
     });
   }
 
-  /** Where a new session works that asks for a run; undefined where it asks for none. */
+  /** The workspace of a new session whose `_meta.remote` asks for a run; undefined for others. */
   async place(
     { _meta }: { readonly _meta?: unknown },
     principal: Principal,
@@ -26,7 +26,7 @@ export class LazyRuns implements AsyncDisposable {
     return (await this.#runs.get()).place(_meta, principal);
   }
 
-  /** An agent that works on what a session was placed with. */
+  /** The agent of a session that is a run. */
   async agent(name: string, run: unknown): Promise<Agent> {
     return (await this.#runs.get()).agent(name, run);
   }

@@ -32,7 +32,9 @@ const KNOWN: readonly Known[] = [
   },
 ];
 
-/** What stands where a program looks for a key: it must not be empty, and is worth nothing. */
+/**
+ * The value of key variables in the sandbox: programs need one, and the proxy adds the real key.
+ */
 const NO_KEY = "added-by-the-proxy";
 
 /** The providers whose keys are in an environment. */

@@ -26,7 +26,7 @@ export interface OpenedRuns extends AsyncDisposable {
   remove(run: unknown): Promise<void>;
 }
 
-/** Opens remote runs as they are configured. Throws where what they need is not to be had. */
+/** Opens remote runs as they are configured. Throws where there is no sandbox for them. */
 export async function openRuns(house: House): Promise<OpenedRuns> {
   const { config, log } = house;
   const { remote } = config;
@@ -87,13 +87,13 @@ async function sandboxFor(
   throw new TrunklineError("unavailable", `Cannot run agents in a sandbox: ${why}. ${next}.`);
 }
 
-/** By what works here: it is tried, never assumed. */
+/** Overlay mounts, reflinks or copies: the first that works on this file system. */
 async function chooseDriver(folder: string): Promise<WorkspaceDriver> {
   if (canOverlay(folder)) return new OverlayDriver();
   return new CopyDriver((await canReflink(folder)) ? "reflink" : "copy");
 }
 
-/** Users that no machine gives to people; each workspace has one for as long as it lives. */
+/** User ids outside the ranges that systems assign; each workspace has one of its own. */
 const FIRST_USER = 1_879_048_192;
 const USERS = 1 << 24;
 

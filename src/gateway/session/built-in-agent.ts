@@ -33,7 +33,7 @@ export function openBuiltInAgent(house: House, options: OpenBuiltInOptions): Bui
   });
 }
 
-/** Most sessions bring no servers along: what starts them is loaded for those that do. */
+/** Most sessions bring no MCP servers: the code for them is loaded with the first that does. */
 function lazyServers({ config, report }: House, audit: Audit): OpenServers {
   return async (servers, session) => {
     const { sessionServers } = await import("./session-servers.ts");
@@ -52,7 +52,7 @@ function lazyServers({ config, report }: House, audit: Audit): OpenServers {
 
 const BY = "trunkline";
 
-/** The reviews of the data folder as commands use them. */
+/** The reviews of the data folder for the agent's slash commands. */
 export function reviewComments(data: string): ReviewComments {
   return {
     async open(folder) {

@@ -15,7 +15,7 @@ export interface SessionEntry {
   readonly event: SessionEvent;
 }
 
-/** What a person does with conversations, whether anything is running or not. */
+/** `trunkline session`: works on the store, whether a gateway runs or not. */
 export class SessionCommands implements AsyncDisposable {
   readonly rules: SessionRules;
   readonly #log: SessionLog;
@@ -35,7 +35,7 @@ export class SessionCommands implements AsyncDisposable {
     return this.#log.list(cwd === undefined ? {} : { cwd });
   }
 
-  /** The session of that id, or of the only one that begins so. */
+  /** The session with that id, or the only one whose id begins with it. */
   async find(id: string): Promise<SessionRecord> {
     const exact = await this.#log.find(id);
     if (exact !== undefined && !exact.isDeleted) return exact;
@@ -61,7 +61,9 @@ export class SessionCommands implements AsyncDisposable {
     return await patchOf(join(this.#data, "run"), notes.run);
   }
 
-  /** Has agents ask again, which is put on record. Whether there was such a rule. */
+  /**
+   * Removes a permission rule, so that agents ask again, and audits that. Whether there was one.
+   */
   async revoke(id: number): Promise<boolean> {
     const rule = (await this.rules.list()).find((one) => one.id === id);
     if (rule === undefined || !(await this.rules.revoke(id))) return false;
@@ -72,7 +74,7 @@ export class SessionCommands implements AsyncDisposable {
     return true;
   }
 
-  /** Forgets what was said. Not where somebody is at it. */
+  /** Deletes a session. Throws where a process has it open. */
   async delete(id: string): Promise<void> {
     const { key } = await this.#log.hold(id);
     await this.#log.release(key);

@@ -46,7 +46,7 @@ export function sessionServers(options: SessionServersOptions): OpenServers {
   };
 }
 
-/** Has what is started end at once where the session's owner is no longer let in. */
+/** Kills the servers of a session at once when the token of its owner is revoked. */
 function openUntil(revoked: Stop): OpenLink {
   return async (settings, events, limits) => {
     const link = await openLink(settings, events, limits);
@@ -60,7 +60,7 @@ function openUntil(revoked: Stop): OpenLink {
   };
 }
 
-/** Editors may give two servers one name; neither is lost. */
+/** Editors may give two servers the same name: the second gets a number. */
 function tableOf(servers: readonly McpServer[], cwd: string): UpstreamTable {
   const table = new Map<string, UpstreamSettings>();
   for (const server of servers) {

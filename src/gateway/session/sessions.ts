@@ -15,13 +15,13 @@ import { SessionRules } from "../../store/session/session-rules.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
 
 export interface OpenSessionsOptions {
-  /** The toolbox for the built-in agent, where somebody else has it open; else one is opened. */
+  /** The offer for the built-in agent, where it is open already; else one is opened. */
   readonly offer?: (() => Promise<Offer>) | undefined;
-  /** Remote runs, where sessions may be such. */
+  /** Remote runs, where this process has them. */
   readonly runs?: LazyRuns | undefined;
 }
 
-/** Sessions, with all that they stand on. */
+/** Sessions with their stores and agents, which end with them. */
 export interface OpenedSessions extends AsyncDisposable {
   readonly sessions: Sessions;
 }
@@ -58,7 +58,7 @@ export async function openSessions(
   return { sessions, [Symbol.asyncDispose]: () => open.disposeAsync() };
 }
 
-/** Whoever can work in sessions, by name. */
+/** The agents that can work in sessions, by name, opened on first use. */
 class Agents implements AsyncDisposable {
   readonly #house: House;
   readonly #builtIn: OpenBuiltInOptions;

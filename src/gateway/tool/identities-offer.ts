@@ -11,7 +11,7 @@ export interface IdentitiesOfferOptions {
   readonly env?: NodeJS.ProcessEnv;
 }
 
-/** Milliseconds without an answer: each connection that a tool makes has a limit of its own. */
+/** Milliseconds for a whole call; each connection that it makes has a shorter limit of its own. */
 const TIMEOUT = 60_000;
 
 /** Without a name, the identity is that of the repository. */
@@ -32,8 +32,8 @@ export const PROJECT_USES: Readonly<Partial<Record<JugglerToolName, ProjectUse>>
 };
 
 /**
- * RemoteJuggler's tools as every door has them. A start pays for what they are called and no more:
- * the code comes with the first call.
+ * RemoteJuggler's tools. A start loads their definitions only; the code is loaded with the first
+ * call.
  */
 export function offerIdentities(
   house: House,

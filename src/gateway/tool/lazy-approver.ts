@@ -2,7 +2,9 @@ import type { Approvals } from "../../store/approval/approvals.ts";
 import type { Approver } from "../../tool/tool-registry.ts";
 import type { ToolDefinition } from "../../tool/tool.ts";
 
-/** Judges other servers' tools once there are such servers; until `open`, there is nothing to judge. */
+/**
+ * Approvals of other servers' tools, loaded by `open` before the first such server is configured.
+ */
 export class LazyApprover implements Approver, AsyncDisposable {
   readonly #load: () => Promise<Approvals>;
   readonly #listeners = new Set<() => void>();
@@ -27,7 +29,7 @@ export class LazyApprover implements Approver, AsyncDisposable {
     if (this.#isTrusting) announce();
   }
 
-  /** Until `open`, what is offered is as it was when it was approved; then it is judged. */
+  /** Until `open`, counts every tool as approved: what is remembered was approved as it is. */
   trust(): void {
     this.#isTrusting = true;
   }
@@ -41,7 +43,7 @@ export class LazyApprover implements Approver, AsyncDisposable {
     return this.#approvals?.why(server, name) ?? "new";
   }
 
-  /** Until `open`, all that is offered was looked at when it was first offered. */
+  /** Until `open`, what is remembered was approved as it is. */
   vouches(server: string, definition: ToolDefinition): boolean {
     return this.#approvals?.vouches(server, definition) ?? this.#isTrusting;
   }

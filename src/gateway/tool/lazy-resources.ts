@@ -44,7 +44,7 @@ export class LazyResources implements ResourceProvider {
     const watch = (): void => {
       if (this.#watched.has(uri)) this.#real?.watch?.(uri);
     };
-    // Whoever reads it is told what is wrong.
+    // Reading the resource fails with the reason.
     this.#open().then(watch, () => {});
   }
 

@@ -28,8 +28,8 @@ export interface OpenedTools extends OpenedOffer {
 }
 
 /**
- * The offer as every door has it: guarded by the configured policy, with every call on record, and
- * with other servers' tools held back once they are not what was approved.
+ * The offer of all doors: the policy decides on each call, the audit has each, and a tool of another
+ * server is held when it differs from what was approved.
  */
 export async function openTools(
   house: House,
@@ -41,7 +41,7 @@ export async function openTools(
   const { hasOwnBus = false } = options;
   const reloading = isLasting ? house.reloading : undefined;
   await using opening = new AsyncDisposableStack();
-  // Every `trunkline mcp` that an editor starts waits for this: what may not be needed comes later.
+  // `trunkline mcp` waits for this before its first answer: load nothing that may not be needed.
   const audit = opening.use(openAudit(house));
   const approver = opening.use(
     new LazyApprover(async () => {
@@ -58,7 +58,7 @@ export async function openTools(
     repositoryOf,
     addressesOf: repositoryAddresses,
   });
-  // Ours come first: a tool of another server that has the same name gets another.
+  // Our tools come first: a tool of another server with the same name is renamed.
   const folder = options.isShared === true ? undefined : process.cwd();
   opening.use(new ReviewsOffer(house, offer, { folder }));
   offerIdentities(house, offer);

@@ -16,12 +16,12 @@ import type { Tool, ToolSource } from "../../tool/tool.ts";
 import { hashOf, sourceOf } from "../../upstream/catalogue-key.ts";
 import type { Config } from "../config/config.ts";
 
-/** A tool but for what it does. */
+/** A tool without its code. */
 export interface RememberedTool extends Omit<Tool, "call"> {
   readonly source: ToolSource;
 }
 
-/** What other servers' tools and prompts are to whoever asks for a list. */
+/** The tools and prompts of other servers, as lists show them. */
 export interface Remembered {
   readonly tools: readonly RememberedTool[];
   readonly prompts: readonly PromptDefinition[];
@@ -34,19 +34,19 @@ interface Saved extends Remembered {
 
 /** Offers that are kept: one for each set of servers, such as that of a project. */
 const MOST = 16;
-/** A clock that stamps files may stand still for so long, in milliseconds. */
+/** Milliseconds: the resolution of file time stamps. */
 const TICK = 100;
 /** The same where a file system counts seconds. */
 const COARSE_TICK = 2_100;
 
 /**
- * What the configured servers offered together at the last start, with all names given and all
- * approvals looked up, so that the next start reads one file and loads nothing more. It holds for as
- * long as nothing that it was made from has changed, by the stamps of the files.
+ * A cache of what the configured servers offered at the last start, after renaming and approval, so
+ * that the next start reads one file and loads no code. It is valid as long as the files that it was
+ * made from have the same time stamps.
  */
 export class RememberedOffer {
   readonly #path: string;
-  /** What it is made from, as it is now, which must be before it is read. */
+  /** The time stamps of the files that it is made from, taken before they are read. */
   readonly #inputs: number[] = [];
   readonly #areSettled: boolean;
 
@@ -69,7 +69,7 @@ export class RememberedOffer {
     });
   }
 
-  /** Undefined when it does not hold, or nobody knows who wrote it. */
+  /** Undefined where the cache is not valid, or another user could have written it. */
   read(): Remembered | undefined {
     if (!this.#areSettled || !isOurs(this.#path)) return undefined;
     try {
@@ -80,12 +80,14 @@ export class RememberedOffer {
       if (!isSame || inputs.length !== this.#inputs.length) return undefined;
       return Array.isArray(tools) && Array.isArray(prompts) ? { tools, prompts } : undefined;
     } catch {
-      // Then it is made again.
+      // A damaged cache is made again.
       return undefined;
     }
   }
 
-  /** Keeps what was made from the files. Not when one changed so lately that its stamp may lie. */
+  /**
+   * Writes the cache. Not where a file changed so lately that another change might keep its stamp.
+   */
   write(remembered: Remembered): void {
     if (!this.#areSettled) return;
     const saved: Saved = { version: VERSION, inputs: this.#inputs, ...remembered };
@@ -102,7 +104,7 @@ export class RememberedOffer {
   }
 }
 
-/** Of which at least one differs between a file or a folder and the same after a change. */
+/** Fields of which at least one differs after a change of a file or folder. */
 function stampOf(path: string): number[] {
   const stats = statSync(path, { throwIfNoEntry: false });
   return stats === undefined ? [] : [stats.mtimeMs, stats.ctimeMs, stats.size, stats.ino];
@@ -114,7 +116,7 @@ function isSettled([mtime = NaN, ctime = NaN]: readonly number[], now: number): 
   return Math.max(mtime, ctime) < now - tick;
 }
 
-/** What is in it is offered without being judged again, so nobody else may have written it. */
+/** Its tools are offered without asking for approval, so nobody else may have written it. */
 function isOurs(file: string): boolean {
   const stats = statSync(file, { throwIfNoEntry: false });
   if (stats?.isFile() !== true) return false;

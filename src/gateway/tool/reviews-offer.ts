@@ -15,18 +15,18 @@ import type { ResourceProvider } from "../../tool/resource.ts";
 import type { Arguments } from "../../tool/tool.ts";
 import type { House } from "../house.ts";
 
-/** A start comes first: whoever made it waits for an answer. */
+/** Milliseconds after the start: the client waits for its first answer until then. */
 const AFTER_START = 200;
 
 export interface ReviewsOfferOptions {
-  /** Whose repository's news are told; those of all repositories when left out. */
+  /** Only new comments of this folder's repository are told; of all when left out. */
   readonly folder?: string | undefined;
   readonly env?: NodeJS.ProcessEnv;
 }
 
 /**
- * Reviews as every door has them. A start pays for what they are called and no more: the code comes
- * with the first call, or with the first comment that somebody leaves.
+ * The tools, resources and notices of reviews. A start loads their definitions only; the code is
+ * loaded with the first call, or with the first comment that somebody leaves.
  */
 export class ReviewsOffer implements AsyncDisposable {
   readonly #house: House;
@@ -87,7 +87,7 @@ export class ReviewsOffer implements AsyncDisposable {
       },
       read: async (uri, context) => {
         if (uri !== MESSAGES.uri) return undefined;
-        // A person reads a resource, a model calls the tool: neither takes it from the other.
+        // A reader of its own: what was read here is still given to a model that calls the tool.
         const reader = `${context.caller.name} (resource)`;
         const project = await this.#offer.tools.projectOf(context);
         if (project.refusal !== undefined) throw new TrunklineError("untrusted", project.refusal);
@@ -100,7 +100,7 @@ export class ReviewsOffer implements AsyncDisposable {
     };
   }
 
-  /** Opened when it is needed; a failure is only that of the one who asked. */
+  /** Opens the reviews on first use. A failure is not cached: the next call retries. */
   #open(): Promise<ReviewTools> {
     this.#beginSoon();
     this.#tools ??= this.#load();
@@ -132,7 +132,7 @@ export class ReviewsOffer implements AsyncDisposable {
 
   async #loadCommands(): Promise<ReviewCommands> {
     const { ReviewCommands } = await import("../../review/review-commands.ts");
-    // The file system's root is in no repository: such an object is for all of them.
+    // The root folder is in no repository, so these commands see all of them.
     return ReviewCommands.open(this.#house.config.data, this.#options.folder ?? "/");
   }
 
@@ -176,7 +176,7 @@ export class ReviewsOffer implements AsyncDisposable {
     this.#dropFiles.begin();
   }
 
-  /** Tells doors of comments that have come since it last did. */
+  /** Sends a notice for each comment since the last one. */
   #tell(): void {
     this.#telling = this.#telling
       .then(() => (this.#isOver ? undefined : this.#tellNow()))

@@ -14,8 +14,8 @@ interface StandIn<T> {
 }
 
 /**
- * The part of the offer that is other servers'. It can be filled from memory: whatever is asked of a
- * stand-in opens the servers first, and what they offer then takes its place unseen.
+ * The tools, prompts and resources of other servers. They can be filled from memory: a call of a
+ * stand-in opens the servers first, and then what they really offer replaces it.
  */
 export class StandIns implements UpstreamOffer {
   readonly #offer: Offer;
@@ -105,7 +105,7 @@ export class StandIns implements UpstreamOffer {
     return true;
   }
 
-  /** Takes away what nothing has taken the place of. */
+  /** Removes the stand-ins that no server offers any more. */
   settle(): void {
     for (const all of [this.#tools, this.#prompts]) {
       for (const [name, { real, remove }] of all) {
@@ -128,7 +128,9 @@ export class StandIns implements UpstreamOffer {
     };
   }
 
-  /** Puts what is there in the place of what stands in for it. Undefined when it must be added. */
+  /**
+   * Replaces a stand-in by the real one. Undefined where there is none, so that it must be added.
+   */
   #replace<T>(
     all: Map<string, StandIn<T>>,
     name: string,
@@ -163,7 +165,7 @@ function textOf(tool: Tool | RememberedTool): string {
   return JSON.stringify(described(tool));
 }
 
-/** Without what it does, which is the same for all that are described alike. */
+/** The definition alone. */
 function described(tool: Tool | RememberedTool): Omit<Tool, "call"> {
   const members = Object.entries(tool).filter(([name]) => name !== "call");
   return Object.fromEntries(members) as unknown as Omit<Tool, "call">;

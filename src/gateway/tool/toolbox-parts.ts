@@ -5,12 +5,12 @@ import { AuditLog } from "../../store/audit/audit-log.ts";
 /** The record of calls of a house. */
 export function openAudit({ config, log }: House): AuditLog {
   return new AuditLog(config.data, {
-    // A call that is not on record is no matter of a warning, which short commands do not show.
+    // An error, since short commands do not show warnings: a call that is not audited must be seen.
     report: (event, fields) => log.error(event, fields),
   });
 }
 
-/** What a repository says itself, rather than its user. */
+/** The scopes of git configuration that belong to a repository, not to its user. */
 const OWN: ReadonlySet<ConfigScope> = new Set(["local", "worktree"]);
 
 /** The addresses of the repository that a folder is in, as they are written there. */
@@ -26,12 +26,14 @@ export async function repositoryAddresses(folder: string): Promise<readonly stri
     const own = new GitConfig(entries.filter(({ scope }) => OWN.has(scope)));
     return remotesOf(own).flatMap(({ fetch }) => fetch.map(({ raw }) => raw));
   } catch {
-    // What cannot be told is in none that anybody is allowed.
+    // An unreadable repository has no address that a token could allow.
     return [];
   }
 }
 
-/** The repository that a folder is in, by its top folder. Only a client with several roots needs it. */
+/**
+ * The top folder of the repository that a folder is in. Only clients with several roots need it.
+ */
 export async function repositoryOf(folder: string): Promise<string | undefined> {
   const { findRepository } = await import("../../review/repository.ts");
   return findRepository(folder)?.root;

@@ -19,8 +19,8 @@ export interface OpenOfferOptions {
   /** Called before the first MCP server is configured. */
   readonly beforeUpstreams?: () => Promise<void>;
   /**
-   * What servers offered at the last start may be offered again, without loading what it takes to
-   * ask them, for as long as nothing has changed. Called before it is: all of it was approved.
+   * Allows to offer what servers offered at the last start, as long as nothing has changed, without
+   * loading the code that asks them. Called before that: all remembered tools were approved.
    */
   readonly beforeRemembered?: () => void;
   /** Without it the configuration stays as it was at the start. */
@@ -41,7 +41,9 @@ export interface OpenedOffer extends AsyncDisposable {
   status(): UpstreamStatus[];
 }
 
-/** Offers what the configuration names. Where it names no MCP servers, nothing for them is loaded. */
+/**
+ * Offers what the configuration names. Where it names no MCP servers, nothing for them is loaded.
+ */
 export async function openOffer(
   house: House,
   options: OpenOfferOptions = {},
@@ -99,7 +101,7 @@ class HouseOffer implements OpenedOffer {
     await this.#upstreams?.[Symbol.asyncDispose]();
   }
 
-  /** Offers what is remembered of the servers; asks them where nothing is, and remembers that. */
+  /** Offers what is remembered of the servers. Where nothing is, asks them and remembers it. */
   async #recall(before: () => void): Promise<void> {
     const memory = new RememberedOffer(this.#house.config);
     const remembered = memory.read();
@@ -120,12 +122,12 @@ class HouseOffer implements OpenedOffer {
     this.#ends.push(keepLater(memory, this.#standIns.remember(), this.#house));
   }
 
-  /** Resolves when the servers are configured as was last asked for. */
+  /** Resolves when the servers are configured as the configuration last said. */
   #opened(): Promise<void> {
     return this.#configuring ?? this.#configure(this.#table);
   }
 
-  /** One after the other. A failure is only that of the one who asked. */
+  /** Configures one table after the other. A failure rejects that call only. */
   #configure(table: Config["mcpServers"]): Promise<void> {
     this.#table = table;
     const before = this.#configuring?.catch(() => {}) ?? Promise.resolve();
@@ -161,7 +163,7 @@ class HouseOffer implements OpenedOffer {
   }
 }
 
-/** A start comes first: whoever made it waits for an answer. */
+/** Milliseconds after the start: the client waits for its first answer until then. */
 const AFTER_START = 1_000;
 
 /** Writes what is to be remembered. Returns how to do so at once, if it was not done yet. */

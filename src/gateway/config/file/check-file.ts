@@ -25,8 +25,8 @@ export async function checkAll(input: ConfigInput): Promise<LoadedConfig> {
 }
 
 /**
- * What is wrong with the agent that a configuration names. No start asks: where sessions are not
- * wanted, it is in nobody's way.
+ * What is wrong with the agent that a configuration names. A start does not check it: a wrong agent
+ * matters only once a session is opened.
  */
 export function agentProblem({ agent, agents }: Config): string | undefined {
   const names = [BUILT_IN, ...Object.keys(agents)];

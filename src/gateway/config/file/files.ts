@@ -12,7 +12,7 @@ export function userLayer(path: string, file: ParsedFile, env: NodeJS.ProcessEnv
   return fileLayer("user", path, file, valuesOf(path, file), env);
 }
 
-/** What a file sets, whoever may. */
+/** The values of a file, whether it may set them or not. */
 export function valuesOf(path: string, file: ParsedFile): Values {
   if (isValues(file.value)) return file.value;
   const where = `${path}:${file.valuePosition([])}`;

@@ -12,10 +12,12 @@ import type { KeyPath } from "../layer.ts";
 
 /** Deeper than any configuration, and far from where a parser runs out of stack. */
 const MAX_DEPTH = 64;
-/** A file that is no JSON at all has a problem in every word. */
+/** A file that is not JSON at all has a problem in every word. */
 const MAX_PROBLEMS = 20;
 
-/** jsonc-parser's SyntaxKind, whose names are not there for a compiler that sees one file at a time. */
+/**
+ * jsonc-parser's SyntaxKind, whose names are not there for a compiler that sees one file at a time.
+ */
 const TOKEN = { openBrace: 1, closeBrace: 2, openBracket: 3, closeBracket: 4, endOfFile: 17 };
 
 const WORDS: Readonly<Record<string, string>> = {

@@ -40,7 +40,9 @@ export function quickParse(text: string): ParsedFile | undefined {
   };
 }
 
-/** With the engine's own parser, which knows no comments, and of a key set twice only the second. */
+/**
+ * With the engine's own parser, which knows no comments, and of a key set twice only the second.
+ */
 function parsePlain(text: string): unknown {
   if (text.includes("\\") || text.includes("__proto__")) return undefined;
   try {

@@ -83,7 +83,7 @@ export const BUS_SCHEMAS = {
       },
       enabled: {
         type: "boolean",
-        description: "Whether it is started; it is unless this is false.",
+        description: "Whether it is started; true when left out.",
       },
       dependsOn: {
         type: "array",

@@ -69,7 +69,7 @@ export const IDENTITY_SCHEMAS = {
     additionalProperties: false,
     required: ["format"],
     properties: {
-      format: { enum: ["openpgp", "ssh"], description: "By gpg, or by ssh." },
+      format: { enum: ["openpgp", "ssh"], description: "Sign with gpg or with ssh." },
       key: {
         type: "string",
         minLength: 1,
@@ -77,8 +77,11 @@ export const IDENTITY_SCHEMAS = {
           "Of `openpgp` the id of a key, default the one for `email`; of `ssh` a file, default " +
           "`sshKey`.",
       },
-      signCommits: { type: "boolean", description: "Sign commits; it is so unless this is false." },
-      signTags: { type: "boolean", description: "Sign tags; it is so only if this is true." },
+      signCommits: {
+        type: "boolean",
+        description: "Whether commits are signed; true when left out.",
+      },
+      signTags: { type: "boolean", description: "Whether tags are signed; false when left out." },
       hardware: { type: "boolean", description: "The key lives in a device." },
       touchPolicy: {
         type: "string",
@@ -109,7 +112,7 @@ export const IDENTITY_SCHEMAS = {
   },
 
   MatchRule: {
-    description: "Repositories that fit all that it says.",
+    description: "A rule for repositories; all that it sets must match.",
     type: "object",
     additionalProperties: false,
     properties: {
@@ -121,17 +124,18 @@ export const IDENTITY_SCHEMAS = {
       owner: {
         type: "string",
         minLength: 1,
-        description: "Owner of the repository there, groups below it included; likewise.",
+        description: "Owner of the repository, including groups below it; `*` stands for any text.",
       },
       path: {
         type: "string",
         pattern: "^(?:/|~/|[A-Za-z]:[\\\\/])",
-        description: "Folder that it lies in; absolute, or `~/…`; likewise.",
+        description:
+          "Folder that contains the repository, absolute or `~/…`; `*` stands for any text.",
       },
       remote: {
         type: "string",
         minLength: 1,
-        description: "Address of a remote; likewise.",
+        description: "Address of a remote; `*` stands for any text.",
       },
     },
   },

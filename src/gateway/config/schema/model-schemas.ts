@@ -23,7 +23,7 @@ export const MODEL_SCHEMAS = {
         minimum: 1,
         maximum: 10_000,
         default: 100,
-        description: "Answers of the model in one turn.",
+        description: "Model requests in one turn.",
       },
       toolTimeout: {
         type: "integer",

@@ -68,7 +68,8 @@ export const REMOTE_SCHEMAS = {
       turns: {
         type: "object",
         additionalProperties: false,
-        description: "How many turns may run at once; the others wait, and are told their place.",
+        description:
+          "How many turns may run at once; the others wait, and are told their position in the queue.",
         properties: {
           running: {
             type: "integer",

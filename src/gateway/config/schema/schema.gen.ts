@@ -29,9 +29,7 @@ export interface ConfigFile {
   readonly mcpServers?: {
     readonly [key: string]: McpServer;
   };
-  /**
-   * Who works in sessions where nobody says: one of `agents`, or `trunkline`, which is built in.
-   */
+  /** Agent of sessions that name none: one of `agents`, or `trunkline`, the built-in one. */
   readonly agent?: string;
   /** Coding agents that speak ACP, by name. */
   readonly agents?: {
@@ -191,7 +189,7 @@ export interface PluginProgram {
   readonly config?: {
     readonly [key: string]: string;
   };
-  /** Whether it is started; it is unless this is false. */
+  /** Whether it is started; true when left out. */
   readonly enabled?: boolean;
   /** Plugins that have to be up before it. */
   readonly dependsOn?: readonly string[];
@@ -212,7 +210,7 @@ export interface ModelSettings {
   readonly default?: string;
   /** Whether Ollama, LM Studio and llama.cpp are looked for on this machine. */
   readonly local?: boolean;
-  /** Answers of the model in one turn. */
+  /** Model requests in one turn. */
   readonly maxSteps?: number;
   /** Milliseconds that a tool of the agent may take which has no limit of its own. */
   readonly toolTimeout?: number;
@@ -273,15 +271,15 @@ export interface IdentitySettings {
 
 /** How commits and tags are signed. */
 export interface SigningSettings {
-  /** By gpg, or by ssh. */
+  /** Sign with gpg or with ssh. */
   readonly format: "openpgp" | "ssh";
   /**
    * Of `openpgp` the id of a key, default the one for `email`; of `ssh` a file, default `sshKey`.
    */
   readonly key?: string;
-  /** Sign commits; it is so unless this is false. */
+  /** Whether commits are signed; true when left out. */
   readonly signCommits?: boolean;
-  /** Sign tags; it is so only if this is true. */
+  /** Whether tags are signed; false when left out. */
   readonly signTags?: boolean;
   /** The key lives in a device. */
   readonly hardware?: boolean;
@@ -299,15 +297,15 @@ export interface TokenSource {
   readonly service?: string;
 }
 
-/** Repositories that fit all that it says. */
+/** A rule for repositories; all that it sets must match. */
 export interface MatchRule {
   /** Host of a remote; `*` stands for any text. */
   readonly host?: string;
-  /** Owner of the repository there, groups below it included; likewise. */
+  /** Owner of the repository, including groups below it; `*` stands for any text. */
   readonly owner?: string;
-  /** Folder that it lies in; absolute, or `~/…`; likewise. */
+  /** Folder that contains the repository, absolute or `~/…`; `*` stands for any text. */
   readonly path?: string;
-  /** Address of a remote; likewise. */
+  /** Address of a remote; `*` stands for any text. */
   readonly remote?: string;
 }
 
@@ -320,7 +318,7 @@ export interface ServeSettings {
   readonly publicUrl?: string;
   /** Names that requests may have in `Host`, besides that of `publicUrl` and this machine's. */
   readonly allowedHosts?: readonly string[];
-  /** Where pages in a browser may come from that use the gateway. */
+  /** Origins of web pages that may use the gateway. */
   readonly allowedOrigins?: readonly string[];
   readonly tls?: {
     /** Certificate and its chain, in PEM. Not absolute, it counts from this file's folder. */
@@ -331,7 +329,7 @@ export interface ServeSettings {
   readonly oauth?: {
     /** Issuers whose access tokens (signed JWTs) are accepted; `https`, or on this machine. */
     readonly authorizationServers: readonly string[];
-    /** What a token has to be good for, all of it. */
+    /** Scopes that a token must have, all of them. */
     readonly scopes?: readonly string[];
     /**
      * What their bearers may do here: `tools`, `sessions`, `programs` (to name commands that are
@@ -339,7 +337,7 @@ export interface ServeSettings {
      */
     readonly grants?: 
       | readonly ("tools" | "sessions" | "programs" | "review" | "dashboard" | "admin")[];
-    /** Whom a token may be meant for, besides `publicUrl` with `/mcp`. */
+    /** Audience that a token may have, besides `publicUrl` with `/mcp`. */
     readonly audience?: string;
   };
 }
@@ -364,7 +362,7 @@ export interface RemoteSettings {
      */
     readonly allowHosts?: readonly string[];
   };
-  /** How many turns may run at once; the others wait, and are told their place. */
+  /** How many turns may run at once; the others wait, and are told their position in the queue. */
   readonly turns?: {
     /** Turns that run at once, of all tokens together. */
     readonly running?: number;

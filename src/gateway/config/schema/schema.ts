@@ -81,7 +81,7 @@ export const schemas = {
         minLength: 1,
         default: "trunkline",
         description:
-          "Who works in sessions where nobody says: one of `agents`, or `trunkline`, which is built in.",
+          "Agent of sessions that name none: one of `agents`, or `trunkline`, the built-in one.",
       },
       agents: {
         type: "object",

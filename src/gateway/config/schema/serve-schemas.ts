@@ -26,7 +26,7 @@ export const SERVE_SCHEMAS = {
         type: "array",
         items: { type: "string", format: "uri", pattern: "^https?://" },
         default: [],
-        description: "Where pages in a browser may come from that use the gateway.",
+        description: "Origins of web pages that may use the gateway.",
       },
       tls: {
         type: "object",
@@ -63,7 +63,7 @@ export const SERVE_SCHEMAS = {
             type: "array",
             maxItems: 64,
             items: { type: "string", pattern: "^[!#-[\\]-~]+$" },
-            description: "What a token has to be good for, all of it.",
+            description: "Scopes that a token must have, all of them.",
           },
           grants: {
             type: "array",
@@ -76,7 +76,7 @@ export const SERVE_SCHEMAS = {
           audience: {
             type: "string",
             minLength: 1,
-            description: "Whom a token may be meant for, besides `publicUrl` with `/mcp`.",
+            description: "Audience that a token may have, besides `publicUrl` with `/mcp`.",
           },
         },
       },

@@ -23,7 +23,7 @@ export async function trustProject(input: ConfigInput): Promise<Trusted> {
     const where = `in '${resolve(input.cwd)}' or above it in the same repository`;
     throw new TrunklineError("not-found", `Cannot trust: there is no ${PROJECT_FILE} ${where}`);
   }
-  // One that cannot be read is not worth trusting: it must change, and be trusted again.
+  // A file that cannot be parsed must change, and would have to be trusted again.
   const { value } = parseFile(file, text);
   (await storeOf(input)).trust(file, text);
   return { file, keys: isValues(value) ? Object.keys(value) : [] };

@@ -1,15 +1,15 @@
-/** Something that is open while its bearer may have it: a response, or a socket. */
+/** A response or a socket that was opened with a token. */
 export interface Open {
   readonly closed: boolean;
   destroy(): unknown;
 }
 
-/** How often it is looked whether a token is revoked or has expired, in milliseconds. */
+/** Milliseconds between two checks whether tokens are still valid. */
 const LOOK_EVERY = 200;
 
-/** What somebody came with, and whether that is still good. */
+/** A token or a cookie, and whether it is still valid. */
 export interface Proof {
-  /** The same for all who came with the same thing. */
+  /** The same for every request with the same token. */
   readonly key: string;
   readonly isLive: () => boolean;
   /** When it ends by itself, where another of the same key may end later. */
@@ -22,28 +22,28 @@ interface Standing {
 }
 
 /**
- * What tokens have open, and what else ends with them. Requests are looked at when they come; what
- * lasts longer ends within a second of the token that opened it.
+ * Closes what a token has opened once the token is revoked or expired. A request is checked when it
+ * comes; a stream or socket that lasts longer is closed within a second of its token.
  */
-export class Lasting implements Disposable {
+export class TokenWatch implements Disposable {
   readonly #open = new Map<Open, Proof>();
   readonly #standing = new Map<string, Standing>();
   #timer: NodeJS.Timeout | undefined;
 
-  /** Ends something that is open with what its bearer came with. */
+  /** Closes something when its token is no longer valid. */
   add(open: Open, proof: Proof): void {
-    // Whoever was let in may have gone while that was found out.
+    // The client may have gone while its token was verified.
     if (open.closed) return;
     this.#open.set(open, proof);
     this.#watch();
   }
 
-  /** It is over by itself. */
+  /** It was closed otherwise. */
   remove(open: Open): void {
     this.#open.delete(open);
   }
 
-  /** Calls back when what somebody came with is no longer good, nor any that came after it. */
+  /** Calls back when a token is no longer valid, nor any newer one of the same key. */
   stand(proof: Proof, end: () => void): void {
     const known = this.#standing.get(proof.key);
     if (known === undefined) this.#standing.set(proof.key, { proof, end });
@@ -63,7 +63,7 @@ export class Lasting implements Disposable {
   }
 
   #look(): void {
-    // To find out may be to look at a file: once for all that came with the same.
+    // A check may read a file: do it once for all that have the same token.
     const known = new Map<string, boolean>();
     const isGood = ({ key, isLive }: Proof): boolean => {
       const found = known.get(key) ?? isSure(isLive);
@@ -85,7 +85,7 @@ export class Lasting implements Disposable {
   }
 }
 
-/** Where it cannot be told whether a token is still good, it is not. */
+/** A token that cannot be checked counts as not valid. */
 function isSure(isLive: () => boolean): boolean {
   try {
     return isLive();

@@ -3,20 +3,20 @@ import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import { describe, it } from "node:test";
 
-import { Lasting } from "./lasting.ts";
+import { TokenWatch } from "./token-watch.ts";
 
-describe("Lasting", { timeout: 60_000 }, () => {
+describe("TokenWatch", { timeout: 60_000 }, () => {
   it("ends what was opened with a token that is no longer good", async () => {
-    using lasting = new Lasting();
+    using watch = new TokenWatch();
     const [kept, revoked, unsure] = [new PassThrough(), new PassThrough(), new PassThrough()];
     let isLive = true;
-    lasting.add(kept, { key: "kept", isLive: () => true });
-    lasting.add(revoked, { key: "revoked", isLive: () => isLive });
+    watch.add(kept, { key: "kept", isLive: () => true });
+    watch.add(revoked, { key: "revoked", isLive: () => isLive });
     const isSure = () => {
       if (!isLive) throw new Error("The file cannot be read");
       return true;
     };
-    lasting.add(unsure, { key: "unsure", isLive: isSure });
+    watch.add(unsure, { key: "unsure", isLive: isSure });
     isLive = false;
     // Looking keeps no process alive.
     const alive = setInterval(() => {}, 1000);
@@ -27,7 +27,7 @@ describe("Lasting", { timeout: 60_000 }, () => {
   });
 
   it("looks once at what many came with", async () => {
-    using lasting = new Lasting();
+    using watch = new TokenWatch();
     let looks = 0;
     const looked = Promise.withResolvers<void>();
     const isLive = () => {
@@ -36,7 +36,7 @@ describe("Lasting", { timeout: 60_000 }, () => {
       return true;
     };
     const streams = Array.from({ length: 10 }, () => new PassThrough());
-    for (const stream of streams) lasting.add(stream, { key: "same", isLive });
+    for (const stream of streams) watch.add(stream, { key: "same", isLive });
     const alive = setInterval(() => {}, 1000);
     await looked.promise;
     clearInterval(alive);
@@ -45,12 +45,12 @@ describe("Lasting", { timeout: 60_000 }, () => {
   });
 
   it("says that somebody's last token has ended, not that the first has", async () => {
-    using lasting = new Lasting();
+    using watch = new TokenWatch();
     const [first, last] = [{ isLive: true }, { isLive: true }];
     const over = Promise.withResolvers<boolean>();
     const end = () => over.resolve(last.isLive);
-    lasting.stand({ key: "ann", isLive: () => last.isLive, until: 2 }, end);
-    lasting.stand({ key: "ann", isLive: () => first.isLive, until: 1 }, end);
+    watch.stand({ key: "ann", isLive: () => last.isLive, until: 2 }, end);
+    watch.stand({ key: "ann", isLive: () => first.isLive, until: 1 }, end);
     first.isLive = false;
     const alive = setTimeout(() => (last.isLive = false), 600);
     assert.equal(await over.promise, false);

@@ -12,35 +12,35 @@ import {
 import type { Config } from "../config/config.ts";
 import { followConfig, type LiveConfig, type Reloading } from "../config/follow-config.ts";
 
-export interface BusBesideOptions {
+export interface ConfiguredBusOptions {
   readonly config: Pick<Config, "bus" | "data">;
   readonly log: Log;
   readonly offer: Offer;
-  /** Where to listen, whatever the configuration says: the bus is then for its plugins alone. */
+  /** Listens there instead of where the configuration says: a private bus, for its own plugins. */
   readonly listen?: string;
   /** Without it, the plugins stay as they were at the start. */
   readonly reloading?: Reloading | undefined;
 }
 
 /**
- * The bus that a configuration wants beside everything else, its plugins' tools in the offer. When
- * the configuration changes, so do its plugins.
+ * The bus that the configuration names, run in the same process as the rest of the gateway. The
+ * tools of its plugins are in the offer; its plugins follow changes of the configuration.
  */
-export class BusBeside implements AsyncDisposable {
-  readonly #options: BusBesideOptions;
+export class ConfiguredBus implements AsyncDisposable {
+  readonly #options: ConfiguredBusOptions;
   readonly #stop: () => void;
   #config: Pick<Config, "bus" | "data">;
   #opening: Promise<OpenedBus> | undefined;
   #plan: BusPlan | undefined;
   #isOver = false;
 
-  constructor(options: BusBesideOptions) {
+  constructor(options: ConfiguredBusOptions) {
     this.#options = options;
     this.#config = options.config;
     this.#stop = followConfig(options.reloading, options.log, (config) => this.#apply(config));
   }
 
-  /** Whether the configuration wants a bus, as it is now. */
+  /** Whether the current configuration names a bus, or plugins for a private one. */
   get isWanted(): boolean {
     return this.#options.listen === undefined ? hasBus(this.#config) : hasPlugins(this.#config);
   }
