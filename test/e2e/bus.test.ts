@@ -188,7 +188,7 @@ describe("trunkline mcp --orchestrator-addr", { timeout: 240_000 }, () => {
 
   it("says what is wrong with its command line", async () => {
     for (const [args, expected] of [
-      [["--certs-dir", home.certs], /give '--orchestrator-addr' too/],
+      [["--certs-dir", home.certs], /Add '--orchestrator-addr'/],
       [["--orchestrator-addr", "nonsense"], /Cannot read the address 'nonsense'/],
     ] as const) {
       const { code, err } = await home.run("mcp", ...args);
