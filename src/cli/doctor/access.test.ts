@@ -53,7 +53,7 @@ describe("checkAccess()", () => {
     const found = await check(folder.path, "127.0.0.1", {
       publicUrl: "https://tools.example.com",
       oauth: { authorizationServers: ["http://127.0.0.1:1"] },
-    } as Partial<Config["serve"]>);
+    });
     assert.match(found.at(-1) ?? "", /^fail cannot find the keys of http:\/\/127\.0\.0\.1:1: /);
   });
 });

@@ -110,7 +110,7 @@ export function optionLabel(name: string, { type, value = "VALUE" }: OptionSpec)
   return type === "boolean" ? `--${name}` : `--${name} ${value}`;
 }
 
-/** What an option or argument says of itself, with what it accepts. */
+/** The description of an option or argument, with its choices and its default. */
 export function describe(spec: OptionSpec | Argument): string {
   const notes: string[] = [];
   if (spec.choices !== undefined) notes.push(`one of: ${spec.choices.join(", ")}`);

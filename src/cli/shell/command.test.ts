@@ -1,0 +1,32 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { allPaths, callOf, type Command, GLOBAL_OPTIONS, last, optionsOf } from "./command.ts";
+
+const example = [{ run: "x", explains: "X." }] as const;
+const config = { type: "string", value: "FILE", describe: "Its own" } as const;
+const inner: Command = { name: "inner", summary: "I", examples: example, options: { config } };
+const group: Command = { name: "group", summary: "G", examples: example, commands: [inner] };
+const program: Command = { name: "program", summary: "P", examples: example, commands: [group] };
+
+describe("allPaths()", () => {
+  it("goes down to every command, each after its group", () => {
+    const calls = allPaths([program]).map(callOf);
+    assert.deepEqual(calls, ["program", "program group", "program group inner"]);
+  });
+});
+
+describe("last()", () => {
+  it("is the command that a path leads to, also the program itself", () => {
+    assert.equal(last([program, group, inner]), inner);
+    assert.equal(last([program]), program);
+  });
+});
+
+describe("optionsOf()", () => {
+  it("has the global options, of which a command may replace one", () => {
+    assert.equal(optionsOf(group)["config"], GLOBAL_OPTIONS["config"]);
+    assert.equal(optionsOf(inner)["config"], config);
+    assert.equal(optionsOf(inner)["data"], GLOBAL_OPTIONS["data"]);
+  });
+});
