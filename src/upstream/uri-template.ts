@@ -20,7 +20,7 @@ const IN_PATH = (character: string): boolean => character !== "?" && character !
 const IN_SEGMENT = (character: string): boolean => NO_SLASH(character) && IN_PATH(character);
 
 /**
- * Tells whether URIs could have been made from a template (RFC 6570). Templates come from servers
+ * Tells whether URIs could have been made from a template (RFC 6570, section 1.2). Templates come from servers
  * that may mean harm, so they are not made into regular expressions, some of which never end: all
  * ways to fit are followed together, one character after the other.
  */

@@ -19,7 +19,7 @@ export function claimedRevision({ params }: HttpRequestBody): string | undefined
   return typeof revision === "string" ? revision : undefined;
 }
 
-/** The headers that repeat what the body of a request of 2026-07-28 says (SEP-2243). */
+/** MCP 2026-07-28, basic/transports/streamable-http § Standard Request Headers (SEP-2243). */
 export function modernHeaders(
   message: HttpRequestBody,
   revision: string,
@@ -48,7 +48,7 @@ const NAMED_BY: Readonly<Record<string, string>> = {
   "tasks/cancel": "taskId",
 };
 
-/** Text as a header carries it: as it stands where that is safe, else in base64. */
+/** MCP 2026-07-28, streamable-http § Value Encoding: plain where that is safe, else in base64. */
 function headerValue(text: string): string {
   const isPlain = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(text);
   if (isPlain && !text.startsWith("=?base64?")) return text;

@@ -23,7 +23,7 @@ export class HttpSession {
     return this.#id !== undefined;
   }
 
-  /** The headers of a request that belongs to the session, as all do up to 2025-11-25. */
+  /** MCP 2025-11-25, basic/transports § Session Management: the headers of requests in a session. */
   headers(): Record<string, string> {
     return {
       ...this.#configured,

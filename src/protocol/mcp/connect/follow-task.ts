@@ -180,7 +180,10 @@ class FollowedTask implements TaskListener, StopListener {
     this.#link.advanced(message?.slice(0, LONGEST_MESSAGE));
   }
 
-  /** Each question is asked once, however often the task shows it, and answered on its own. */
+  /**
+   * MCP 2026-07-28, tasks extension ("tasks/update"): a task lists its open questions with each poll.
+   * Each question is asked once, however often the task shows it, and answered on its own.
+   */
   async #answer(inputRequests: JsonObject): Promise<void> {
     const fresh = Object.entries(inputRequests).filter(([key]) => !this.#asked.has(key));
     for (const [key] of fresh) this.#asked.add(key);

@@ -62,7 +62,7 @@ export async function handshake(peer: Peer, options: HandshakeOptions): Promise<
 }
 
 /**
- * `server/discover` first. A server that answers it with an error, or not in time, is sent
+ * MCP 2026-07-28, basic/versioning § Backward Compatibility: `server/discover` first. A server that answers it with an error, or not in time, is sent
  * `initialize`.
  */
 async function discoverOrInitialize(peer: Peer, options: HandshakeOptions): Promise<Introduction> {

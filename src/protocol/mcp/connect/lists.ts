@@ -28,6 +28,7 @@ export async function allPages(
       throw RpcError.of(STANDARD.internal, `the server's list has no array '${member}'`);
     }
     for (const item of list) if (isObject(item)) items.push(item);
+    // MCP 2025-11-25, server/utilities/pagination § Response Format: no cursor on the last page.
     const { nextCursor } = result;
     if (items.length > MOST_ITEMS) leftOut("too many entries", items.length - MOST_ITEMS);
     if (typeof nextCursor !== "string" || cursors.has(nextCursor)) break;

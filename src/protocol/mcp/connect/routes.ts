@@ -51,6 +51,7 @@ export function clientRoutes(options: ClientRoutesOptions): Routes<undefined> {
       return isObject(params.task) ? tasks.begin(answer, params.task.ttl) : answer;
     });
   return routes(
+    // MCP 2025-11-25, basic/utilities/ping § Behavior Requirements: an empty result.
     answers("ping", () => ({})),
     asks("elicitation/create"),
     asks("sampling/createMessage"),

@@ -42,6 +42,8 @@ export class McpRoutes {
     // No check in the route: an unknown method is reported before wrong parameters.
     return route<P, JsonObject, Connection>({ name }, (params, call) => {
       const { state } = call;
+      // MCP 2026-07-28, basic/versioning § Compatibility Matrix: a request with `_meta` is stateless, on
+      // any connection; without it, the session that `initialize` began decides.
       // Before `initialize`, what only revisions without sessions have must describe its client.
       const mustDescribe = !state.isInitialized && state.client.codec.lacks.has(name);
       const client =

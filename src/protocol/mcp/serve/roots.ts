@@ -22,6 +22,7 @@ export function foldersOf(answer: unknown): string[] | undefined {
   if (!Array.isArray(roots)) return undefined;
   return roots.slice(0, MOST).flatMap((root: unknown) => {
     const uri = isObject(root) ? root.uri : undefined;
+    // MCP 2025-11-25, client/roots § Root: a root is a file:// URI.
     if (typeof uri !== "string" || !uri.startsWith("file:")) return [];
     try {
       return [fileURLToPath(uri)];

@@ -67,6 +67,7 @@ export function serveLists(door: McpDoor): Route<Connection>[] {
         if (prompt === undefined) {
           throw RpcError.of(STANDARD.invalidParams, `Unknown prompt: ${name}`);
         }
+        // MCP 2025-11-25, server/prompts § Error Handling: -32602 without a required argument.
         const missing = prompt.definition.arguments?.find(
           (argument) => argument.required === true && args[argument.name] === undefined,
         );
@@ -86,6 +87,7 @@ export function serveLists(door: McpDoor): Route<Connection>[] {
         total: 0,
         hasMore: false,
       };
+      // MCP 2025-11-25, server/utilities/completion § Completion Results: at most 100 values.
       return { completion: { ...completion, values: completion.values.slice(0, 100) } };
     }),
   ];

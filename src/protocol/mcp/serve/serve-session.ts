@@ -14,6 +14,7 @@ export function serveSession(door: McpDoor): Route<Connection>[] {
   const said = instructions === undefined ? {} : { instructions };
   return [
     routes.serve(METHODS.initialize, ({ params, call }) => {
+      // MCP 2025-11-25, basic/lifecycle § Initialization.
       const { protocolVersion, capabilities = {}, clientInfo } = params;
       const codec = call.state.agree(protocolVersion, capabilities, clientInfo);
       door.welcome(call.state, call.peer);

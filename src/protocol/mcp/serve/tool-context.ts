@@ -98,6 +98,7 @@ export class McpToolContext implements ToolContext, StopListener {
 
   progress(progress: number, total?: number, message?: string): void {
     this.#call.progressed();
+    // MCP 2025-11-25, basic/utilities/progress § Progress Flow: only where the request has a token.
     const { progressToken } = this.meta;
     if (progressToken === undefined) return;
     const told = this.#client.codec.shapeProgress(progress, total, message);
@@ -145,6 +146,7 @@ export class McpToolContext implements ToolContext, StopListener {
   /** Sends what the client can do without: it is left out while the client reads too slowly. */
   #tell(event: Method<JsonObject, void>, params: JsonObject): void {
     if (this.#isBehind) return;
+    // MCP 2026-07-28, basic/transports/streamable-http § Receiving Messages: they precede the answer.
     const isAnswered = this.#isTask || this.#call.isSettled;
     if (isAnswered && this.#client.codec.has.silenceAfterAnswer) return;
     const room = this.#call.notify(event, params);

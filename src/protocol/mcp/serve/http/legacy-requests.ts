@@ -36,6 +36,7 @@ export class LegacyRequests {
     response: ServerResponse,
     principal: Principal,
   ): void {
+    // MCP 2025-11-25, basic/transports § Sending Messages to the Server: both types are listed.
     const { accept } = request.headers;
     if (!accepts(accept, JSON_TYPE) || !accepts(accept, EVENTS_TYPE)) {
       const why = `Accept must list ${JSON_TYPE} and ${EVENTS_TYPE}`;
@@ -159,6 +160,7 @@ export class LegacyRequests {
     response: ServerResponse,
     principal: Principal,
   ): Session | undefined {
+    // MCP 2025-11-25, basic/transports § Session Management and § Protocol Version Header.
     const id = headers["mcp-session-id"];
     const version = headers["mcp-protocol-version"];
     if (typeof id !== "string") {

@@ -21,6 +21,7 @@ import {
 import { refuse, reply, transportError } from "./reply.ts";
 import { SseSessions } from "./sse-sessions.ts";
 
+/** RFC 9728, section 3: where the metadata of a protected resource is found. */
 const METADATA = "/.well-known/oauth-protected-resource";
 
 /** Handles a message that was read and parsed. */

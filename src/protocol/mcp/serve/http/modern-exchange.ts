@@ -106,6 +106,7 @@ function frame(text: string): string {
   return encodeSse(text, { event: "message" });
 }
 
+// MCP 2026-07-28, basic/transports/streamable-http § Protocol Version Header: 404 for -32601.
 const STATUS: ReadonlyMap<number, number> = new Map([
   [STANDARD.methodNotFound.code, 404],
   [MCP.headerMismatch.code, 400],

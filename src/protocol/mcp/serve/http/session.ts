@@ -21,6 +21,7 @@ export type ResumeProblem = "unknown" | "finished" | "connected";
  * exchanges. Messages that belong to a request go to its POST, all others to the GET stream.
  */
 export class Session implements Channel<string>, ExchangeHost {
+  // MCP 2025-11-25, basic/transports § Session Management: secure, and visible ASCII only.
   readonly id = randomBytes(24).toString("base64url");
   readonly connection: Connection;
   readonly peer: Peer<Connection>;
