@@ -1,7 +1,7 @@
 // Runs one task of package.json's scripts. Plain JavaScript for old Nodes, with nothing installed:
 // it is what brings the dependencies and the Node that everything else runs with.
 import { availableParallelism } from "node:os";
-import { join } from "node:path";
+import { join, sep } from "node:path";
 import { isBuilt, noteBuild } from "./build-stamp.mjs";
 import { dependenciesInstalled, installDependencies, NODE, ROOT } from "./dependencies.mjs";
 import { Failure } from "./failure.mjs";
@@ -19,6 +19,8 @@ const GENERATE = ["scripts/generate.ts"];
 const NOTHING_LEFT = "--import=./test/support/nothing-left.ts";
 /** Most of a small test file's time is stripping types: what one has stripped is there for the next. */
 const COMPILE_CACHE = ".cache/compile";
+
+const SOURCES = join("src", sep);
 
 const TASKS = {
   start: async (args) => {
@@ -98,7 +100,8 @@ async function test(args, { tests, needed }) {
     );
     return needed || words.length > 0 ? 1 : 0;
   }
-  await build();
+  // Tests beside the sources run those; the others start the program as users have it.
+  if (files.some((file) => !file.startsWith(SOURCES))) await build();
   // Node leaves one processor free. These tests wait for programs, disks and clocks half of their
   // time, so two more files than processors keep all of these busy.
   const concurrency = `--test-concurrency=${availableParallelism() + 2}`;

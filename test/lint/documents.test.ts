@@ -1,0 +1,53 @@
+import assert from "node:assert/strict";
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { describe, it } from "node:test";
+
+const ROOT = join(import.meta.dirname, "../..");
+const FILES = ["README.md", "CONTRIBUTING.md", ...globSync("docs/*.md", { cwd: ROOT })];
+const PARTS = new Set(globSync("src/*/", { cwd: ROOT }).map((path) => path.split("/")[1]));
+const read = (file: string): string => readFileSync(join(ROOT, file), "utf8");
+
+/** Files of the repository that a text names, from its root or, as ARCHITECTURE does, from src/. */
+function missingFiles(text: string): string[] {
+  const named = Array.from(
+    text.matchAll(/`([\w-]+\/[\w./-]+\.(?:ts|mjs))`/g),
+    ([, path = ""]) => path,
+  );
+  return named
+    .map((path) => (PARTS.has(path.split("/")[0] ?? "") ? `src/${path}` : path))
+    .filter((path) => /^(?:src|test|scripts|bench)\//.test(path) && !existsSync(join(ROOT, path)));
+}
+
+describe("the documents", () => {
+  for (const file of FILES) {
+    it(`name files that are there: ${file}`, () => {
+      assert.deepEqual(missingFiles(read(file)), []);
+    });
+
+    it(`link to documents that are there: ${file}`, () => {
+      const links = Array.from(
+        read(file).matchAll(/\]\(([^)#:\s]+)(?:#[^)]*)?\)/g),
+        ([, to]) => to,
+      );
+      const missing = links.filter((to = "") => !existsSync(join(ROOT, dirname(file), to)));
+      assert.deepEqual(missing, []);
+    });
+  }
+
+  it("have no marks of a merge that was not finished", () => {
+    for (const file of FILES) assert.doesNotMatch(read(file), /^(?:<{7}|>{7}) /m, file);
+  });
+});
+
+describe("the glossary", () => {
+  const words = Array.from(
+    read("docs/GLOSSARY.md").matchAll(/^\| ([^|-][^|]*) \|/gm),
+    ([, word = ""]) => word.toLowerCase(),
+  ).slice(1);
+
+  it("has each word once, in order", () => {
+    assert.ok(words.length > 80, `${words.length} words`);
+    assert.deepEqual(words, [...new Set(words)].toSorted());
+  });
+});
