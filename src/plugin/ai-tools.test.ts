@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
+import { covers } from "../../test/support/requirement.ts";
 import { SampleContext, sampleTool } from "../../test/samples/sample-context.ts";
 import { type Tool, textResult } from "../tool/tool.ts";
 import { aiTool } from "./ai-tools.ts";
@@ -21,12 +22,14 @@ describe("aiTool()", () => {
   const claude = { providers: ["claude", "anthropic"], tool: named("claude") };
 
   it("calls that of the provider who is meant", async () => {
+    covers("bus.route.ai");
     const tool = aiTool("prompt", [openai, claude], undefined);
     assert.equal(await asked(tool, "openai"), "openai");
     assert.equal(await asked(tool, "anthropic"), "claude");
   });
 
   it("knows who speaks the language of another", async () => {
+    covers("bus.route.ai");
     const tool = aiTool("prompt", [claude, openai], undefined);
     for (const provider of ["grok", "perplexity", "deepseek", "qwen", "kimi"]) {
       assert.equal(await asked(tool, provider), "openai");
@@ -34,6 +37,7 @@ describe("aiTool()", () => {
   });
 
   it("falls back to claude, then to whatever there is", async () => {
+    covers("bus.route.ai");
     assert.equal(await asked(aiTool("prompt", [openai, claude], undefined), "nobody"), "claude");
     assert.equal(await asked(aiTool("prompt", [openai], named("plain")), "nobody"), "plain");
     assert.equal(await asked(aiTool("prompt", [openai], undefined)), "openai");

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { create } from "@bufbuild/protobuf";
 
+import { covers } from "../../test/support/requirement.ts";
 import { MemoryConnection } from "./sdk/test/memory-connection.ts";
 import { PLUGIN_UNIT } from "../protocol/bus/certificates/certificates.ts";
 import { PluginManifestSchema } from "../protocol/bus/plugin.gen.ts";
@@ -77,6 +78,7 @@ describe("Guests", () => {
 
 describe("the other end of a connection", () => {
   it("is called by its certificate, without the suffix that clients have", () => {
+    covers("bus.certs.names");
     assert.deepEqual([by("a-client"), by("a"), by()].map(nameOf), ["a", "a", "anonymous"]);
   });
 

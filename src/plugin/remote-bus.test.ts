@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
+import { covers } from "../../test/support/requirement.ts";
 import { SampleContext } from "../../test/samples/sample-context.ts";
 import { memoryConnection } from "../../test/support/linked-plugin.ts";
 import { FAILURE, failure } from "../protocol/bus/failure.ts";
@@ -52,6 +53,7 @@ describe("RemoteBus", () => {
   });
 
   it("passes on what was never listed, and tells a tool's failure from none to answer", async () => {
+    covers("bus.error.internal");
     await using bus = open({
       toolCall: ({ toolName }) => {
         if (toolName === "lost") return { case: "health", value: {} };

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
 
+import { covers } from "../support/requirement.ts";
 import { type Bridge, BusHome, type Reply } from "../support/bus-home.ts";
 
 /** Processes by what they were started with: those that a program started, and they in turn. */
@@ -78,6 +79,7 @@ function load(bridge: Bridge, name: string): Load {
 
 describe("an orchestrator that is killed", { timeout: 120_000 }, () => {
   it("is told of to whoever waits on the bridge, which comes back with it", async () => {
+    covers("bus.ping.local", "bus.error.internal");
     await using home = new BusHome();
     const first = await home.orchestrator([home.testPlugin()]);
     await first.logged("plugin.up");

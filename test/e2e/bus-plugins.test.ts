@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
+import { covers } from "../support/requirement.ts";
 import { Stopper } from "../../src/base/stop.ts";
 import type { PluginLimits } from "../../src/plugin/plugin/settings.ts";
 import { BusHome } from "../support/bus-home.ts";
@@ -99,6 +100,7 @@ describe("a plugin that is up and then is not", { timeout: 240_000 }, () => {
     ["unhealthy", /It says that it is not well: a fever/],
   ] as const) {
     it(`is started again (${trouble})`, async () => {
+      covers("bus.health");
       await using home = new BusHome();
       const limits = { healthEvery: 100, health: 300, mostUnhealthy: 2 };
       await using bus = await withTrouble(home, trouble, limits);

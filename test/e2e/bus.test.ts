@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 
+import { covers } from "../support/requirement.ts";
 import { BusHome, type OrchestratorProgram, type Reply } from "../support/bus-home.ts";
 
 const M = "io.modelcontextprotocol/";
@@ -44,6 +45,8 @@ describe("trunkline mcp --orchestrator-addr", { timeout: 240_000 }, () => {
   after(() => home[Symbol.asyncDispose]());
 
   it("says to whom it is connected, on stderr alone", async () => {
+    covers("bus.bridge.pure-client", "bus.flags", "bus.client-certificate");
+    covers("bus.confirmation");
     await using bridge = home.bridge(orchestrator.addr);
     await bridge.connected();
     assert.equal(
@@ -55,6 +58,11 @@ describe("trunkline mcp --orchestrator-addr", { timeout: 240_000 }, () => {
   });
 
   it("answers what its document shows as the document shows it", async () => {
+    covers("bus.initialize.local", "bus.initialize.answer", "bus.stdin.lines");
+    covers("bus.stdout.lines", "bus.ping.answer", "bus.notifications.ignored");
+    covers("bus.notifications.silent", "bus.unknown-method");
+    covers("bus.error.method-not-found", "bus.tools-call.success");
+    covers("bus.tools-call.error");
     await using bridge = home.bridge(orchestrator.addr);
     let answers = 0;
     for (const [sent, answered] of EXCHANGES) {
@@ -67,6 +75,8 @@ describe("trunkline mcp --orchestrator-addr", { timeout: 240_000 }, () => {
   });
 
   it("lists tools with their names, descriptions and schemas", async () => {
+    covers("bus.tools-list.request", "bus.tools-list.name");
+    covers("bus.tools-list.description", "bus.tools-list.schema");
     await using bridge = home.bridge(orchestrator.addr);
     const { result } = await bridge.ask("tools/list");
     assert.deepEqual(result?.tools?.[0], {
@@ -81,6 +91,7 @@ describe("trunkline mcp --orchestrator-addr", { timeout: 240_000 }, () => {
   });
 
   it("answers what is no request with the codes of its document, and goes on", async () => {
+    covers("bus.error.parse", "bus.error.invalid-request", "bus.error.invalid-params");
     await using bridge = home.bridge(orchestrator.addr);
     bridge.program.write('{"jsonrpc":"2.0","id":1,"meth');
     bridge.program.write(
@@ -100,6 +111,7 @@ describe("trunkline mcp --orchestrator-addr", { timeout: 240_000 }, () => {
   });
 
   it("passes values on as they are, and makes a text of them unless they have one", async () => {
+    covers("bus.tools-call.arguments", "bus.tools-call.text", "bus.tools-call.json");
     await using bridge = home.bridge(orchestrator.addr);
     const value = {
       numbers: [0, -1.5, 1e300, 9007199254740991],
@@ -145,6 +157,7 @@ describe("trunkline mcp --orchestrator-addr", { timeout: 240_000 }, () => {
   });
 
   it("takes a line of 10 MB, refuses a longer one, and answers the next", async () => {
+    covers("bus.line.limit");
     await using bridge = home.bridge(orchestrator.addr);
     const room = 10 * 1024 * 1024 - 200;
     const { result } = await bridge.call("echo", { text: "x".repeat(room) });
@@ -163,6 +176,7 @@ describe("trunkline mcp --orchestrator-addr", { timeout: 240_000 }, () => {
   });
 
   it("gives the answer to what was asked before its input ended", async () => {
+    covers("bus.end.eof");
     await using bridge = home.bridge(orchestrator.addr);
     const asked = bridge.call("note", { message: "last words", ms: 300 });
     bridge.program.child.stdin.end();
@@ -172,6 +186,7 @@ describe("trunkline mcp --orchestrator-addr", { timeout: 240_000 }, () => {
 
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     it(`ends at once with ${signal}, and answers what is in flight`, async () => {
+      covers("bus.end.signal");
       await using bridge = home.bridge(orchestrator.addr);
       const asked = bridge.call("hang");
       await bridge.connected();

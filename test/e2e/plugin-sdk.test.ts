@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
+import { covers } from "../support/requirement.ts";
 import { scaffoldPlugin } from "../../src/plugin/scaffold/scaffold.ts";
 import { SampleOrchestrator } from "../samples/sample-orchestrator.ts";
 import { answerOf } from "../../src/protocol/bus/answer.ts";
@@ -79,6 +80,7 @@ describe("the package that plugins import", limit, () => {
   });
 
   it("prints the manifest", async () => {
+    covers("bus.plugin.manifest");
     const { stdout } = await run(process.execPath, [plugin(), "--manifest"]);
     const { id, version, provides_tools } = JSON.parse(stdout) as Record<string, unknown>;
     assert.deepEqual([id, version, provides_tools], ["tools.greet", "1.0.0", ["greet"]]);
@@ -146,6 +148,7 @@ describe("the package that plugins import", limit, () => {
   }
 
   it("ends when the orchestrator tells it to, after it has said that it will", async () => {
+    covers("bus.shutdown");
     await using orchestrator = await SampleOrchestrator.open();
     await using started = new Started(plugin(), orchestrator);
     const client = await started.dial(orchestrator);

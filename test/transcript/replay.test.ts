@@ -61,6 +61,7 @@ describe("transcripts of the documents", { timeout: 20_000 }, () => {
   });
 
   it("replay word for word: transport.stdio", async () => {
+    covers("bus.stdin.lines", "bus.stdout.lines");
     await replayMcp(STDIO);
   });
 

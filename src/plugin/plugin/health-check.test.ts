@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
+import { covers } from "../../../test/support/requirement.ts";
 import { memoryClient } from "../../../test/support/linked-plugin.ts";
 import { HealthResult_Status as Status } from "../../protocol/bus/plugin.gen.ts";
 import { HealthCheck } from "./health-check.ts";
@@ -26,6 +27,7 @@ async function look(answers: (Status | Error)[], limits: Partial<PluginLimits> =
 
 describe("HealthCheck", { timeout: 30_000 }, () => {
   it("gives up a plugin that says so many times in a row that it is not well", async () => {
+    covers("bus.health");
     const { why, looks, last } = await look([
       ...[Status.UNHEALTHY, Status.UNHEALTHY, Status.HEALTHY, Status.DEGRADED],
       Status.UNHEALTHY,

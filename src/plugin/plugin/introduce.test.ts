@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
+import { covers } from "../../../test/support/requirement.ts";
 import { memoryClient } from "../../../test/support/linked-plugin.ts";
 import { FAILURE, failure } from "../../protocol/bus/failure.ts";
 import type { BusHandlers } from "../../protocol/bus/serve.ts";
@@ -34,6 +35,7 @@ function offering(tools: ReturnType<typeof tool>[]): BusHandlers {
 
 describe("introduce()", () => {
   it("registers the plugin, boots it with its configuration, and asks what it offers", async () => {
+    covers("bus.spawn.introduction");
     const said: unknown[] = [];
     const offer = await introduced({
       register: ({ id }) => {

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
+import { covers } from "../../../test/support/requirement.ts";
 import { BusCertificates } from "../bus-certificates.ts";
 import { PluginFolders } from "./plugin-folders.ts";
 
@@ -20,6 +21,7 @@ async function open() {
 
 describe("PluginFolders", () => {
   it("gives a plugin its own certificates and the authority's, without the authority's key", async () => {
+    covers("bus.certs.names");
     await using home = await open();
     await using folders = home.make();
     const { path, hasOwnAuthority } = await folders.make("tools.a");

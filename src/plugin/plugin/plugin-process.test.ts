@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
+import { covers } from "../../../test/support/requirement.ts";
 import { type PluginStart, startPlugin } from "./plugin-process.ts";
 
 /** Starts a program of that code as a plugin. */
@@ -21,6 +22,7 @@ function start(code: string, options: Partial<PluginStart> = {}) {
 
 describe("startPlugin()", { timeout: 60_000 }, () => {
   it("tells a plugin where all is, and learns from its READY line where it serves", async () => {
+    covers("bus.spawn.flags", "bus.spawn.ready");
     const said: string[] = [];
     const code = `
       console.log("on stdout, which nobody reads");
@@ -45,6 +47,7 @@ describe("startPlugin()", { timeout: 60_000 }, () => {
   });
 
   it("ends a plugin that does not get ready in time, or that is no longer wanted", async () => {
+    covers("bus.spawn.ready");
     await assert.rejects(
       start("process.stdin.resume()", { timeout: 1 }),
       /did not say READY within 1 ms/,

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { create } from "@bufbuild/protobuf";
 
+import { covers } from "../../../test/support/requirement.ts";
 import { SampleContext } from "../../../test/samples/sample-context.ts";
 import { LinkedPlugin } from "../../../test/support/linked-plugin.ts";
 import { FAILURE, failure } from "../../protocol/bus/failure.ts";
@@ -30,6 +31,7 @@ const IN_PIECES: BusHandlers = {
 
 describe("pluginTool()", () => {
   it("passes on who calls, for which session and provider, under the plugin's own name", async () => {
+    covers("bus.route.tool");
     const asked: ToolRequest[] = [];
     await using plugin = new LinkedPlugin({
       toolCall: (request) => {
@@ -102,6 +104,7 @@ describe("pluginTool()", () => {
 
 describe("pluginPrompt()", () => {
   it("is made by the plugin, from the arguments it is given", async () => {
+    covers("bus.prompts");
     await using plugin = new LinkedPlugin({
       promptGet: ({ promptName, arguments: args }) => ({
         case: "promptGet",

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
+import { covers } from "../../../test/support/requirement.ts";
 import { Log } from "../../base/log.ts";
 import { Stopper } from "../../base/stop.ts";
 import { answerOf } from "../../protocol/bus/answer.ts";
@@ -48,6 +49,7 @@ describe("RunningPlugin", limit, () => {
   });
 
   it("registers with its manifest, subscribes and gets events", async () => {
+    covers("bus.plugin.dial-back", "bus.route.events");
     await using orchestrator = await first.beside();
     await using running = await start(greeter, orchestrator);
     await orchestrator.hears("register tools.sample as tools.sample-client");
@@ -210,6 +212,7 @@ describe("RunningPlugin", limit, () => {
   });
 
   it("waits for what runs when it is told to end, and says that it was clean", async () => {
+    covers("bus.shutdown");
     const seen: string[] = [];
     const begun = Promise.withResolvers<void>();
     const finish = Promise.withResolvers<void>();

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 
+import { covers } from "../../../test/support/requirement.ts";
 import { type BusEvent, Events, type Subscription } from "./events.ts";
 
 function event(topic: string, payload: BusEvent["payload"] = {}): BusEvent {
@@ -30,6 +31,7 @@ function events() {
 
 describe("Events", () => {
   it("brings events of exactly the topic, in order", async () => {
+    covers("bus.route.events");
     const { bus } = events();
     const subscriber = new Subscriber();
     bus.subscribe("a", subscriber.subscription("notes"));
@@ -40,6 +42,7 @@ describe("Events", () => {
   });
 
   it("leaves out what does not fit the filters, which are compared as text", async () => {
+    covers("bus.route.events");
     const { bus } = events();
     const subscriber = new Subscriber();
     bus.subscribe("a", subscriber.subscription("notes", { project: "x", count: "2" }));

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
+import { covers } from "../../../test/support/requirement.ts";
 import { SampleContext } from "../../../test/samples/sample-context.ts";
 import { LinkedPlugin } from "../../../test/support/linked-plugin.ts";
 import { FAILURE, failure } from "../../protocol/bus/failure.ts";
@@ -57,6 +58,7 @@ describe("callInPieces()", { timeout: 30_000 }, () => {
   });
 
   it("tells the plugin on another stream when the caller wants no more", async () => {
+    covers("bus.stream.cancel");
     const cancelled = Promise.withResolvers<string>();
     const begun = Promise.withResolvers<string>();
     const context = new SampleContext();

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { create } from "@bufbuild/protobuf";
 
+import { covers } from "../../../test/support/requirement.ts";
 import { Stopper } from "../../base/stop.ts";
 import { StreamCancelSchema, StreamStartSchema } from "../../protocol/bus/plugin.gen.ts";
 import type { Answer, BusCall } from "../../protocol/bus/serve.ts";
@@ -54,6 +55,7 @@ describe("answers in pieces", () => {
   });
 
   it("come in frames that fit, counted", async () => {
+    covers("bus.stream.chunks");
     const data = Buffer.alloc(2.5 * 1024 * 1024, "x");
     const handlers = streamHandlers(async (_start, _call, piece) => {
       await piece(data, "text/plain");

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { describe, it } from "node:test";
 
+import { covers } from "../../../test/support/requirement.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import {
   bodyOf,
@@ -70,6 +71,8 @@ const content = new Uint8Array(Buffer.from("# Title\n"));
 describe("serveStorage()", () => {
   for (const storageType of ["", "markdown", "sqlite"]) {
     it(`writes, reads, lists and deletes, kind '${storageType}'`, async () => {
+      covers("bus.storage.read", "bus.storage.write", "bus.storage.delete");
+      covers("bus.storage.list");
       await using bus = await BusStorage.open();
       const path = "a/b.md";
       const metadata = { n: 1, deep: { list: [null, true, "é"] } };
@@ -98,6 +101,7 @@ describe("serveStorage()", () => {
   }
 
   it("means the Markdown folder when no kind is named", async () => {
+    covers("bus.route.storage");
     await using bus = await BusStorage.open();
     await bus.ask({ case: "storageWrite", value: { path: "a.md", content } });
     const value = { path: "a.md" };
@@ -108,6 +112,7 @@ describe("serveStorage()", () => {
   });
 
   it("answers for what is not there with nothing, at version 0", async () => {
+    covers("bus.storage.read");
     await using bus = await BusStorage.open();
     const answer = await bus.ask({ case: "storageRead", value: { path: "none.md" } });
     assert.equal(answer.case, "storageRead");
@@ -118,6 +123,7 @@ describe("serveStorage()", () => {
   });
 
   it("says why it did not write", async () => {
+    covers("bus.storage.write");
     await using bus = await BusStorage.open();
     const write = async (value: object): Promise<unknown> => {
       const answer = await bus.value({ case: "storageWrite", value: { content, ...value } });
@@ -138,6 +144,7 @@ describe("serveStorage()", () => {
   });
 
   it("says that it did not delete, and tells us why", async () => {
+    covers("bus.storage.delete");
     await using bus = await BusStorage.open();
     const answer = await bus.value({ case: "storageDelete", value: { path: "../a.md" } });
     assert.deepEqual(answer, { success: false });

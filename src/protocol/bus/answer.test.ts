@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
+import { covers } from "../../../test/support/requirement.ts";
 import { answerOf, checkAnswer } from "./answer.ts";
 import type { ResponseInit } from "./codec.ts";
 import { PluginResponseSchema } from "./plugin.gen.ts";
@@ -23,6 +24,7 @@ describe("answerOf()", () => {
   });
 
   it("says why the other side refused", () => {
+    covers("bus.failure.codes");
     assert.throws(() => answerOf("The orchestrator", refusal, "listTools"), {
       code: "unavailable",
       message: "The orchestrator refused: list_tools_error: no plugins",

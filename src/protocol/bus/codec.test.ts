@@ -2,6 +2,7 @@ import { equals, type JsonObject } from "@bufbuild/protobuf";
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
+import { covers } from "../../../test/support/requirement.ts";
 import { SeededRandom } from "../../../test/support/seeded-random.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { MAX_FRAME } from "../../wire/framing/length-prefixed.ts";
@@ -31,6 +32,7 @@ function argumentsOf(frame: Buffer): unknown {
 
 describe("encodeRequest()", () => {
   it("lays the fields out under the numbers of the schema", () => {
+    covers("bus.frame.layout");
     const frame = encodeRequest({ requestId: "a", request: { case: "listTools", value: {} } });
     assert.deepEqual(frame, bytes("00000006", "0a0161", "aa0100"));
   });
@@ -47,6 +49,7 @@ describe("encodeRequest()", () => {
   });
 
   it("says what is too long to send", () => {
+    covers("bus.frame.limit");
     const content = new Uint8Array(MAX_FRAME);
     assert.throws(() => encodeRequest({ request: { case: "storageWrite", value: { content } } }), {
       code: "limit",
@@ -92,6 +95,7 @@ describe("decodeRequest(), decodeResponse()", () => {
   });
 
   it("keep fields of a newer schema", () => {
+    covers("bus.schema.unknown-fields");
     const body = bytes("0a0131", "a2010a", "0a0174", "9a06026869", "3807");
     const request = decodeRequest(body);
     assert.deepEqual(Buffer.from(bodyOf(encodeRequest(request))), body);

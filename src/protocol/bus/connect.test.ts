@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { memoryConnection } from "../../../test/support/linked-plugin.ts";
+import { covers } from "../../../test/support/requirement.ts";
 import { Stopper } from "../../base/stop.ts";
 import { MemoryConnection } from "../../plugin/sdk/test/memory-connection.ts";
 import type { BidiStream } from "../../wire/quic/connection.ts";
@@ -36,6 +37,26 @@ describe("BusClient", { timeout: 30_000 }, () => {
     assert.equal((await client.ask(HEALTH)).response.case, "health");
     assert.equal((await client.ask(HEALTH)).response.case, "health");
     await assert.rejects(client.ask(HEALTH), /gave the answer to 'another', not to 'trunkline-3'/);
+  });
+
+  it("sends the end of its request with the last bytes of it", async () => {
+    covers("bus.stream.fin");
+    const sent: string[] = [];
+    const connection = memoryConnection({ health: () => WELL });
+    const openStream = connection.openStream.bind(connection);
+    connection.openStream = () => {
+      const stream = openStream();
+      const end = stream.end.bind(stream);
+      stream.write = async () => void sent.push("write");
+      stream.end = (bytes) => {
+        sent.push(`end ${(bytes?.length ?? 0) > 4}`);
+        return end(bytes);
+      };
+      return stream;
+    };
+    await using client = new BusClient({ name: "It", dial: async () => connection });
+    await client.ask(HEALTH);
+    assert.deepEqual(sent, ["end true"]);
   });
 
   it("says that a request was lost which may have been done, and asks again only where that is harmless", async () => {

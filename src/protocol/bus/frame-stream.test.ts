@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
+import { covers } from "../../../test/support/requirement.ts";
 import { TestPair } from "../../../test/support/quic-pair.ts";
 import { MemoryConnection } from "../../plugin/sdk/test/memory-connection.ts";
 import type { BidiStream } from "../../wire/quic/connection.ts";
@@ -16,6 +17,7 @@ const STREAM_START = { case: "streamStart", value: { streamId: "s", toolName: "t
 for (const scheme of ["quic", "tls"] as const) {
   describe(`a frame of 4 GiB over ${scheme}`, { timeout: 30_000 }, () => {
     it("is refused with its header, as a request", async () => {
+      covers("bus.frame.limit");
       const service = { handlers: {}, report: () => {} };
       await using pair = await TestPair.open({
         scheme,
@@ -71,6 +73,7 @@ describe("a stream that ends inside a frame", () => {
   });
 
   it("keeps the request that came before, though what follows it is cut off", async () => {
+    covers("bus.stream.read-to-end");
     const frame = encodeRequest({ requestId: "1", request: { case: "health", value: {} } });
     const connection = new MemoryConnection((stream) => {
       void stream.end(Buffer.concat([frame, frame, frame.subarray(0, 3)]));

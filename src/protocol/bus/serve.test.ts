@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
+import { memoryClient } from "../../../test/support/linked-plugin.ts";
 import { TestPair } from "../../../test/support/quic-pair.ts";
+import { covers } from "../../../test/support/requirement.ts";
+import { MemoryConnection } from "../../plugin/sdk/test/memory-connection.ts";
 import type { Connection } from "../../wire/quic/connection.ts";
 import { bodyOf, decodeResponse, encodeRequest, type RequestInit } from "./codec.ts";
 import { Ledger, type LedgerLimits } from "./ledger.ts";
@@ -135,5 +138,37 @@ describe("a guarded service", { timeout: 30_000 }, () => {
     guarded.letGo();
     const { response } = decodeResponse(bodyOf(await stream.readAll(1_000)));
     assert.equal(response.case, "toolCall");
+  });
+});
+
+describe("a service", () => {
+  it("answers what nobody handles, or nobody knows, with unknown_request", async () => {
+    covers("bus.failure.unknown", "bus.failure.codes");
+    await using client = memoryClient({});
+    const { response } = await client.ask(HEALTH);
+    assert.equal(response.case, "toolCall");
+    const { success, errorCode, errorMessage } = response.value;
+    assert.deepEqual(
+      [success, errorCode, errorMessage],
+      [false, "unknown_request", "unrecognized request type"],
+    );
+  });
+
+  it("tells its caller of a fault no more than an id, and us the cause", async () => {
+    const reported: Record<string, unknown>[] = [];
+    const handlers: BusHandlers = {
+      health: () => {
+        throw new RangeError("a bug of ours");
+      },
+    };
+    const report = (_: string, fields: Record<string, unknown>) => void reported.push(fields);
+    const connection = new MemoryConnection((stream, self) => {
+      void serveExchange(stream, self, { handlers, report });
+    });
+    const response = await ask(connection, HEALTH);
+    assert.equal(response.case, "toolCall");
+    assert.match(response.value.errorMessage, /^Internal error [0-9a-f-]{36}$/);
+    assert.equal(reported.length, 1);
+    assert.match(String(reported[0]?.error), /a bug of ours/);
   });
 });

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { describe, test } from "node:test";
 import { setTimeout as rest } from "node:timers/promises";
+import { covers } from "../../../test/support/requirement.ts";
 import {
   ask,
   echo,
@@ -22,6 +23,7 @@ for (const scheme of ["quic", "tls"] as const) {
 function exchanges(scheme: Scheme): void {
   for (const size of [0, 1, 1_000, 100_000, MiB, 16 * MiB]) {
     test(`brings back ${size} bytes as they were sent`, async () => {
+      covers("bus.stream.exchange");
       await using pair = await TestPair.open({
         scheme,
         // An empty answer says the end over TLS, so all are answered with a byte more.

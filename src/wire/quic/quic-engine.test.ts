@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { test } from "node:test";
+import { covers } from "../../../test/support/requirement.ts";
 import { ask, testCredentials } from "../../../test/support/quic-pair.ts";
 import { BODY, load, TwoEngines } from "../../../test/support/two-engines.ts";
 import { ConnectionError } from "./connection-error.ts";
@@ -40,6 +41,7 @@ test("a peer that falls silent is given up", async () => {
 });
 
 test("a connection that nobody uses is kept alive", async () => {
+  covers("bus.quic.keep-alive");
   await using both = await new TwoEngines({ keepAlive: 1_000, idleTimeout: 3_000 }).listen();
   const connection = await both.connect();
   let isClosed = false;

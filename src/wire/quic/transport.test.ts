@@ -3,6 +3,7 @@ import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { describe, test } from "node:test";
+import { covers } from "../../../test/support/requirement.ts";
 import { TestCa } from "../../../test/support/quic-certificates.ts";
 import {
   ask,
@@ -84,6 +85,7 @@ function handshakes(scheme: Scheme): void {
   });
 
   test("refuses another protocol", async () => {
+    covers("bus.quic.alpn");
     await refused({ scheme }, { alpn: "h3" }, "wrong-alpn");
   });
 
@@ -91,6 +93,7 @@ function handshakes(scheme: Scheme): void {
   const unsaid = (trouble: Trouble): Trouble => (scheme === "tls" ? "bad-certificate" : trouble);
 
   test("refuses a client without a certificate, and says so on both sides", async () => {
+    covers("bus.quic.client-certificate");
     const { ca } = await testCredentials();
     await refused({ scheme }, { credentials: { ca: ca.pem } }, "no-certificate", "no-certificate");
   });
@@ -113,6 +116,7 @@ function handshakes(scheme: Scheme): void {
   });
 
   test("lets a client without a certificate in where one is only requested", async () => {
+    covers("bus.quic.optional-certificate");
     const { ca } = await testCredentials();
     await using pair = await TestPair.open({ scheme, listen: { clientCertificate: "request" } });
     const connection = await pair.connect({ credentials: { ca: ca.pem } });

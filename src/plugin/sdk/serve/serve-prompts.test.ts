@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
+import { covers } from "../../../../test/support/requirement.ts";
 import { definePlugin } from "../define-plugin.ts";
 import { testPlugin } from "../test/test-plugin.ts";
 import { ToolError } from "../tool-error.ts";
@@ -29,6 +30,7 @@ const plugin = definePlugin({
 
 describe("servePrompts()", () => {
   it("takes a text for one message of the user, and a list as it is", async () => {
+    covers("bus.prompts");
     await using harness = await testPlugin(plugin);
     assert.deepEqual(await harness.prompt("plan", { of: "today" }), [
       { role: "user", text: "Plan today, plain" },

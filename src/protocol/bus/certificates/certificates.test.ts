@@ -5,6 +5,7 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
+import { covers } from "../../../../test/support/requirement.ts";
 import { greet, SampleCertificates } from "../../../../test/samples/sample-certificates.ts";
 
 const DAY = 24 * 60 * 60_000;
@@ -12,6 +13,7 @@ const noOpenssl = spawnSync("openssl", ["version"]).status !== 0 && "openssl is 
 
 describe("Certificates", () => {
   it("makes an authority and a certificate as Orchestra lays them out", async () => {
+    covers("bus.certs.layout", "bus.certs.authority", "bus.certs.leaf");
     await using sample = await SampleCertificates.create();
     const before = Date.now();
     const made = await sample.open().credentialsFor("storage.markdown");

@@ -4,6 +4,7 @@ import { generateKeyPairSync, X509Certificate } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { describe, it } from "node:test";
 
+import { covers } from "../../../../test/support/requirement.ts";
 import { issueAuthority, issueLeaf } from "./issue.ts";
 import { SampleCertificates } from "../../../../test/samples/sample-certificates.ts";
 
@@ -16,6 +17,7 @@ describe("certificates that are issued", () => {
     ["RSA", generateKeyPairSync("rsa", { modulusLength: 2048 })],
   ] as const) {
     it(`are used, and sign others, with a key of kind ${kind}`, async () => {
+      covers("bus.certs.existing");
       await using sample = await SampleCertificates.create();
       const caPem = await issueAuthority(key.privateKey, Date.now());
       const keyPem = key.privateKey.export({ type: "pkcs8", format: "pem" });

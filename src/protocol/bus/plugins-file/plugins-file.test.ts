@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
+import { covers } from "../../../../test/support/requirement.ts";
 import { parsePluginsFile, readPluginsFile } from "./plugins-file.ts";
 
 const HOME = "/home/ada";
@@ -56,6 +57,7 @@ async function warnings(text: string): Promise<string[]> {
 
 describe("parsePluginsFile()", () => {
   it("reads what the original reads, relative to the file and to home", async () => {
+    covers("bus.plugins-file");
     const file = await parse(EXAMPLE);
     const none = {
       args: [],

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
+import { covers } from "../../../../test/support/requirement.ts";
 import { SeededRandom } from "../../../../test/support/seeded-random.ts";
 import { startOrder } from "./start-order.ts";
 
@@ -11,6 +12,7 @@ function ids(plugins: Readonly<Record<string, readonly string[]>>): string[][] {
 
 describe("startOrder()", () => {
   it("starts what others need before them, and else keeps the order", () => {
+    covers("bus.plugins-file.order");
     assert.deepEqual(ids({}), []);
     assert.deepEqual(ids({ b: [], a: [] }), [["b", "a"]]);
     assert.deepEqual(ids({ ui: ["tools", "store"], tools: ["store"], store: [], other: [] }), [

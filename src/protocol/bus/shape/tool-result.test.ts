@@ -2,6 +2,7 @@ import { create, type JsonObject } from "@bufbuild/protobuf";
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
+import { covers } from "../../../../test/support/requirement.ts";
 import type { ToolResult } from "../../../tool/tool.ts";
 import { ToolResponseSchema } from "../plugin.gen.ts";
 import { fromToolResponse, toToolResponse } from "./tool-result.ts";
@@ -15,12 +16,14 @@ function answered(result?: JsonObject): ToolResult {
 
 describe("fromToolResponse()", () => {
   it("is the text where there is one", () => {
+    covers("bus.tools-call.text");
     const words = "Created FEAT-ABC: Add login page";
     assert.deepEqual(answered({ text: words }), { content: [text(words)] });
     assert.deepEqual(answered({ text: "" }), { content: [text("")] });
   });
 
   it("is the whole result as JSON where there is no text", () => {
+    covers("bus.tools-call.json");
     const result = { total: 2, items: [null, { b: true, a: "<é>" }] };
     const json = `{"items":[null,{"a":"<é>","b":true}],"total":2}`;
     assert.deepEqual(answered(result), { content: [text(json)], structuredContent: result });
@@ -48,6 +51,7 @@ describe("fromToolResponse()", () => {
   });
 
   it("says the code of a failure first, as the specification does, then the message", () => {
+    covers("bus.tools-call.error");
     const failed = (fields: object) =>
       fromToolResponse(create(ToolResponseSchema, { success: false, ...fields }));
     assert.deepEqual(failed({ errorCode: "validation_error" }), {

@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
+import { covers } from "../../../../test/support/requirement.ts";
 import { ToolDefinitionSchema, ToolRequestSchema } from "../plugin.gen.ts";
 import { fromBusTool, fromToolRequest, toBusTool, toToolRequest } from "./tool-shape.ts";
 
@@ -9,6 +10,8 @@ const SCHEMA = { type: "object", properties: { name: { type: "string" } }, requi
 
 describe("fromBusTool()", () => {
   it("has a member for each field", () => {
+    covers("bus.tools-list.name", "bus.tools-list.description");
+    covers("bus.tools-list.schema");
     const description = "Create a new project workspace";
     const tool = create(ToolDefinitionSchema, {
       name: "create_project",
@@ -46,6 +49,7 @@ describe("toBusTool()", () => {
 
 describe("toToolRequest()", () => {
   it("is the request of the stdio transport unless another is named", () => {
+    covers("bus.tools-call.tool-name", "bus.tools-call.caller");
     const args = { project_id: "my-app", title: "Add login page" };
     assert.deepEqual(toToolRequest({ name: "create_feature", args }), {
       toolName: "create_feature",
