@@ -112,7 +112,7 @@ describe("trunkline identity credential", { timeout: 120_000, skip: WITHOUT_SSHD
       input: "not-a-token-of-bob",
     });
     assert.equal(unknown.code, 1);
-    assert.match(unknown.err, /does not take the token \(401\)/);
+    assert.match(unknown.err, /rejected the token \(401\)/);
     const good = await rig.must("trunkline identity token set alice --json", {
       env,
       input: ALICES,
@@ -139,7 +139,7 @@ describe("trunkline identity credential", { timeout: 120_000, skip: WITHOUT_SSHD
     const as = `git -c credential.helper= -c credential.helper='${BOBS_HELPER}' push -q origin main`;
     const { code, err } = await rig.run(as, { cwd, env: { BOBS } });
     assert.notEqual(code, 0);
-    assert.match(err, /Git would log in as 'bob', and 'alice' is alice/);
+    assert.match(err, /Git would log in as 'bob', but 'alice' is user 'alice'/);
     assert.deepEqual(pushers(), []);
     await rig.must("git push -q origin main", { cwd });
     assert.deepEqual(pushers(), ["alice"]);
