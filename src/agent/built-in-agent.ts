@@ -10,24 +10,24 @@ import { RETRY, type RetryLimits } from "./turn/ask-with-retry.ts";
 
 export interface BuiltInAgentOptions {
   readonly models: ModelSource;
-  /** The folder of all state. */
+  /** The data folder. */
   readonly data: string;
-  /** The toolbox, opened when a model is to be offered its tools. */
+  /** Opens the toolbox, when a model is to be offered its tools. */
   readonly offer?: OpenOffer;
-  /** Starts the MCP servers of a session. Without it, sessions are told that theirs are not used. */
+  /** Starts the MCP servers of a session. Without it, clients are told that theirs are not used. */
   readonly openServers?: OpenServers;
   readonly reviews?: ReviewComments;
-  /** Whom the commands that it runs act as to git. */
+  /** Finds the identity under which commands run git. */
   readonly actsAs?: ActsAs;
   readonly limits?: Partial<AgentLimits>;
 }
 
 export interface AgentLimits {
-  /** Answers of the model in one turn. */
+  /** Requests to the model in one turn. */
   readonly maxSteps: number;
-  /** Milliseconds that a tool may take which has no limit of its own. */
+  /** Milliseconds for a tool that has no timeout of its own. */
   readonly toolTimeout: number;
-  /** Milliseconds that a session is kept waiting for the list of models, and a turn for tools. */
+  /** Milliseconds that opening a session waits for the lists of models. Turns wait four times that for tools. */
   readonly firstList: number;
   readonly retry: RetryLimits;
 }
@@ -53,7 +53,7 @@ export class BuiltInAgent implements Agent {
   async open(options: AgentOpenOptions): Promise<AgentSession> {
     const { models } = this.#options;
     const giveUp = new AbortController();
-    // Those on this machine answer at once; the others may come later.
+    // Local providers answer at once; the models of others are added when they answer.
     const late = sleep(this.#limits.firstList, undefined, { signal: giveUp.signal });
     await Promise.race([models.refresh(), late.catch(() => {})]);
     giveUp.abort();

@@ -26,13 +26,13 @@ import { Speaker } from "./turn/speaker.ts";
 
 export type SessionParts = BuiltInAgentOptions & { readonly limits: AgentLimits };
 
-/** Milliseconds that a cancelled turn has to put things in order. */
+/** Milliseconds that a cancelled turn has to clean up. */
 const STOP_GRACE = 2_000;
 
-/** Commands bring what they do themselves. */
+/** Slash commands do not use the tools of the model. */
 const NO_TOOLS: ReadonlyMap<string, AgentTool> = new Map();
 
-/** What one turn is worked on with. */
+/** The parts that one turn works with. */
 interface TurnTools {
   readonly speaker: Speaker;
   readonly files: TurnFiles;
@@ -51,9 +51,9 @@ export class BuiltInSession implements AgentSession {
   readonly #conversation = new Lazy(() => this.#recall());
   #mode: Mode;
   #model: ModelEntry;
-  /** Nobody has chosen a model or spoken to one: the first that there is will do. */
+  /** No model was chosen or used yet, so the first available one is taken. */
   #isUndecided: boolean;
-  /** A model that was chosen before, and is gone. */
+  /** A model that was chosen before, but is not available. */
   #missing: string | undefined;
 
   private constructor(options: AgentOpenOptions, parts: SessionParts) {
@@ -97,7 +97,7 @@ export class BuiltInSession implements AgentSession {
     const over = Promise.withResolvers<TurnEnd>();
     let timer: NodeJS.Timeout | undefined;
     const listener = {
-      // What does not listen, such as a client that never answers, does not hold up the end.
+      // ACP prompt-turn § Cancellation: the turn must end, even if a client or a tool never answers.
       stopped: () => {
         timer = setTimeout(over.resolve, STOP_GRACE, { stopReason: "cancelled" });
       },
@@ -137,7 +137,7 @@ export class BuiltInSession implements AgentSession {
     const mode = modeOf(modeId);
     if (mode === undefined) {
       const ids = MODES.map(({ id }) => id).join(", ");
-      const says = `Cannot use the mode '${modeId.slice(0, 100)}': there is none. There are: ${ids}.`;
+      const says = `Cannot use the mode '${modeId.slice(0, 100)}': no such mode. There are: ${ids}.`;
       throw new TrunklineError("not-found", says);
     }
     this.#mode = mode;
@@ -171,7 +171,7 @@ export class BuiltInSession implements AgentSession {
     if (model.open !== undefined) this.#tools.begin();
   }
 
-  /** Waits for providers that take their time, rather than go without the model that is meant. */
+  /** Waits for slow providers before the turn goes without the chosen model. */
   async #decide(speaker: Speaker): Promise<void> {
     const { models } = this.#parts;
     const isOpen = this.#isUndecided && this.#model.open === undefined;
@@ -227,7 +227,7 @@ export class BuiltInSession implements AgentSession {
       failures: models.failures,
       found,
     });
-    // Whoever answers next knows what was done.
+    // The model that answers next knows what the command did.
     const conversation = await this.#conversation.get();
     conversation.add({ role: "user", content: promptText(turn.prompt) || "(Nothing.)" });
     conversation.add({ role: "assistant", content: speaker.said || "(Done.)" });

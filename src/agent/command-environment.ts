@@ -5,14 +5,14 @@ import { Stopper } from "../base/stop.ts";
 import { mask } from "../base/text/mask.ts";
 import { readBounded } from "./files/read-bounded.ts";
 
-/** Whom an agent acts as to git and to forges. */
+/** The identity of an agent for git and forges. */
 export interface AgentIdentity {
   readonly name: string;
-  /** An environment in which it does, made of one in which it might not. */
+  /** The given environment with the variables that make git use the identity. */
   environment(base: NodeJS.ProcessEnv): NodeJS.ProcessEnv;
 }
 
-/** Whom it acts as in a folder; nobody where nobody can tell. */
+/** Finds the identity to use in a folder; undefined where none is configured. */
 export type ActsAs = (cwd: string) => Promise<AgentIdentity | undefined>;
 
 interface Variable {
@@ -20,14 +20,14 @@ interface Variable {
   readonly value: string;
 }
 
-/** The same as a list of what is set, for an environment that somebody else has. */
+/** The variables of an identity as ACP's terminal/create takes them. */
 export function identityVariables(identity: AgentIdentity | undefined): Variable[] {
   return Object.entries(identity?.environment({}) ?? {}).map(([name, value]) => {
     return { name, value: value ?? "" };
   });
 }
 
-/** The variables of an environment that are no secrets, by their names and their looks. */
+/** An environment without variables whose name or value looks like a secret. */
 export function harmlessVariables(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const shown = mask({ ...env }) as Record<string, unknown>;
   return Object.fromEntries(
@@ -37,17 +37,17 @@ export function harmlessVariables(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   );
 }
 
-/** Folders that a system gives to programs which no shell has started. */
+/** Folders in the PATH of programs that were not started by a shell. */
 const BARE = /^(?:\/usr(?:\/local)?)?\/s?bin$/;
-/** Milliseconds; a shell that asks something never answers. */
+/** Milliseconds for the shell to answer: one that asks a question never does. */
 const PATIENCE = 5_000;
 const MARK = "trunkline-path:";
 
 const asked = new Map<string, Promise<string>>();
 
 /**
- * The PATH that commands are found by. An editor that was started from a menu has but the system's
- * own, and passes that on; the person's tools are where their shell says, which is asked once.
+ * The PATH for commands. An editor that was started from a menu has only the system's PATH. The folders
+ * of the person's tools are set up by their login shell, which is asked once.
  */
 export async function loginPath(env: NodeJS.ProcessEnv): Promise<string> {
   const { PATH: path = "", SHELL: shell = userInfo().shell ?? "" } = env;
@@ -59,7 +59,7 @@ export async function loginPath(env: NodeJS.ProcessEnv): Promise<string> {
 }
 
 async function askShell(shell: string, env: NodeJS.ProcessEnv): Promise<string> {
-  // What it greets with comes before the mark.
+  // The output of the shell's start-up files comes before the mark.
   const args = ["-l", "-i", "-c", `echo; echo "${MARK}$PATH"`];
   const child = await OwnedChild.start({ command: shell, args, env });
   child.stdin.end();

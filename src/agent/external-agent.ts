@@ -18,33 +18,33 @@ export interface ExternalAgentOptions {
   readonly args?: readonly string[] | undefined;
   readonly env?: Readonly<Record<string, string>> | undefined;
   readonly limits?: LimitTable | undefined;
-  /** Whom it acts as to git in a folder. Each has a process of its own: the environment tells. */
+  /** Finds the identity for git in a folder. Each identity has its own process, with its own environment. */
   readonly actsAs?: ActsAs | undefined;
-  /** How the agent, and the commands that it has us run, are kept apart from the machine. */
+  /** Runs the agent, and the commands that it has us run, in a sandbox. */
   readonly confine?: Confine | undefined;
   readonly log: Log;
 }
 
-/** A process that speaks ACP, for as long as it lives. */
+/** A running agent process and its connection. */
 export interface AgentProcess {
   readonly connection: AgentConnection;
   readonly capabilities: ExternalCapabilities;
   readonly sessions: ExternalSessions;
-  /** Resolves when nothing can be asked of it any more. */
+  /** Resolves when the process or its connection has ended. */
   readonly over: Promise<unknown>;
 }
 
 /**
- * Somebody else's agent, as a program that speaks ACP on its standard streams. One process serves
- * all sessions of one principal that act as the same identity; when it dies, the next prompt starts
- * another, which takes them up where it can.
+ * An agent that is another program, which speaks ACP on its standard streams. One process serves all
+ * sessions of one principal with the same identity. When it dies, the next prompt starts another, which
+ * loads the sessions again if it can.
  */
 export class ExternalAgent implements Agent, AsyncDisposable {
   readonly name: string;
   readonly #options: ExternalAgentOptions;
-  /** By whose sessions they serve, and the name of whom they act as. */
+  /** By owner and name of the identity. */
   readonly #running = new Map<string, Promise<AgentProcess>>();
-  /** Each with the id of the principal whose sessions it serves. */
+  /** Each with the id of the owner of its sessions. */
   readonly #children = new Map<OwnedChild, string>();
 
   constructor(options: ExternalAgentOptions) {
@@ -52,7 +52,7 @@ export class ExternalAgent implements Agent, AsyncDisposable {
     this.#options = options;
   }
 
-  /** As one would type it. */
+  /** The command line, as a person would type it. */
   get commandLine(): string {
     return [this.#options.command, ...(this.#options.args ?? [])].join(" ");
   }
@@ -66,7 +66,7 @@ export class ExternalAgent implements Agent, AsyncDisposable {
     return session;
   }
 
-  /** The process for a principal's sessions that acts as somebody, started if it is not there. */
+  /** The process for an owner and an identity. Starts it if it is not running. */
   process(owner: string, identity: AgentIdentity | undefined): Promise<AgentProcess> {
     const key = `${owner}\n${identity?.name ?? ""}`;
     const known = this.#running.get(key);
@@ -87,7 +87,7 @@ export class ExternalAgent implements Agent, AsyncDisposable {
     }
   }
 
-  /** Ends all that serves a principal, at once. */
+  /** Kills all processes of an owner. */
   #kill(owner: string): void {
     for (const [child, of] of this.#children) if (of === owner) child.kill();
   }
@@ -110,7 +110,7 @@ export class ExternalAgent implements Agent, AsyncDisposable {
       const sessions = new ExternalSessions();
       const channel = childChannel(child, { stray: said });
       const listener = listenerFor(sessions);
-      // One that dies while it says hello is told apart from one that says nothing.
+      // Distinguishes a process that dies during `initialize` from one that does not answer.
       const connection = await Promise.race([
         AgentConnection.open(channel, { listener, limits }),
         child.exit.then((exit) => {
@@ -121,14 +121,14 @@ export class ExternalAgent implements Agent, AsyncDisposable {
         child.exit.then((exit) => log.info("agent.ended", { agent: name, exit })),
         "Noting the end of an agent",
       );
-      // It may close its output and linger.
+      // A process may close its output without exiting.
       background(
         connection.ended.then(() => child.end()),
         "Ending an agent that has closed its output",
       );
       const capabilities = new ExternalCapabilities(name, connection.capabilities);
       const over = Promise.race([child.exit, connection.ended]);
-      // What it had us start does not outlive it; what its successor does is not touched.
+      // Terminals end with the agent that created them. Those of the next process are not affected.
       background(
         over.then(() => {
           for (const session of sessions.all())
@@ -148,7 +148,7 @@ const asItIs: Confine = (options) => options;
 
 const CLOSED = { action: "cancel" } as const;
 
-/** Finds the session that an agent speaks of. */
+/** Passes the messages of an agent to the session that they name. */
 function listenerFor(sessions: ExternalSessions): AgentListener {
   const find = ({ sessionId }: { readonly sessionId: string }): ExternalSession => {
     const session = sessions.get(sessionId);
@@ -172,7 +172,7 @@ function listenerFor(sessions: ExternalSessions): AgentListener {
       await find(params).services.terminals.release(params.terminalId);
       return {};
     },
-    // Where it belongs to no session, there is nobody to put it to.
+    // An elicitation without a session has no client to show it.
     elicit: async (params) =>
       sessions.get(params.sessionId ?? "")?.services.elicit(params) ?? CLOSED,
   };

@@ -25,8 +25,8 @@ describe("what another agent takes", () => {
       { type: "text", text: '<context uri="file:///a">\ncontent\n</context>' },
       { type: "resource_link", uri: "file:///b", name: "file:///b" },
     ]);
-    assert.throws(() => offer.adaptPrompt([IMAGE]), /Agent 'plain' takes no images/);
-    assert.throws(() => offer.adaptPrompt([AUDIO]), /Agent 'plain' takes no sound/);
+    assert.throws(() => offer.adaptPrompt([IMAGE]), /Agent 'plain' does not support images/);
+    assert.throws(() => offer.adaptPrompt([AUDIO]), /Agent 'plain' does not support audio/);
   });
 
   it("has servers of the kinds that it knows", () => {

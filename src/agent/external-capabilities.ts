@@ -4,7 +4,7 @@ import { SessionError } from "../session/session-error.ts";
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
-/** What another agent said it takes. What it did not offer it is not sent. */
+/** The capabilities of another agent. ACP initialization: what an agent did not announce, it is not sent. */
 export class ExternalCapabilities {
   readonly #name: string;
   readonly #capabilities: JsonObject;
@@ -35,13 +35,13 @@ export class ExternalCapabilities {
     return type === undefined || (typeof type === "string" && offered[type] === true);
   }
 
-  /** The prompt in the kinds of content that it takes: every agent takes text and links. */
+  /** ACP initialization § Prompt Capabilities: every agent supports text and resource links, others are optional. */
   adaptPrompt(prompt: readonly ContentBlock[]): ContentBlock[] {
     const { image, audio, embeddedContext } = objectOf(this.#capabilities.promptCapabilities);
     return prompt.map((block) => {
       if (block.type === "resource" && embeddedContext !== true) return this.#unfold(block);
       if (block.type === "image" && image !== true) throw this.#refuse("images");
-      if (block.type === "audio" && audio !== true) throw this.#refuse("sound");
+      if (block.type === "audio" && audio !== true) throw this.#refuse("audio");
       return block;
     });
   }
@@ -54,7 +54,7 @@ export class ExternalCapabilities {
   }
 
   #refuse(what: string): TrunklineError {
-    const why = `Agent '${this.#name}' takes no ${what}. Leave them out, or choose another agent.`;
+    const why = `Agent '${this.#name}' does not support ${what}. Leave them out, or choose another agent.`;
     return new TrunklineError("usage", why);
   }
 
@@ -73,7 +73,7 @@ interface Agent {
   readonly commandLine: string;
 }
 
-/** Says how to log in to an agent that wants that: only the person can, with its own program. */
+/** ACP authentication: says how to log in to an agent. Only the person can, with the agent's own program. */
 export function explainLogin(
   error: unknown,
   { name, commandLine }: Agent,

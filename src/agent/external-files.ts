@@ -7,7 +7,7 @@ import { SessionError } from "../session/session-error.ts";
 import { FOR_GIT, followPath, isInside } from "./files/workspace.ts";
 import { LARGEST_FILE } from "./files/turn-files.ts";
 
-/** The files of a workspace, for an agent whose editor does not offer them. */
+/** Files of a workspace (ACP file-system), for agents whose editor does not offer them. */
 export class ExternalFiles {
   readonly #folders: readonly string[];
 
@@ -15,7 +15,7 @@ export class ExternalFiles {
     this.#folders = folders;
   }
 
-  /** The path without detours, if it is in the workspace: no `..` and no link leads out of it. */
+  /** Resolves a path. Throws if it leads out of the workspace, by `..` or by a link. */
   async within(path: string): Promise<string> {
     const real = await followPath(resolve(path));
     const roots = this.#folders.map((folder) => followPath(resolve(folder)));
@@ -24,7 +24,7 @@ export class ExternalFiles {
     throw new SessionError("permission-denied", why, { path });
   }
 
-  /** The same, for a path that is to be written. What git keeps for itself is not. */
+  /** Resolves a path to write to. Throws also for git's own files. */
   async withinToWrite(path: string): Promise<string> {
     const real = await this.within(path);
     if (!isGitOwned(resolve(path)) && !isGitOwned(real)) return real;
@@ -54,7 +54,7 @@ export class ExternalFiles {
     try {
       await mkdir(dirname(path), { recursive: true });
       await checkKind(path).catch(unlessNew);
-      // A link that was put there after the path was looked at is not followed.
+      // O_NOFOLLOW: a link that was created after the check is not followed.
       const { O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW } = constants;
       await writeFile(path, content, { flag: O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW });
     } catch (error) {
@@ -63,7 +63,7 @@ export class ExternalFiles {
   }
 }
 
-/** A pipe or a device may keep whoever opens it waiting for ever. */
+/** Opening a pipe or a device may block forever, so only files and folders are allowed. */
 async function checkKind(path: string): Promise<Stats> {
   const status = await stat(path);
   if (status.isFile() || status.isDirectory()) return status;

@@ -19,15 +19,15 @@ export interface ExternalServicesOptions {
   readonly additionalDirectories: readonly string[];
   readonly identity: AgentIdentity | undefined;
   readonly confine: Confine;
-  /** What the agent works on now. */
+  /** The running turn. */
   readonly turn: () => Turn | undefined;
   readonly say: (update: SessionUpdate) => void;
 }
 
-/** How often a command that runs long is counted as progress. */
+/** Milliseconds between signs of progress while an agent waits for a command. */
 const ALIVE_EVERY = 5_000;
 
-/** What another agent asks of us in one conversation: of the editor where it offers that. */
+/** Answers the requests of another agent in one session, through the editor where it offers the service. */
 export class ExternalServices {
   readonly terminals: ExternalTerminals;
   readonly #options: ExternalServicesOptions;
@@ -48,7 +48,7 @@ export class ExternalServices {
     return { outcome: { outcome: "selected", optionId: asked.optionId } };
   }
 
-  /** Through the editor where it offers that, so that what is not saved yet counts. */
+  /** ACP fs/read_text_file: through the editor where possible, which knows unsaved text. */
   async readTextFile({ path, line, limit }: ReadFileParams): Promise<unknown> {
     const range = {
       ...(typeof line === "number" ? { line } : {}),
@@ -56,7 +56,7 @@ export class ExternalServices {
     };
     const target = await this.#files.within(path);
     const read = this.#turn?.client.fs?.readTextFile;
-    // Editors know their files by the names that people use.
+    // The editor knows files by their paths before links are resolved.
     const content = read ? await read(resolve(path), range) : await this.#files.read(target, range);
     return { content };
   }
@@ -69,7 +69,7 @@ export class ExternalServices {
     return {};
   }
 
-  /** At the editor where it offers that, so that people see it; else here, in the workspace. */
+  /** ACP terminal/create: at the editor where possible, where people see it, else in this process. */
   async createTerminal(params: CreateTerminalParams): Promise<unknown> {
     const { command, args, env, outputByteLimit } = params;
     const cwd = await this.#files.within(params.cwd ?? this.#options.cwd);

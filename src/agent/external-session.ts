@@ -21,20 +21,20 @@ import { ExternalServices } from "./external-services.ts";
 import { Speaker } from "./turn/speaker.ts";
 
 export interface ExternalSessionOptions extends AgentOpenOptions {
-  /** Whom the agent acts as. */
+  /** The identity that the agent uses for git. */
   readonly identity: AgentIdentity | undefined;
   readonly confine: Confine;
 }
 
-/** What is kept for the next time: the agent's own name for the conversation. */
+/** What is stored for the next start: the agent's own id of the session. */
 interface Memory {
   readonly sessionId?: string;
 }
 
-/** Updates that may be on their way to the disk before the agent has to wait. */
+/** Updates after which reading from the agent waits for the disk. */
 const WAIT_EVERY = 256;
 
-/** One conversation with somebody else's agent. */
+/** One session of an agent that is another program. */
 export class ExternalSession implements AgentSession {
   readonly #agent: ExternalAgent;
   readonly #options: ExternalSessionOptions;
@@ -45,10 +45,10 @@ export class ExternalSession implements AgentSession {
   #settings: SessionSettings | undefined;
   #turn: Turn | undefined;
   #heard = 0;
-  /** What it repeats of the past while it loads a session is in our log already. */
+  /** ACP session-setup § Loading Sessions: the agent replays the session, which our log has already. */
   #isLoading = false;
   #hasSpoken = false;
-  /** It had to begin anew, and the person does not know that yet. */
+  /** The agent lost the session and started a new one, which the person was not told yet. */
   #hasForgotten = false;
 
   constructor(agent: ExternalAgent, options: ExternalSessionOptions) {
@@ -66,11 +66,11 @@ export class ExternalSession implements AgentSession {
     return this.#settings ?? {};
   }
 
-  /** Begins at the agent, or takes up what was begun there. */
+  /** Creates the session at the agent, or loads it there. Does nothing if the process is the same. */
   async begin(): Promise<AgentProcess> {
     const process = await this.#agent.process(this.#options.owner, this.#options.identity);
     if (process === this.#process) return process;
-    // Who prompts and who chooses may both find that the agent has died: it is begun once.
+    // A prompt and a change of settings may both find the agent dead; the session is opened once.
     if (this.#beginning !== undefined) {
       await this.#beginning;
       return this.begin();
@@ -90,7 +90,7 @@ export class ExternalSession implements AgentSession {
     this.#turn = turn;
     try {
       if (this.#hasForgotten) await this.#admit(turn);
-      // Calling off what the agent has not heard of yet would call off nothing.
+      // ACP prompt-turn § Cancellation: the agent ignores a cancel that arrives before the prompt.
       if (turn.stop.signal.aborted) return { stopReason: "cancelled" };
       turn.stop.add({ stopped: () => connection.cancel(sessionId) });
       this.#hasSpoken = true;
@@ -103,7 +103,7 @@ export class ExternalSession implements AgentSession {
       const why = `Agent '${this.#agent.name}' ended while it was working. The next prompt starts it again.`;
       throw new TrunklineError("unavailable", why, { cause: error });
     } finally {
-      // One that was given up may end in the middle of the next.
+      // A turn that was given up may end during the next one.
       if (this.#turn === turn) this.#turn = undefined;
     }
   }
@@ -135,7 +135,7 @@ export class ExternalSession implements AgentSession {
     this.#take(await connection.request(METHODS.setConfigOption, params).catch(rethrow));
   }
 
-  /** What the agent says. */
+  /** ACP session/update of the agent. */
   heard(update: SessionUpdate): Promise<void> | undefined {
     if (this.#isLoading) return undefined;
     if (update.sessionUpdate === "current_mode_update") {
@@ -149,7 +149,7 @@ export class ExternalSession implements AgentSession {
       this.#take({ configOptions: update.configOptions as never });
     }
     const stored = this.#say(this.services.terminals.translate(update));
-    // Waiting for the disk at each would make a commit of each.
+    // Waiting for each update would need a commit for each.
     return ++this.#heard % WAIT_EVERY === 0 ? stored : undefined;
   }
 
@@ -164,13 +164,13 @@ export class ExternalSession implements AgentSession {
   }
 
   async #beginAt(process: AgentProcess): Promise<void> {
-    // Those of an agent that died.
+    // Terminals of the process before.
     await this.services.terminals.clear();
     if (!(await this.#load(process))) await this.#create(process);
     this.#process = process;
   }
 
-  /** Where it works and with what, as far as it can. */
+  /** The parameters of session/new or session/load, as far as the agent supports them. */
   #setup(capabilities: ExternalCapabilities): NewSessionParams {
     const { cwd, mcpServers, additionalDirectories: folders, log } = this.#options;
     const unfit = mcpServers.filter((server) => !capabilities.supportsServer(server));
@@ -189,7 +189,7 @@ export class ExternalSession implements AgentSession {
     return undefined;
   }
 
-  /** False where the agent cannot, or does not have it any more. */
+  /** Resumes or loads the session. False if the agent cannot, or does not know it any more. */
   async #load({ connection, sessions, capabilities }: AgentProcess): Promise<boolean> {
     const sessionId = this.#remoteId;
     if (sessionId === "" || !(capabilities.canResume || capabilities.canLoad)) return false;
@@ -225,8 +225,8 @@ export class ExternalSession implements AgentSession {
 
   async #admit(turn: Turn): Promise<void> {
     this.#hasForgotten = false;
-    const title = `Agent '${this.#agent.name}' had to begin anew`;
-    await new Speaker(turn).notice("warning", title, "it does not know what was said before");
+    const title = `Agent '${this.#agent.name}' had to start a new session`;
+    await new Speaker(turn).notice("warning", title, "it does not know the conversation so far");
   }
 
   #take(result: SettingsResult): void {

@@ -2,16 +2,16 @@ import type { NewSessionResult, UpdateParams } from "../protocol/acp/schema.gen.
 import type { SessionUpdate } from "../session/agent.ts";
 import type { ExternalSession } from "./external-session.ts";
 
-/** Updates that are kept of sessions nobody knows yet. */
+/** Updates that are buffered for sessions whose id is not known yet. */
 const MOST_EARLY = 64;
 
 export interface BegunSession {
   readonly created: NewSessionResult;
-  /** What the agent said before its answer was read. */
+  /** Updates that arrived before the answer to session/new. */
   readonly early: readonly SessionUpdate[];
 }
 
-/** The sessions that one process has, by the agent's own name for them. */
+/** The sessions of one agent process, by the agent's ids. */
 export class ExternalSessions {
   readonly #sessions = new Map<string, ExternalSession>();
   #beginning = 0;
@@ -33,7 +33,7 @@ export class ExternalSessions {
     this.#sessions.delete(id);
   }
 
-  /** Has the agent begin a session. It may speak of it at once, ahead of its answer even. */
+  /** Creates a session. Agents may send updates of it before their answer, so those are buffered. */
   async begin(
     session: ExternalSession,
     ask: () => Promise<NewSessionResult>,

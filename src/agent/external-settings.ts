@@ -3,8 +3,8 @@ import { chosenIn, inBothForms } from "../session/settings.ts";
 import type { ExternalSession } from "./external-session.ts";
 
 /**
- * Has an agent that was started again work with what was chosen before: it may never have written
- * that down. What it will not have any more, clients are shown as it is now.
+ * Restores the chosen settings at an agent that was restarted, since it may not have stored them. Where
+ * the agent refuses a setting, clients are told the current ones.
  */
 export async function restoreSettings(
   session: ExternalSession,

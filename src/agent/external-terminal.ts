@@ -4,13 +4,13 @@ import { loginPath } from "./command-environment.ts";
 import { WHEN_WATCHED } from "./files/run-line.ts";
 import { harmlessVariables } from "./command-environment.ts";
 
-/** What is kept where the agent does not say. */
+/** Bytes of output that are kept, unless the agent sets outputByteLimit. */
 const USUAL_OUTPUT = 1024 * 1024;
 const MOST_OUTPUT = 8 * USUAL_OUTPUT;
-/** What a command left behind may keep its output open for good. */
+/** A process that the command left behind may keep its output open forever. */
 const STREAM_GRACE = 200;
 
-/** A command that runs here, for an agent whose editor has no terminals. */
+/** A terminal (ACP terminals) in this process, for agents whose editor has none. */
 export class ExternalTerminal implements Terminal {
   readonly terminalId = crypto.randomUUID();
   readonly #child: OwnedChild;
@@ -30,7 +30,7 @@ export class ExternalTerminal implements Terminal {
     this.#ended = this.#end();
   }
 
-  /** Starts it in a process group of its own, without our secrets. `heard` is told of output. */
+  /** Starts a command in its own process group, without our secrets. `heard` is called on output. */
   static async start(
     options: TerminalOptions & { readonly cwd: string },
     heard: () => void = () => {},
@@ -38,7 +38,7 @@ export class ExternalTerminal implements Terminal {
   ): Promise<ExternalTerminal> {
     const { command, args = [], env = [], cwd, outputByteLimit = USUAL_OUTPUT } = options;
     const variables = harmlessVariables(process.env);
-    // A command without arguments is a line.
+    // A command without arguments is a line for the shell.
     const run = args.length > 0 ? 'exec "$0" "$@"' : 'eval "$0"';
     const program = {
       command: "/bin/sh",
@@ -58,7 +58,7 @@ export class ExternalTerminal implements Terminal {
     return this.said;
   }
 
-  /** The same, at once. */
+  /** The output and exit status so far. */
   get said(): TerminalOutput {
     const { text, isCut } = this.#kept;
     const exitStatus = this.#exit === undefined ? {} : { exitStatus: this.#exit };
@@ -94,7 +94,7 @@ function statusOf(exit: ChildExit): TerminalExit {
   return typeof exit === "number" ? { exitCode: exit } : { exitCode: null, signal: exit };
 }
 
-/** The last bytes of what a command says. */
+/** ACP terminal/create § outputByteLimit: keeps the end of the output, cut at a character boundary. */
 class KeptOutput {
   readonly #limit: number;
   #pieces: Buffer[] = [];
@@ -117,7 +117,7 @@ class KeptOutput {
   add(bytes: Buffer): void {
     this.#pieces.push(bytes);
     this.#size += bytes.length;
-    // Cut seldom: each cut copies.
+    // Trimmed rarely, since it copies.
     if (this.#size > this.#limit * 2 + 65_536) this.#trim();
   }
 
@@ -126,7 +126,7 @@ class KeptOutput {
     if (kept.length > this.#limit) {
       this.#isCut = true;
       let from = kept.length - this.#limit;
-      // Not within a character.
+      // Do not cut inside a UTF-8 character.
       while (from < kept.length && ((kept[from] ?? 0) & 0xc0) === 0x80) from++;
       kept = Buffer.from(kept.subarray(from));
     }

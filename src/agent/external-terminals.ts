@@ -5,21 +5,21 @@ import type { SessionUpdate, Terminal, TerminalHost, TerminalOptions } from "../
 import { ExternalTerminal } from "./external-terminal.ts";
 import { fencedEnd } from "./tools/shown-content.ts";
 
-/** Terminals that a conversation may have at once. */
+/** Terminals that a session may have at once. */
 const MOST = 32;
-/** How often what a command has said so far is shown. */
+/** Milliseconds between two updates with the output of a command. */
 const SHOW_EVERY = 500;
 
 type Content = Readonly<Record<string, unknown>>;
 type Options = TerminalOptions & { readonly cwd: string };
 
-/** A tool call that shows terminals of ours, whose ids editors do not know. */
+/** A tool call with terminals of ours, whose ids the editor does not know. */
 interface Showing {
   readonly toolCallId: unknown;
   readonly content: readonly Content[];
 }
 
-/** The terminals of one conversation: at the editor where it offers them, else here. */
+/** The terminals of one session: at the editor where it offers them, else in this process. */
 export class ExternalTerminals {
   readonly #terminals = new Map<string, Terminal>();
   readonly #showing = new Map<string, Showing>();
@@ -27,7 +27,7 @@ export class ExternalTerminals {
   readonly #show: (update: SessionUpdate) => void;
   readonly #confine: Confine;
 
-  /** `show` is how a tool call is shown anew when its command has said more. */
+  /** `show` sends a tool call again when its command has new output. */
   constructor(show: (update: SessionUpdate) => void, confine: Confine) {
     this.#show = show;
     this.#confine = confine;
@@ -52,7 +52,7 @@ export class ExternalTerminals {
   async release(id: string): Promise<void> {
     const terminal = this.find(id);
     try {
-      // The last that it says is shown before it is forgotten.
+      // Its last output is shown before it is forgotten.
       await terminal.release();
     } finally {
       this.#terminals.delete(id);
@@ -61,13 +61,13 @@ export class ExternalTerminals {
     }
   }
 
-  /** Ends all of them. */
+  /** Kills and releases all terminals. */
   async clear(): Promise<void> {
     const ids = [...this.#terminals.keys()];
     await Promise.allSettled(ids.map((id) => this.release(id)));
   }
 
-  /** An update as editors can show it: what our own terminals say is text in it. */
+  /** Replaces terminals of ours in an update by their output as text. */
   translate(update: SessionUpdate): SessionUpdate {
     const { content, toolCallId } = update;
     if (!Array.isArray(content)) return update;

@@ -2,12 +2,12 @@ import { MASK, maskText } from "../base/text/mask.ts";
 
 const PRIVATE_KEY =
   /-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g;
-/** A longer text is cut where it is masked. */
+/** The mask cuts longer texts, so lines are masked in pieces. */
 const LONGEST = 4_000;
 
 /**
- * A text without what has the shape of a secret, for a model to read; nothing else of it changes.
- * `known` are secrets of ours, whatever their shape.
+ * Masks secrets in a text for a model. The rest of the text stays unchanged. `known` are our own secrets,
+ * which are masked whatever they look like.
  */
 export function hideSecrets(text: string, known: readonly string[] = []): string {
   let shown = text.replace(PRIVATE_KEY, MASK);
@@ -18,7 +18,7 @@ export function hideSecrets(text: string, known: readonly string[] = []): string
     .join("\n");
 }
 
-/** Cut between words, where a secret does not go on. */
+/** Splits a long line at spaces, since no secret contains one. */
 function pieces(line: string): string[] {
   if (line.length <= LONGEST) return [line];
   const found: string[] = [];

@@ -1,6 +1,6 @@
 import type { SessionModes } from "../session/agent.ts";
 
-/** What a tool does to the world. */
+/** What a tool needs to be allowed to do. */
 export type Need = "nothing" | "write" | "run";
 
 export interface Mode {

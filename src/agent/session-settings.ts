@@ -2,7 +2,7 @@ import type { SessionSettings } from "../session/agent.ts";
 import type { ModelEntry } from "./models/models.ts";
 import { type Mode, modesFor } from "./modes.ts";
 
-/** What a session has chosen, in today's form and in the one before it. */
+/** The settings of a session, as modes and models and as config options (ACP session-config-options). */
 export function settingsOf(
   mode: Mode,
   model: ModelEntry,

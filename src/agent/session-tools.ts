@@ -16,17 +16,17 @@ import { updatePlan } from "./tools/update-plan.ts";
 import { addToolbox } from "./tools/toolbox-tools.ts";
 import type { Speaker } from "./turn/speaker.ts";
 
-/** The MCP servers that a session brings along, and their tools. */
+/** The MCP servers of a session's setup, and their tools. */
 export interface SessionServers extends AsyncDisposable {
   readonly tools: Toolbox;
-  /** Waits a bounded time for those of which nothing is known yet. */
+  /** Waits a limited time for servers that have not answered yet. */
   known(): Promise<void> | undefined;
   status(): readonly ServerStatus[];
 }
 
 export interface ServerStatus {
   readonly name: string;
-  /** Whether it is known what it offers. */
+  /** Whether the server has listed its tools. */
   readonly isKnown: boolean;
   readonly lastError?: string;
 }
@@ -57,11 +57,11 @@ export type OpenOffer = () => Promise<Pick<Offer, "tools" | "known" | "missing">
 export interface SessionToolsOptions {
   readonly offer?: OpenOffer;
   readonly openServers?: OpenServers;
-  /** Milliseconds from the opening of the session that turns wait for tools. */
+  /** Milliseconds after the session was opened, until which turns wait for tools. */
   readonly timeout: number;
 }
 
-/** The tools that a session's model is offered: ours, the session's servers', and the toolbox's. */
+/** The tools for a session's model: built-in, of the session's MCP servers, and of the toolbox. */
 export class SessionTools implements AsyncDisposable {
   readonly #options: SessionToolsOptions;
   readonly #servers: Promise<SessionServers | undefined>;
@@ -80,15 +80,15 @@ export class SessionTools implements AsyncDisposable {
     this.#servers = this.#open(session);
   }
 
-  /** Has the toolbox opened: there is a model that will be offered it. */
+  /** Opens the toolbox, once there is a model that can use it. */
   begin(): void {
     if (this.#offer !== undefined) return;
     this.#offer = this.#options.offer?.();
-    // Whoever asks next may fare better.
+    // Clear the cached failure so that the next call retries.
     this.#offer?.then((offer) => offer.known()).catch(() => (this.#offer = undefined));
   }
 
-  /** What there is now for a principal. What is not there, though it should be, is reported once. */
+  /** The tools that a principal may use now. Missing servers are reported once. */
   async gather(speaker: Speaker, principal: Principal): Promise<Map<string, AgentTool>> {
     const tools = new Map(BUILT_IN_TOOLS.map((tool) => [tool.name, tool]));
     const [servers, offer] = await Promise.all([this.#servers, this.#opened(speaker)]);
@@ -114,7 +114,7 @@ export class SessionTools implements AsyncDisposable {
     return tools;
   }
 
-  /** Says once which of the session's servers are not there. Silent ones count where a word is given. */
+  /** Reports missing servers once. A server that has not answered counts if `silence` says what to report. */
   async reportServers(speaker: Speaker, silence?: string): Promise<void> {
     const servers = await this.#servers;
     if (servers === undefined && this.#wanted.length > 0) {
@@ -149,7 +149,7 @@ export class SessionTools implements AsyncDisposable {
     if (mcpServers.length === 0) return undefined;
     try {
       const servers = await this.#options.openServers?.(mcpServers, session);
-      // Begun now, so that they are there when the first prompt comes.
+      // Started now, so that they are ready for the first prompt.
       servers?.known()?.catch(() => {});
       return servers;
     } catch (error) {
@@ -158,7 +158,7 @@ export class SessionTools implements AsyncDisposable {
     }
   }
 
-  /** Counted from when the session was opened: what takes long delays nobody twice. */
+  /** Waits until the timeout, counted from the opening of the session, so that only the first turn waits. */
   async #briefly(waits: readonly (Promise<void> | undefined)[]): Promise<void> {
     const open = waits.filter((wait) => wait !== undefined);
     const left = this.#options.timeout - (performance.now() - this.#openedAt);

@@ -6,16 +6,16 @@ import { TrunklineError } from "../base/errors.ts";
 import { LoopBudget } from "./loop-budget.ts";
 
 /**
- * Milliseconds that SQLite may wait for another process by itself. Everything stands still while it
- * does, so it is short: the longer wait is ours, and lets others go on.
+ * Milliseconds that SQLite itself waits for a lock. It blocks the thread, so it is short; longer waits
+ * are timers of ours.
  */
 const SHORT_WAIT = 20;
 const LONGEST_WAIT = 10_000;
 
-/** Milliseconds that all databases of this process may hold its thread in one turn. */
+/** Milliseconds per turn of the event loop for the work of all databases of this process. */
 const budget = new LoopBudget(4);
 
-/** SQLite's codes, the low byte of which says what kind. */
+/** SQLite's primary result codes: the low byte of an error code. */
 const BUSY = 5;
 const LOCKED = 6;
 const FULL = 13;
@@ -31,14 +31,13 @@ export interface ChangeOptions {
 }
 
 /**
- * A file of SQLite's that several processes read and write. A transaction that has ended is on disk,
- * not only on its way: `synchronous = FULL` waits for the disk at each, where `NORMAL` could lose
- * the last ones when the power fails.
+ * A SQLite file that several processes read and write. A committed transaction is on disk:
+ * `synchronous = FULL` syncs each commit, where `NORMAL` could lose the last ones in a power failure.
  */
 export class Database implements Disposable {
   readonly path: string;
   readonly #database: DatabaseSync;
-  /** The last of the changes that wait, for another process or for another turn. */
+  /** The last of the queued changes. */
   #waiting: Promise<unknown> | undefined;
 
   private constructor(path: string, database: DatabaseSync) {
@@ -47,9 +46,8 @@ export class Database implements Disposable {
   }
 
   /**
-   * Opens a file, or makes it, for its owner's eyes only. `migrations` are what makes of an empty
-   * file the present one, step by step; steps that were published never change. `pageSize` is for
-   * a file that is new, in bytes; one that is there keeps its own.
+   * Opens or creates a file that only its owner can read. `migrations` lead from an empty file to the
+   * current schema; published ones never change. `pageSize` in bytes applies to new files.
    */
   static async open(
     path: string,
@@ -73,7 +71,7 @@ export class Database implements Disposable {
     }
   }
 
-  /** Looks something up. */
+  /** Runs a read. */
   async read<T>(work: Work<T>): Promise<T> {
     try {
       return await this.#patiently(work);
@@ -114,7 +112,7 @@ export class Database implements Disposable {
   async #migrate(migrations: readonly string[]): Promise<void> {
     if ((await this.read(versionOf)) === migrations.length) return;
     await this.change((database) => {
-      // Another process may have been first.
+      // Another process may have migrated the file meanwhile.
       const version = versionOf(database);
       if (version > migrations.length) {
         const why = "it was made by a newer Trunkline. Use that one, or another data folder";
@@ -140,7 +138,7 @@ export class Database implements Disposable {
     }
   }
 
-  /** Tries until no other process is in the way. */
+  /** Retries while another process has the lock. */
   async #patiently<T>(work: Work<T>, giveUpAt = Date.now() + LONGEST_WAIT): Promise<T> {
     for (;;) {
       try {
@@ -154,11 +152,11 @@ export class Database implements Disposable {
 }
 
 function transact<T>(database: DatabaseSync, work: Work<T>, isHasty: boolean): T {
-  // One that could not be rolled back would be in the way of all that follow.
+  // A transaction that could not be rolled back would block all later ones.
   if (database.isTransaction) database.exec("ROLLBACK");
   if (isHasty) database.exec("PRAGMA synchronous = NORMAL");
   try {
-    // Immediate: of two that had both read, one could only fail.
+    // IMMEDIATE takes the write lock at once: of two deferred transactions that both read, one would fail.
     database.exec("BEGIN IMMEDIATE");
     const result = work(database);
     database.exec("COMMIT");
@@ -171,18 +169,18 @@ function transact<T>(database: DatabaseSync, work: Work<T>, isHasty: boolean): T
   }
 }
 
-/** A disk that fails may fail this too; SQLite has then ended the transaction by itself. */
+/** Rolls back. On a disk failure SQLite may have ended the transaction itself. */
 function rollBack(database: DatabaseSync): void {
   try {
     if (database.isOpen && database.isTransaction) database.exec("ROLLBACK");
   } catch {
-    // Why the work failed says more.
+    // The first error says more.
   }
 }
 
 /**
- * Makes the file before SQLite does, whose other files get its mode. Never opens one that is there:
- * closing it would end the locks that SQLite has on it in this process.
+ * Creates the file with its mode, which SQLite uses for its other files, too. Never opens an existing
+ * file: closing it would release SQLite's POSIX locks on it in this process.
  */
 function makeFile(path: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
@@ -214,7 +212,7 @@ function problemWith(verb: string, path: string, cause: unknown): unknown {
   if (code === "ERR_INVALID_STATE") {
     return new TrunklineError("closed", `Cannot ${verb} '${path}': it was closed`, { cause });
   }
-  // Faults of the program stay what they are.
+  // Errors of the program are not wrapped.
   if (code === undefined || cause instanceof TrunklineError) return cause;
   const says = `Cannot ${verb} '${path}': ${message}${adviceOn(cause)}`;
   return new TrunklineError("unavailable", says, { cause });

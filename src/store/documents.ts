@@ -2,11 +2,11 @@ import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 
 import { Database } from "./database.ts";
 
-/** A document as it was put, or that it was taken away. */
+/** One change of a document: it was stored or deleted. */
 export interface DocumentChange {
   readonly version: number;
   readonly at: Date;
-  /** Bytes of its content; undefined when it was deleted. */
+  /** Size in bytes; undefined for a deletion. */
   readonly size: number | undefined;
 }
 
@@ -61,7 +61,7 @@ const MIGRATIONS = [
    END;`,
 ];
 
-/** Documents with all their versions. Every change is a row of its own; nothing is overwritten. */
+/** Documents with all their versions. Every change is a new row; nothing is overwritten. */
 export class Documents implements Disposable {
   readonly #database: Database;
 
@@ -92,9 +92,8 @@ export class Documents implements Disposable {
   }
 
   /**
-   * Puts a document, and resolves to its new version. `admit` is asked while nobody else can change
-   * anything, with the present version, undefined if there is no document; if it throws, nothing
-   * is changed.
+   * Stores a document and resolves to its new version. `admit` is called inside the transaction with the
+   * current version, undefined if there is none; if it throws, nothing is changed.
    */
   put(
     path: string,
@@ -108,7 +107,7 @@ export class Documents implements Disposable {
     });
   }
 
-  /** Takes a document away, if there is one. Its history stays, and its versions go on. */
+  /** Deletes a document, if there is one. Its history stays, and later versions count on. */
   delete(path: string): Promise<boolean> {
     return this.#database.change((database) => {
       const { last, isThere } = lastOf(database, path);
@@ -117,10 +116,10 @@ export class Documents implements Disposable {
     });
   }
 
-  /** All documents of a folder, at any depth, and one of that very path; all, if it is empty. */
+  /** The document at this path and all below it; all documents for an empty path. */
   list(folder: string): Promise<DocumentEntry[]> {
     return this.#database.read((database) => {
-      // In a folder is what comes after `folder/` and before `folder0`, '0' being next to '/'.
+      // Paths in a folder sort after `folder/` and before `folder0`, since '0' follows '/'.
       const isIn =
         folder === "" ? "TRUE" : "(path = ?1 OR (path >= ?1 || '/' AND path < ?1 || '0'))";
       return database
@@ -133,7 +132,7 @@ export class Documents implements Disposable {
     });
   }
 
-  /** All that ever happened to a document, the oldest first. */
+  /** All changes of a document, oldest first. */
   history(path: string): Promise<DocumentChange[]> {
     return this.#database.read((database) =>
       database

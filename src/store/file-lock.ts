@@ -5,10 +5,10 @@ import { setTimeout as delay } from "node:timers/promises";
 import { TrunklineError } from "../base/errors.ts";
 
 const LONGEST_WAIT = 10_000;
-/** SQLite's code for a lock that somebody else has. */
+/** SQLITE_BUSY: somebody else has the lock. */
 const BUSY = 5;
 
-/** A lock that is ours until it is disposed of. */
+/** A file lock, held until it is disposed of. */
 export class FileLock implements Disposable {
   readonly #database: DatabaseSync;
 
@@ -17,9 +17,9 @@ export class FileLock implements Disposable {
   }
 
   /**
-   * Waits for a lock that all processes know by its file. It is the operating system's: it ends
-   * with its holder, however that ends, and nobody has to guess whether the holder is still alive.
-   * SQLite is used for it alone, Node having no other way; the file stays empty.
+   * Waits for the lock of a file. The operating system releases it when the process ends, even after a
+   * crash, so nobody has to guess whether the holder is alive. SQLite takes the lock, since Node has no
+   * API for file locks; the file stays empty.
    */
   static async take(path: string, longestWait = LONGEST_WAIT): Promise<FileLock> {
     const giveUpAt = Date.now() + longestWait;
@@ -39,10 +39,7 @@ export class FileLock implements Disposable {
     }
   }
 
-  /**
-   * Whether another process, or another holder in this one, has the lock now. Looking keeps nobody
-   * from taking it.
-   */
+  /** Whether somebody has the lock now. The check does not prevent others from taking it. */
   static isTaken(path: string): boolean {
     if (statSync(path, { throwIfNoEntry: false }) === undefined) return false;
     let database: DatabaseSync | undefined;
@@ -51,7 +48,7 @@ export class FileLock implements Disposable {
       database.prepare("SELECT count(*) FROM sqlite_schema").get();
       return false;
     } catch {
-      // It may also be that we may not look, and then nobody can say that it is free.
+      // Without permission to read the file, the lock counts as taken.
       return true;
     } finally {
       database?.close();
@@ -63,15 +60,12 @@ export class FileLock implements Disposable {
   }
 }
 
-/**
- * Locks a file at once, or throws. Opens it each time: that of old may be gone, and another have
- * taken its place.
- */
+/** Locks a file or throws. Opens the file each time, since it may have been replaced. */
 export function lockFile(path: string): DatabaseSync {
   const database = new DatabaseSync(path, { timeout: 0 });
   try {
-    // In a file that we may only read, nothing is locked, and nothing said: so something is written,
-    // which fails there. It is never brought to the end, and stays in memory.
+    // In a read-only file SQLite takes no lock and reports no error, so something is written, which fails
+    // there. The transaction is never committed, and its journal stays in memory.
     database.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE; PRAGMA user_version = 1");
     return database;
   } catch (error) {

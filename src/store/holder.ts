@@ -14,33 +14,33 @@ import type { DatabaseSync } from "node:sqlite";
 import { TrunklineError } from "../base/errors.ts";
 import { FileLock, lockFile } from "./file-lock.ts";
 
-/** Where the holders of a data folder lie. */
+/** Folder of the holders' lock files in the data folder. */
 export const HOLDERS = "holders";
 
 const LOCK = ".lock";
-/** A lock file before it is locked. */
+/** Extension of a lock file that is not locked yet. */
 const NEW = ".new";
 const ID = /^\d+-[0-9a-f-]{36}$/;
-/** Milliseconds after which a file that was never locked belongs to nobody. */
+/** Milliseconds after which a lock file that was never locked is removed. */
 const ABANDONED = 60_000;
 const ATTEMPTS = 5;
 
-/** One for each folder: it is the process that holds something, whoever asks for it. */
+/** One holder for each folder, shared by all users in this process. */
 const known = new Map<string, Holder>();
 
 /**
- * This process, as one that holds things in a folder which it shares with others: sessions, claims,
- * files that it has moved aside. It is known there by an id that is never used again, and its life
- * is that of a lock which the operating system ends with it: nobody else can lock `ID.lock` while it
- * lives. Process numbers and host names cannot tell: both recur, and each container has its own.
+ * Identifies this process to others that share a data folder, as the holder of sessions, claims and
+ * tasks. Its id is never reused. While the process lives it has a lock on `ID.lock`, which the operating
+ * system releases when it ends, so others can tell whether it is alive. Process ids and host names
+ * cannot: both are reused, and each container has its own.
  *
- * Lock files must be opened through SQLite alone. Locks of POSIX belong to the process, and closing
- * any other descriptor of the same file would end them.
+ * Lock files must be opened by SQLite only: POSIX locks belong to the process, and closing any other
+ * descriptor of the file would release them.
  */
 export class Holder implements Disposable {
   readonly #folder: string;
   readonly #dead = new Set<string>();
-  /** Those that were found alive in this turn of the event loop. */
+  /** Ids that were found alive in this turn of the event loop. */
   readonly #alive = new Set<string>();
   #users = 0;
   #id: string | undefined;
@@ -50,7 +50,7 @@ export class Holder implements Disposable {
     this.#folder = folder;
   }
 
-  /** Locks nothing until there is something to hold. The folder above must be there. */
+  /** The holder of a folder, whose parent must exist. The lock is taken with the first use of `id`. */
   static at(folder: string): Holder {
     const real = join(realpathSync(dirname(folder)), basename(folder));
     const holder = known.get(real) ?? new Holder(real);
@@ -59,18 +59,18 @@ export class Holder implements Disposable {
     return holder;
   }
 
-  /** How others know this process, from now on and until it ends. */
+  /** The id of this process. Takes the lock when it is first used. */
   get id(): string {
     this.#id ??= this.#begin();
     return this.#id;
   }
 
-  /** The same, where this process has held something already. */
+  /** The id, if it was used already. */
   get known(): string | undefined {
     return this.#id;
   }
 
-  /** Whether a process that held something is still there. */
+  /** Whether the process with this id is alive. */
   isAlive(id: string): boolean {
     if (id === this.#id || this.#alive.has(id)) return true;
     if (this.#dead.has(id)) return false;
@@ -80,7 +80,7 @@ export class Holder implements Disposable {
     return isAlive;
   }
 
-  /** Ends with the last who asked for it. */
+  /** Releases the lock when the last user disposes of it. */
   [Symbol.dispose](): void {
     if (--this.#users > 0) return;
     known.delete(this.#folder);
@@ -91,7 +91,7 @@ export class Holder implements Disposable {
     this.#removeFolder();
   }
 
-  /** Removes what others left behind that were killed. */
+  /** Removes the lock files of processes that were killed. */
   clean(): void {
     if (!existsSync(this.#folder)) return;
     for (const name of readdirSync(this.#folder)) {
@@ -112,7 +112,7 @@ export class Holder implements Disposable {
         this.#lock = this.#lockNew(id);
         break;
       } catch (error) {
-        // The last to leave removes the folder, which may be in this very moment.
+        // The last process to leave removes the folder, perhaps just now.
         if (attempt < ATTEMPTS && !existsSync(this.#folder)) continue;
         const says = `Cannot lock '${this.#pathOf(id)}': ${(error as Error).message}`;
         throw new TrunklineError("unavailable", says, { cause: error });
@@ -129,7 +129,7 @@ export class Holder implements Disposable {
     try {
       mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
       lock = lockFile(unlocked);
-      // Whoever finds it finds it locked.
+      // Renamed after it is locked, so that others never see it unlocked.
       renameSync(unlocked, this.#pathOf(id));
       return lock;
     } catch (error) {
@@ -147,16 +147,16 @@ export class Holder implements Disposable {
     try {
       rmdirSync(this.#folder);
     } catch {
-      // Others have theirs there.
+      // The folder has lock files of other processes.
     }
   }
 
-  /** What stays is free to whoever looks, and removed by the next who can. */
+  /** Removes a lock file. One that stays is unlocked, and removed by the next process that cleans up. */
   #remove(id: string): void {
     try {
       rmSync(this.#pathOf(id), { force: true });
     } catch {
-      // The lock itself ends with its process, or right after this.
+      // The lock itself is released anyway.
     }
   }
 }

@@ -5,9 +5,8 @@ interface Waiting {
 }
 
 /**
- * Work that holds the thread, such as SQLite's, so much of it in one turn of the event loop: what
- * comes beyond waits for the next turn, in order, so that a flood of requests to one connection does
- * not keep all others waiting until the last of it is done.
+ * Limits synchronous work, such as SQLite's, in one turn of the event loop. Work above the limit waits
+ * for the next turn, in order, so that a flood of requests on one connection does not block the others.
  */
 export class LoopBudget {
   readonly #most: number;
@@ -15,17 +14,17 @@ export class LoopBudget {
   #spent = 0;
   #isScheduled = false;
 
-  /** Milliseconds of work in one turn; the piece that goes beyond is done, and is the last. */
+  /** `most`: milliseconds of work in one turn. The piece of work that exceeds it is the last. */
   constructor(most: number) {
     this.#most = most;
   }
 
-  /** Whether this turn has room for more, and nobody waits for it. */
+  /** Whether work can run at once: the turn has time left and the queue is empty. */
   get hasRoom(): boolean {
     return this.#waiting.length === 0 && this.#spent < this.#most;
   }
 
-  /** Does the work where there is room for it: at once, or in a later turn. */
+  /** Runs the work at once, or in a later turn. */
   async run<T>(work: () => T): Promise<T> {
     if (this.hasRoom) return this.spend(work);
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
@@ -33,7 +32,7 @@ export class LoopBudget {
     return promise as Promise<T>;
   }
 
-  /** Does the work at once. */
+  /** Runs the work at once and counts its time. */
   spend<T>(work: () => T): T {
     const began = performance.now();
     try {

@@ -2,7 +2,7 @@ import { open, rename, rm } from "node:fs/promises";
 
 import { TrunklineError } from "../base/errors.ts";
 
-/** Puts a text in a file's place, whole or not at all, for its owner's eyes only. */
+/** Replaces a file atomically. Only its owner can read it. */
 export async function replaceFile(path: string, text: string): Promise<void> {
   const temporary = `${path}.${crypto.randomUUID()}`;
   try {
@@ -19,9 +19,9 @@ export async function replaceFile(path: string, text: string): Promise<void> {
   }
 }
 
-/** Does something that no other process does at the same time under the same lock file. */
+/** Runs work while holding a file lock, which excludes other processes. */
 export async function withLock<T>(path: string, work: () => Promise<T>): Promise<T> {
-  // Only who changes something waits for SQLite to be loaded.
+  // Loaded on demand: SQLite is needed only for writing.
   const { FileLock } = await import("./file-lock.ts");
   using _lock = await FileLock.take(path);
   return await work();

@@ -4,13 +4,13 @@ import { join } from "node:path";
 import { Database } from "./database.ts";
 import { Holder, HOLDERS } from "./holder.ts";
 
-/** What is kept of a task; its result and its error are whatever their protocol has them be. */
+/** The stored record of a task (MCP 2025-11-25, basic/utilities/tasks). */
 export interface StoredTaskRecord {
   readonly id: string;
   readonly owner: string;
   readonly createdAt: string;
   readonly lastUpdatedAt: string;
-  /** Milliseconds from its creation that it is to be kept; null where nobody said. */
+  /** Milliseconds from its creation for which it is kept; null if the client did not say. */
   readonly ttl: number | null;
   readonly status: "working" | "input_required" | "completed" | "failed" | "cancelled";
   readonly result?: Readonly<Record<string, unknown>> | undefined;
@@ -30,7 +30,7 @@ const MIGRATIONS = [
    CREATE INDEX task_expires ON task (expires) WHERE expires IS NOT NULL;`,
 ];
 
-/** Milliseconds that what a task came to is kept, where its client did not say. */
+/** Milliseconds for which a result is kept, if the client did not say. */
 const KEPT = 60 * 60_000;
 
 const INTERRUPTED = {
@@ -39,9 +39,8 @@ const INTERRUPTED = {
 };
 
 /**
- * Tasks that clients were promised the outcome of, in `tasks.sqlite` of the data folder. They outlive
- * the process that works on them: what it had finished is there for whoever comes back, and what it
- * had not is known to have failed.
+ * The tasks of MCP clients, in `tasks.sqlite` of the data folder. They outlive the process that works on
+ * them: results stay available, and unfinished tasks of a dead process count as failed.
  */
 export class TaskRecords implements Disposable {
   readonly #database: Database;
@@ -59,7 +58,7 @@ export class TaskRecords implements Disposable {
     return new TaskRecords(database, Holder.at(join(data, HOLDERS)), now);
   }
 
-  /** Keeps a task that this process works on from now on. */
+  /** Stores a task that this process works on. */
   async begin(task: StoredTaskRecord): Promise<void> {
     await this.#database.change((database) => {
       this.#tidy(database);
@@ -69,7 +68,7 @@ export class TaskRecords implements Disposable {
     });
   }
 
-  /** Keeps what a task came to, for as long as its client wants it or a while. */
+  /** Stores the outcome of a task until it expires. */
   async end(task: StoredTaskRecord): Promise<void> {
     await this.#database.change((database) => this.#end(database, task));
   }
@@ -98,7 +97,7 @@ export class TaskRecords implements Disposable {
       .run(JSON.stringify(task), expires, task.id);
   }
 
-  /** What is kept long enough goes; what nobody works on any more has failed from now on. */
+  /** Deletes expired tasks, and marks tasks of dead processes as failed. */
   #tidy(database: DatabaseSync): void {
     database.prepare("DELETE FROM task WHERE expires <= ?").run(this.#now());
     const rows = database.prepare("SELECT holder, record FROM task WHERE holder IS NOT NULL").all();

@@ -157,7 +157,7 @@ describe("trunkline acp", { timeout: 60_000 }, () => {
   it("says that another agent died, and has a new one take the session up", async () => {
     for (const [args, recalled] of [
       [["--loads"], /^loaded$/],
-      [[], /^_Agent 'other' had to begin anew: it does not know .*_\n\nundefined$/],
+      [[], /^_Agent 'other' had to start a new session: it does not know .*_\n\nundefined$/],
     ] as const) {
       await using editor = new Editor(args);
       const id = await editor.begin();

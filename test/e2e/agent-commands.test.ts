@@ -38,7 +38,7 @@ describe("trunkline acp without a key and without a network", { timeout: 120_000
     assert.match((await editor.say(id, "/init")).text, /AGENTS\.md/);
     assert.match(editor.read("AGENTS.md"), /Test: `npm test`/);
     editor.write("b.ts", "debugger;\n");
-    assert.match((await editor.say(id, "/review")).text, /b\.ts:1: a trace of debugging/);
+    assert.match((await editor.say(id, "/review")).text, /b\.ts:1: debugging code/);
     const tested = await editor.say(id, "/test");
     assert.deepEqual(tested.calls, ["execute npm test: completed"]);
     assert.equal(editor.asked.at(-1)?.params.toolCall.title, "npm test", "all of the command");

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
-/** As much of @ast-grep/napi as is used. It is not part of Trunkline: most people need it never. */
+/** The part of @ast-grep/napi that is used. It is installed on demand, since few people need it. */
 export interface AstGrep {
   parse(language: string, source: string): { root(): SyntaxNode };
 }
@@ -17,7 +17,7 @@ export interface SyntaxNode {
 
 const VERSION = "0.51.0";
 
-/** By the end of a file's name. */
+/** By file extension. */
 const LANGUAGES: Readonly<Record<string, string>> = {
   ts: "TypeScript",
   mts: "TypeScript",
@@ -42,8 +42,8 @@ export function howToGet(data: string): string {
 }
 
 /**
- * Loads it from the folder of all state, or from beside Trunkline; never from the workspace, which
- * may be anybody's.
+ * Loads ast-grep from the data folder or from beside Trunkline, never from the workspace, whose content
+ * is not trusted.
  */
 export async function loadAstGrep(data: string): Promise<AstGrep | undefined> {
   const file = join(data, "packages/node_modules/@ast-grep/napi/index.js");
@@ -56,7 +56,7 @@ export async function loadAstGrep(data: string): Promise<AstGrep | undefined> {
   }
 }
 
-/** A text with every match of a pattern rewritten, and how many there were. */
+/** Rewrites every match of a pattern, and counts them. */
 export function rewriteText(
   astGrep: AstGrep,
   language: string,
@@ -69,7 +69,7 @@ export function rewriteText(
   let count = 0;
   for (const match of matches.toSorted((a, b) => a.range().start.index - b.range().start.index)) {
     const { start, end } = match.range();
-    // One inside of another goes with it.
+    // A match inside another one was replaced with it.
     if (start.index < at) continue;
     rewritten += text.slice(at, start.index) + fill(replacement, match, text);
     at = end.index;
@@ -85,7 +85,7 @@ function fill(replacement: string, match: SyntaxNode, text: string): string {
       if (many !== undefined) {
         const nodes = match.getMultipleMatches(String(many));
         const [first, last] = [nodes[0], nodes.at(-1)];
-        // With what stands between them.
+        // With the separators between them.
         return first && last ? text.slice(first.range().start.index, last.range().end.index) : "";
       }
       return match.getMatch(String(one))?.text() ?? whole;

@@ -26,7 +26,7 @@ const COMMANDS: readonly SlashCommand[] = [
   init,
 ];
 
-/** As `available_commands_update` tells them. */
+/** ACP slash-commands: the list for `available_commands_update`. */
 export function availableCommands(): Readonly<Record<string, unknown>>[] {
   return COMMANDS.map(({ name, description, hint }) => {
     return { name, description, ...(hint === undefined ? {} : { input: { hint } }) };
@@ -35,7 +35,7 @@ export function availableCommands(): Readonly<Record<string, unknown>>[] {
 
 type Surroundings = Omit<CommandContext, "commands" | "perform"> & { readonly runner: ToolRunner };
 
-/** Does what a command says, or says why not. Without a command there is nobody to understand. */
+/** Runs a slash command, or says why it cannot. Without a command, says that free text needs a model. */
 export async function runSlashCommand(
   typed: ReturnType<typeof parseCommand>,
   { runner, ...context }: Surroundings,

@@ -32,7 +32,7 @@ export const commit: SlashCommand = {
   },
 };
 
-/** Says what is certain: which files. Why, only people know. */
+/** A message that names the files, which is all that is known without a model. */
 function messageFor(
   changes: readonly { readonly name: string; readonly isNew: boolean }[],
 ): string {

@@ -6,7 +6,7 @@ import type { CommandContext, SlashCommand } from "./slash-command.ts";
 import { committedText, workingChanges } from "../files/workspace-git.ts";
 
 const MOST_FILES = 20;
-/** Of what an update may hold. */
+/** Characters of diffs in one update. */
 const MOST_SHOWN = 60_000;
 
 export const diff: SlashCommand = {
@@ -47,7 +47,7 @@ async function shownChanges(
       if ((size += JSON.stringify(shown).length) > MOST_SHOWN) break;
       content.push(shown);
     } catch {
-      // A binary file, say: it is named, but cannot be shown.
+      // For example a binary file: it is listed, but not shown.
     }
   }
   return content;

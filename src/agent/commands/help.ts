@@ -24,7 +24,7 @@ function modelText(context: CommandContext): string {
   return `No language model is in use. ${wayOn(context)}`;
 }
 
-/** Whoever has set a provider up need not hear how, but what is wrong with it. */
+/** How to get a model: choose one that was found, repair a provider that failed, or set one up. */
 function wayOn({ failures, found }: ModelFacts): string {
   if (found.length > 0) {
     const names = found.slice(0, MOST_NAMES).map((id) => `\`${id}\``);
@@ -46,7 +46,7 @@ const HOW_TO_GET_ONE =
   "`GOOGLE_GENERATIVE_AI_API_KEY`, or start Ollama, LM Studio or llama.cpp on this machine; then " +
   "begin a new session and choose the model.";
 
-/** What is answered to free text where there is nobody to understand it. */
+/** The answer to free text without a model. */
 export function offlineText(commands: readonly SlashCommand[], facts: ModelFacts): string {
   return (
     "I am Trunkline without a language model, so I cannot understand free text. These commands do " +

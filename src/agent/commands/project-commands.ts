@@ -28,7 +28,7 @@ function projectCommand(name: "test" | "format", description: string): SlashComm
   };
 }
 
-/** Runs a command line as a step that the person is asked about. */
+/** Runs a command line once the person has allowed it. */
 export function runStep(context: CommandContext, line: string): Promise<ToolAnswer> {
   return context.perform({
     title: line,

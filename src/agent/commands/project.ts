@@ -1,6 +1,6 @@
 import type { TurnFiles } from "../files/turn-files.ts";
 
-/** What a project says of itself in the files that tools read. */
+/** What the files of a project's build tools say about it. */
 export interface Project {
   readonly kinds: readonly string[];
   readonly test?: string;
@@ -37,7 +37,7 @@ const KINDS: readonly { file: string; kind: string; commands: (text: string) => 
   { file: "Makefile", kind: "make", commands: fromMakefile },
 ];
 
-/** Finds out how a project is tested, formatted and so on. What comes first counts. */
+/** Finds out how a project is tested, formatted, linted and built. The first file that says it wins. */
 export async function readProject(files: TurnFiles): Promise<Project> {
   const kinds: string[] = [];
   let commands: Commands = {};

@@ -10,9 +10,9 @@ describe("/review", () => {
     rig.write("a.ts", "const a = 1;\nconsole.log(a);\n");
     rig.write("b.ts", `// FIXME\nconst token = "ghp_${"a1".repeat(18)}";\n`);
     const { turn } = await rig.turn("/review");
-    assert.match(turn.text, /a\.ts:2: a trace of debugging/);
-    assert.match(turn.text, /b\.ts:1: work that is left/);
-    assert.match(turn.text, /b\.ts:2: what looks like a secret/);
+    assert.match(turn.text, /a\.ts:2: debugging code/);
+    assert.match(turn.text, /b\.ts:1: a TODO comment/);
+    assert.match(turn.text, /b\.ts:2: looks like a secret/);
     assert.doesNotMatch(turn.text, /a\.ts:1:/);
   });
 });

@@ -7,7 +7,7 @@ import { fencedBlock } from "../tools/shown-content.ts";
 import type { CommandContext, SlashCommand } from "./slash-command.ts";
 import { workingChanges } from "../files/workspace-git.ts";
 
-/** Something in a changed line that people usually do not mean to commit. */
+/** Something in a changed line that is usually not meant to be committed. */
 interface Finding extends Location {
   readonly name: string;
   readonly line: number;
@@ -15,31 +15,30 @@ interface Finding extends Location {
 }
 
 const SUSPICIOUS: readonly (readonly [RegExp, string])[] = [
-  [/^(?:<{7}|={7}|>{7})(?: |$)/, "a mark of a merge that was not finished"],
+  [/^(?:<{7}|={7}|>{7})(?: |$)/, "a merge conflict marker"],
   [
     /\bconsole\.(?:log|debug)\(|\bdebugger\b|\bdbg!\(|\bbreakpoint\(\)|\bpdb\.set_trace\(/,
-    "a trace of debugging",
+    "debugging code",
   ],
-  [/\b(?:describe|it|test)\.only\(/, "a test that keeps all others from running"],
-  [/\b(?:TODO|FIXME|XXX)\b/, "work that is left"],
-  [/[ \t]+$/, "blanks at the end of the line"],
+  [/\b(?:describe|it|test)\.only\(/, "a test that disables all others"],
+  [/\b(?:TODO|FIXME|XXX)\b/, "a TODO comment"],
+  [/[ \t]+$/, "trailing whitespace"],
 ];
 
 const MOST_FINDINGS = 200;
 
 export const review: SlashCommand = {
   name: "review",
-  description: "Look through what has changed since the last commit, by fixed rules and the linter",
+  description: "Check what has changed since the last commit, by fixed rules and the linter",
   run: async (_, context) => {
     const answer = await context.perform({
-      title: "Look through the changes",
+      title: "Review the changes",
       kind: "search",
       need: "nothing",
       call: async (work) => {
         const findings = (await findAll(work)).slice(0, MOST_FINDINGS);
         const lines = findings.map(({ name, line, says }) => `${name}:${line}: ${says}`);
-        const text =
-          lines.length === 0 ? "The rules find nothing to complain of." : lines.join("\n");
+        const text = lines.length === 0 ? "The rules found nothing." : lines.join("\n");
         return { text, locations: findings.slice(0, 50).map(({ path, line }) => ({ path, line })) };
       },
     });
@@ -91,7 +90,7 @@ async function textOf(work: ToolWork, path: string): Promise<string | undefined>
   }
 }
 
-/** The lines that a diff without context adds. */
+/** The added lines of a diff without context lines. */
 function addedLines(diff: string): { name: string; line: number; text: string }[] {
   const added: { name: string; line: number; text: string }[] = [];
   let name = "";
@@ -113,7 +112,7 @@ function addedLines(diff: string): { name: string; line: number; text: string }[
 function complaints(line: string): string[] {
   const found = SUSPICIOUS.filter(([pattern]) => pattern.test(line)).map(([, says]) => says);
   const isSecret = line.length < 4_000 && maskText(line) !== line;
-  return isSecret ? [...found, "what looks like a secret"] : found;
+  return isSecret ? [...found, "looks like a secret"] : found;
 }
 
 async function openComments({ reviews, files }: CommandContext): Promise<string> {

@@ -32,6 +32,6 @@ describe("/rewrite", () => {
     await rig.turn("/rewrite log($A) => info($A) --in *.ts");
     assert.equal(rig.read("a.ts").split("\n")[0], "info(1);");
     assert.equal(rig.read("node_modules/x/a.ts"), "log(1);\n");
-    assert.match((await rig.turn("/rewrite nope($A) => x")).turn.text, /Nothing fits/);
+    assert.match((await rig.turn("/rewrite nope($A) => x")).turn.text, /Nothing matches/);
   });
 });

@@ -83,7 +83,7 @@ async function rewriteAll(astGrep: AstGrep, rule: Rule, context: CommandContext)
     if (answer.isError !== true) count += found.count;
     lines.push(`- ${name}: ${answer.isError === true ? answer.text : `${found.count} places`}`);
   }
-  if (lines.length === 0) return `Nothing fits \`${rule.pattern}\` in ${names.length} files.`;
+  if (lines.length === 0) return `Nothing matches \`${rule.pattern}\` in ${names.length} files.`;
   return [`Rewrote ${count} places.`, "", ...lines].join("\n");
 }
 
@@ -99,7 +99,7 @@ async function rewritten(
     const { text, count } = rewriteText(astGrep, language, old, rule);
     return count === 0 || text === old ? undefined : { old, text, count };
   } catch {
-    // A file that cannot be read as text, or not as code of that language.
+    // Not a text file, or not valid code.
     return undefined;
   }
 }

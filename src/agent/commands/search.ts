@@ -39,7 +39,7 @@ async function find(
   const folder = context.files.workspace.cwd;
   const [, expression] = /^\/(.+)\/$/s.exec(input) ?? [];
   if (expression !== undefined) return searchText({ folder, pattern: expression, stop });
-  // As people expect: capitals matter once somebody types one.
+  // Smart case: case matters once the pattern has a capital.
   const ignoreCase = input === input.toLowerCase();
   const exact = await searchText({ folder, pattern: input, literal: true, ignoreCase, stop });
   const words = [...new Set(input.toLowerCase().split(/\s+/))];
@@ -47,7 +47,7 @@ async function find(
   return bestFiles(words, folder, stop);
 }
 
-/** Files in which most of the words are, and their lines. */
+/** Lines of the files that contain most of the words. */
 async function bestFiles(
   words: readonly string[],
   folder: string,

@@ -5,11 +5,11 @@ import type { TurnFiles } from "../files/turn-files.ts";
 import type { AgentTool, ToolAnswer } from "../tools/agent-tool.ts";
 import type { Speaker } from "../turn/speaker.ts";
 
-/** Something that is done as it is said, without any model. */
+/** A command that the agent runs without a model (ACP slash-commands). */
 export interface SlashCommand {
   readonly name: string;
   readonly description: string;
-  /** What may be written after its name. */
+  /** Placeholder for the input after the name. */
   readonly hint?: string;
   run(input: string, context: CommandContext): Promise<void>;
 }
@@ -20,15 +20,15 @@ export interface CommandContext {
   readonly files: TurnFiles;
   readonly journal: Journal;
   readonly model: ModelEntry;
-  /** Providers of models that could not be asked, and why. */
+  /** Providers that did not list their models, and why. */
   readonly failures: ReadonlyMap<string, string>;
-  /** Models on this machine that nobody has chosen yet. */
+  /** Models that were found on this machine, but are used only when chosen. */
   readonly found: readonly string[];
   readonly commands: readonly SlashCommand[];
   readonly reviews: ReviewComments | undefined;
-  /** The folder of all state. */
+  /** The data folder. */
   readonly data: string;
-  /** Does one step of the work before the person's eyes, with the limits and consent of a tool. */
+  /** Runs a step as a tool call: it is shown, needs consent, and has a timeout. */
   perform(step: Step): Promise<ToolAnswer>;
 }
 
@@ -37,7 +37,7 @@ export interface Step extends Pick<AgentTool, "kind" | "need" | "timeout"> {
   readonly call: (work: Parameters<AgentTool["call"]>[1]) => Promise<ToolAnswer>;
 }
 
-/** A comment of a review that is not dealt with yet. */
+/** An open review comment. */
 export interface ReviewComment {
   readonly id: string;
   /** Absolute. */
@@ -47,17 +47,17 @@ export interface ReviewComment {
   readonly hasSuggestion: boolean;
 }
 
-/** As much of the reviews of a workspace as commands need. */
+/** The part of the reviews that commands use. */
 export interface ReviewComments {
-  /** The open ones, of the repository that the folder is in. */
+  /** Open comments of the repository that contains the folder. */
   open(folder: string): Promise<readonly ReviewComment[]>;
-  /** What a file holds once the suggestion is in it. Throws with the reason where it does not fit. */
+  /** Content of a file with the suggestion applied. Throws if it cannot be applied. */
   suggested(folder: string, id: string): Promise<{ readonly path: string; readonly text: string }>;
-  /** Says in the thread that it is done, for a person to look at. */
+  /** Notes in the thread that the suggestion was applied. */
   done(folder: string, id: string, text: string): Promise<void>;
 }
 
-/** A command as it was typed: `/search foo`. A path such as `/usr/bin` is none. */
+/** Parses `/search foo`. A path such as `/usr/bin` is not a command. */
 export function parseCommand(text: string): { name: string; input: string } | undefined {
   const [, name, input = ""] = /^\/([A-Za-z][\w-]*)(?:\s+([\s\S]*))?$/.exec(text.trim()) ?? [];
   return name === undefined ? undefined : { name: name.toLowerCase(), input: input.trim() };

@@ -63,7 +63,7 @@ describe("/undo", () => {
     at.rig.write("a.txt", "mine");
     const { turn } = await at.rig.turnOf(session, "/undo");
     assert.equal(at.rig.read("a.txt"), "mine");
-    assert.match(turn.text, /Left alone.*a\.txt/s);
+    assert.match(turn.text, /Not restored.*a\.txt/s);
     assert.equal(existsSync(join(at.rig.cwd, "new")), false);
     await at.rig.turnOf(session, "/undo force");
     assert.equal(at.rig.read("a.txt"), "A0");
@@ -197,7 +197,7 @@ describe("/undo", () => {
       ["mine", "other", "plain"].map((name) => rig.read(name)),
       ["theirs\n", "2\n", "1\n"],
     );
-    assert.match(refused.turn.text, /Left alone.*mine, other/s);
+    assert.match(refused.turn.text, /Not restored.*mine, other/s);
     await rig.turnOf(session, { prompt: "/undo force", decide: () => assert.fail("it was asked") });
     assert.equal(rig.read("mine"), "1\n");
   });
@@ -236,7 +236,7 @@ describe("/undo", () => {
     at.rig.write("a.txt", "mine");
     const { turn: undone } = await at.rig.turnOf(session, "/undo");
     assert.equal(at.rig.read("a.txt"), "mine");
-    assert.match(undone.text, /Left alone.*a\.txt/s);
+    assert.match(undone.text, /Not restored.*a\.txt/s);
   });
 
   it("looks at the disk as well as at the editor", async () => {
@@ -252,7 +252,7 @@ describe("/undo", () => {
     };
     const { turn } = await at.rig.turnOf(session, { prompt: "/undo", client: { fs } });
     assert.equal(at.rig.read("a.txt"), "mine");
-    assert.match(turn.text, /Left alone.*a\.txt/s);
+    assert.match(turn.text, /Not restored.*a\.txt/s);
   });
 
   it("names the commands that ran in the turn", async () => {

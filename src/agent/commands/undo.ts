@@ -6,7 +6,7 @@ import type { CommandContext, SlashCommand } from "./slash-command.ts";
 
 export const undo: SlashCommand = {
   name: "undo",
-  description: "Make the files of the last turn what they were before it",
+  description: "Restore the files that the last turn changed",
   hint: "[force]",
   run: async (input, context) => {
     const { journal, speaker } = context;
@@ -51,8 +51,8 @@ async function restoreAll(
 }
 
 /**
- * What can be undone without losing anything of the person's: files that are as the turn left them.
- * Where somebody else may have had a part in that, the person is asked.
+ * The changes that can be undone without losing a person's work: files that are as the turn left them.
+ * Where somebody else may have changed a file as well, the person is asked.
  */
 async function agreedTo(changes: readonly Change[], work: ToolWork): Promise<readonly Change[]> {
   const found: Change[] = [];
@@ -71,14 +71,14 @@ async function agreedTo(changes: readonly Change[], work: ToolWork): Promise<rea
   }
 }
 
-/** How a file would change back. */
+/** The diff that undoing would make. */
 async function lossOf({ path, before }: Change, files: TurnFiles): Promise<ShownContent> {
   const target = await files.workspace.findToWrite(path);
   try {
     const now = await files.readIfThere(target);
     return wholeDiff(path, now, before?.toString("utf8") ?? "");
   } catch {
-    return textContent(`${target.name} is not a text; it would become what it was.`);
+    return textContent(`${target.name} is not text; its old content would be restored.`);
   }
 }
 
@@ -87,14 +87,14 @@ function namesOf(changes: readonly Change[], files: TurnFiles): string[] {
 }
 
 function resultText(restored: readonly string[], left: readonly string[]): string {
-  const done = restored.length === 0 ? "" : `As before: ${restored.join(", ")}.`;
+  const done = restored.length === 0 ? "" : `Restored: ${restored.join(", ")}.`;
   if (left.length === 0) return done;
-  const kept = `Left alone, since somebody has changed them since: ${left.join(", ")}.`;
-  return `${done}\n${kept} \`/undo force\` undoes those, too.`.trim();
+  const kept = `Not restored, since they were changed since: ${left.join(", ")}.`;
+  return `${done}\n${kept} \`/undo force\` restores those, too.`.trim();
 }
 
 function commandsText({ commands }: RecordedTurn): string {
   if (commands.length === 0) return "";
   const lines = commands.map((command) => `- \`${command.split("\n")[0]}\``);
-  return `\nThese commands ran in that turn; what they did beyond that is not undone:\n${lines.join("\n")}\n`;
+  return `\nThese commands ran in that turn; their other effects are not undone:\n${lines.join("\n")}\n`;
 }

@@ -5,7 +5,7 @@ import { Git } from "../../git/git.ts";
 import { isFiltered } from "../../git/config/filter-settings.ts";
 import type { TurnFiles } from "./turn-files.ts";
 
-/** What files hold that differ from the last commit; nothing for one that is not there. */
+/** Contents of the files that differ from HEAD; undefined for a deleted file. */
 interface Snapshot {
   readonly root: string;
   readonly head: string;
@@ -21,16 +21,15 @@ const MOST_FILES = 2_000;
 const MOST_BYTES = 32 * 1024 * 1024;
 
 /**
- * Runs a command and records what it does to the files of the repository, so that it can be undone.
- * Files that git ignores are not looked at, nor those that a filter makes (large files, encrypted
- * ones), nor what a command does that moves to another commit.
+ * Runs a command and records how it changes the files of the repository, for `/undo`. Ignored files,
+ * files with a git filter (LFS, encryption) and commands that change HEAD are not recorded.
  */
 export async function recordingChanges<T>(files: TurnFiles, run: () => Promise<T>): Promise<T> {
   const before = await snapshot(files).catch(() => undefined);
   try {
     return await run();
   } finally {
-    // Also after a command that failed or was called off.
+    // Also after a command that failed or was cancelled.
     if (before !== undefined) await record(files, before).catch(() => {});
   }
 }
@@ -40,7 +39,7 @@ async function record(files: TurnFiles, before: Snapshot): Promise<void> {
   if (after === undefined || after.head !== before.head) return;
   const git = new Git(before.root);
   for (const name of new Set([...before.dirty.keys(), ...after.dirty.keys()])) {
-    // What it held cannot be told from what is stored.
+    // The content before a filter cannot be derived from the stored one.
     if (!before.dirty.has(name) && (await isFiltered(git, name))) continue;
     const old = before.dirty.has(name)
       ? before.dirty.get(name)
@@ -55,14 +54,14 @@ async function record(files: TurnFiles, before: Snapshot): Promise<void> {
     if (target === undefined) continue;
     await files.journal.before(target.path, old?.content, old?.mode);
     await files.journal.after(target.path, [now?.content]);
-    // A person may have saved it while the command ran.
+    // A person may have saved the file while the command ran.
     await files.journal.shared(target.path);
   }
 }
 
 function isSame(one: FileState | undefined, other: FileState | undefined): boolean {
   if (one === undefined || other === undefined) return one === other;
-  // Git keeps of a mode only whether the file can be run.
+  // Git stores only the executable bit of a mode.
   return one.content.equals(other.content) && ((one.mode ^ other.mode) & 0o100) === 0;
 }
 
@@ -71,7 +70,7 @@ async function stateOf(path: string): Promise<FileState> {
   return { content: await readFile(path), mode };
 }
 
-/** Nothing where there is no repository, or more has changed than can be kept. */
+/** Undefined outside a repository, or if more has changed than can be kept. */
 async function snapshot(files: TurnFiles): Promise<Snapshot | undefined> {
   const git = new Git(files.workspace.cwd);
   const [root, head] = (await git.text(["rev-parse", "--show-toplevel", "HEAD"])).split("\n");

@@ -4,17 +4,17 @@ import { join } from "node:path";
 
 import { diskWords, TrunklineError } from "../../base/errors.ts";
 
-/** What one turn has done to one file. */
+/** How one turn changed one file. */
 export interface Change {
   readonly path: string;
-  /** What it held before; nothing where there was no file. */
+  /** Content before the turn; undefined where there was no file. */
   readonly before: Buffer | undefined;
   readonly mode: number | undefined;
-  /** The highest folder that was made for it. */
+  /** The topmost folder that was created for it. */
   readonly made: string | undefined;
-  /** Digests of what the turn left in it: as it was written, and as it then was on disk. */
+  /** Digests of the content after the turn: as written, and as the editor saved it. */
   readonly after: readonly string[] | undefined;
-  /** Somebody else may have had a part in it: it changed while a command ran, or between two writes. */
+  /** Somebody else may have changed it as well: during a command, or between two writes. */
   readonly isShared: boolean;
 }
 
@@ -22,7 +22,7 @@ export interface Change {
 export interface RecordedTurn {
   readonly folder: string;
   readonly changes: readonly Change[];
-  /** Commands whose effects nobody has recorded. */
+  /** Command lines that ran, whose other effects are not recorded. */
   readonly commands: readonly string[];
 }
 
@@ -40,8 +40,8 @@ const FILE = "turn.jsonl";
 const MOST_TURNS = 20;
 
 /**
- * What files held before the turns of a session changed them. It is on disk before the change is,
- * and stays there when the process ends.
+ * The contents of files before the turns of a session changed them, for `/undo`. They are on disk before
+ * the change is made.
  */
 export class Journal {
   readonly #folder: string;
@@ -50,7 +50,7 @@ export class Journal {
     this.#folder = join(data, "undo", encodeURIComponent(sessionId).replaceAll(".", "%2E"));
   }
 
-  /** Begins to record a turn. Nothing is written before the first change. */
+  /** Starts the record of a turn. Nothing is written before the first change. */
   begin(): TurnJournal {
     return new TurnJournal(async () => {
       const turns = await this.#turns();
@@ -66,7 +66,7 @@ export class Journal {
     });
   }
 
-  /** The last turn that changed something and was not undone. */
+  /** The last turn with changes that was not undone. */
   async last(): Promise<RecordedTurn | undefined> {
     for (const name of (await this.#turns()).toReversed()) {
       const turn = await readTurn(join(this.#folder, name));
@@ -79,7 +79,7 @@ export class Journal {
     await remove(turn.folder);
   }
 
-  /** For a session that is deleted. */
+  /** Removes the record of a session that is deleted. */
   async remove(): Promise<void> {
     await remove(this.#folder);
   }
@@ -92,11 +92,11 @@ export class Journal {
 
 export class TurnJournal {
   readonly #make: () => Promise<string>;
-  /** What the turn left in the files that it has changed. */
+  /** Digests of the files that the turn has changed. */
   readonly #known = new Map<string, readonly string[]>();
   #folder: Promise<string> | undefined;
   #blobs = 0;
-  /** The last line may be there in part. */
+  /** The last line may be incomplete. */
   #isTorn = false;
 
   constructor(make: () => Promise<string>) {
@@ -108,7 +108,7 @@ export class TurnJournal {
     return [...this.#known.keys()];
   }
 
-  /** To be awaited before a file is changed. What is given back is what it held before the first. */
+  /** Records the content of a file; must be awaited before it is changed. `/undo` restores the first record. */
   async before(path: string, content: Content, mode?: number): Promise<void> {
     const left = this.#known.get(path);
     if (left !== undefined) {
@@ -118,18 +118,18 @@ export class TurnJournal {
     const blob = content === undefined ? null : `${this.#blobs++}.before`;
     if (blob !== null) await put(join(await this.#made(), blob), content ?? "", "wx");
     await this.#append({ path, blob, ...(mode === undefined ? {} : { mode }) });
-    // Not before it is kept: a change that is refused for that may be tried again.
+    // Set after the content is on disk, so that a failed record is retried.
     this.#known.set(path, []);
   }
 
-  /** What the turn left in a file, in the forms that it may be found in. */
+  /** Records the content after a change, in all forms in which it may be found. */
   async after(path: string, forms: readonly Content[], made?: string): Promise<void> {
     const after = [...new Set(forms.map(digestOf))];
     this.#known.set(path, after);
     await this.#append({ path, after, ...(made === undefined ? {} : { made }) });
   }
 
-  /** Somebody else may have changed the file, too, since it held what is kept. */
+  /** Records that somebody else may have changed the file as well. */
   async shared(path: string): Promise<void> {
     await this.#append({ path, isShared: true });
   }
@@ -154,7 +154,7 @@ export class TurnJournal {
   }
 }
 
-/** What a file holds; nothing where there is none. */
+/** Content of a file; undefined where there is none. */
 type Content = Buffer | undefined;
 
 export function digestOf(content: Content): string {
@@ -200,7 +200,7 @@ async function readTurn(folder: string): Promise<RecordedTurn> {
   return { folder, changes: [...changes.values()], commands };
 }
 
-/** The last line may be torn: the process ended over it, and with it what it was to announce. */
+/** Skips an incomplete line: the process died before it made the change. */
 function parseLines(text: string): Line[] {
   return text.split("\n").flatMap((line) => {
     try {
@@ -211,7 +211,7 @@ function parseLines(text: string): Line[] {
   });
 }
 
-/** What the system said of a file, and what was to be done with it. */
+/** An error of the file system in plain words. */
 function diskProblem(verb: string, path: string, cause: unknown): unknown {
   const words = diskWords(cause);
   if (words === undefined) return cause;

@@ -3,11 +3,11 @@ import type { Stop } from "../../base/stop.ts";
 
 export interface ReadBoundedOptions {
   readonly stop: Stop;
-  /** Characters that are kept: the beginning, and most of the end. */
+  /** Characters that are kept: a quarter of the beginning, the rest of the end. */
   readonly most: number;
-  /** Milliseconds after which it is killed. */
+  /** Milliseconds after which the child is killed. */
   readonly timeout?: number;
-  /** Hears what there is so far, now and then. */
+  /** Called with the output so far. */
   readonly heard?: (output: BoundedText) => void;
 }
 
@@ -18,12 +18,12 @@ export interface BoundedRun {
   readonly isLate: boolean;
 }
 
-/** What a program left behind may keep the stream open for good. */
+/** A process that the child left behind may keep the stream open forever. */
 const STREAM_GRACE = 200;
 
 /**
- * Reads what a child writes until it ends. When the work is called off or the time is up, it is
- * killed with all that it started; called off, this rejects with the reason.
+ * Reads the output of a child until it exits. On a timeout or a stop the child is killed with all
+ * processes that it started; on a stop this rejects with the reason.
  */
 export async function readBounded(
   child: OwnedChild,
@@ -66,7 +66,7 @@ export async function readBounded(
   }
 }
 
-/** The beginning and the end of a text that may be of any length. */
+/** Keeps the beginning and the end of a text of any length. */
 export class BoundedText {
   readonly #most: number;
   #head = "";
@@ -91,12 +91,12 @@ export class BoundedText {
     if (room > 0) this.#head += text.slice(0, room);
     this.#tail += room > 0 ? text.slice(room) : text;
     const most = this.#most - Math.floor(this.#most / 4);
-    // Cut seldom: each cut copies.
+    // Trimmed rarely, since it copies.
     if (this.#tail.length <= most * 2) return;
     this.#trim(most);
   }
 
-  /** Brings it to its bound. */
+  /** Trims the text to its limit. */
   settle(): this {
     this.#trim(this.#most - Math.floor(this.#most / 4));
     return this;

@@ -11,13 +11,13 @@ import { untilStopped } from "../tools/countdown.ts";
 import { type BoundedText, readBounded } from "./read-bounded.ts";
 
 export interface CommandLine {
-  /** For a shell. */
+  /** Command line for a shell. */
   readonly line: string;
   readonly cwd: string;
   /** Milliseconds. */
   readonly timeout: number;
   readonly stop: Stop;
-  /** Whom it acts as to git. */
+  /** The identity for git. */
   readonly identity?: AgentIdentity | undefined;
 }
 
@@ -31,15 +31,15 @@ export interface LineEnd {
 const MOST_OUTPUT = 30_000;
 
 /**
- * Has a shell begin when it is told to, which is when somebody watches over it: were we killed
- * before that, it would be left running. One stream, so that what it says keeps its order.
+ * The shell waits for a line on stdin, which is sent once the watchdog runs: if this process was killed
+ * before that, the command would be left running. Both outputs go to one stream, to keep their order.
  */
 export const WHEN_WATCHED = "read -r _ || exit\nexec 2>&1\n";
 
-/** Tells programs that nobody answers them and nobody turns pages. */
+/** Keeps programs from asking questions and from using a pager. */
 const QUIET = { PAGER: "cat", GIT_PAGER: "cat", GIT_TERMINAL_PROMPT: "0", GIT_EDITOR: "true" };
 
-/** Runs a command line in a process group of its own, without our secrets. */
+/** Runs a command line in its own process group, without our secrets. */
 export async function runLine(
   { line, cwd, timeout, stop, identity }: CommandLine,
   heard?: (output: BoundedText) => void,
@@ -61,7 +61,7 @@ export async function runLine(
   return { output: text, end, isOk: exit === 0 };
 }
 
-/** Runs it in a terminal of the editor, where the person sees it. */
+/** Runs a command line in a terminal of the editor (ACP terminals), where the person sees it. */
 export async function runInTerminal(
   host: TerminalHost,
   { line, cwd, timeout, stop, identity }: CommandLine,
@@ -87,7 +87,7 @@ export async function runInTerminal(
     return { output, end: how, isOk: exitCode === 0 };
   } finally {
     clearTimeout(timer);
-    // Ends it, too, when the turn was called off.
+    // ACP terminal/release also kills the command when the turn was cancelled.
     await terminal.release().catch(() => {});
   }
 }

@@ -9,18 +9,18 @@ import { readBounded } from "./read-bounded.ts";
 export interface TextSearch {
   readonly folder: string;
   readonly pattern: string;
-  /** The pattern is taken literally. */
+  /** The pattern is plain text. */
   readonly literal?: boolean;
   readonly ignoreCase?: boolean;
-  /** Only files whose names fit. */
+  /** Only files whose names match. */
   readonly glob?: string | undefined;
   readonly stop: Stop;
-  /** The program; null for none. Found in PATH when left out. */
+  /** Path of ripgrep; null for git. By default `rg` in PATH is used. */
   readonly ripgrep?: string | null;
 }
 
 export interface Hit {
-  /** From the folder that was searched. */
+  /** Relative to the searched folder. */
   readonly path: string;
   readonly line: number;
   readonly text: string;
@@ -31,7 +31,7 @@ const LONGEST = 300;
 
 let hasRipgrep: Promise<boolean> | undefined;
 
-/** Finds lines in files that git does not ignore: with ripgrep where there is one, else with git. */
+/** Finds lines in files that git does not ignore, with ripgrep where it is installed, else with git. */
 export async function searchText(search: TextSearch): Promise<Hit[]> {
   const program = search.ripgrep === undefined ? await usualRipgrep() : search.ripgrep;
   const output = program === null ? await gitGrep(search) : await ripgrep(program, search);

@@ -10,19 +10,19 @@ import { SessionError } from "../../session/session-error.ts";
 import { type Change, digestOf, type TurnJournal } from "./journal.ts";
 import type { WorkspacePath, Workspace } from "./workspace.ts";
 
-/** ACP message specification, "Message Size Limits": `fs/*`. */
+/** ACP message specification § Message Size Limits: `fs/*`. */
 export const LARGEST_FILE = 10 * 1024 * 1024;
 
 export interface TurnFilesOptions {
   readonly workspace: Workspace;
-  /** Editors come and go while a turn runs. */
+  /** The attached clients, which may change during a turn. */
   readonly client: () => TurnClient;
   readonly journal: TurnJournal;
 }
 
 /**
- * The files of the workspace as one turn sees them: through the editor where it offers that, since
- * what is in its buffers counts, else on disk.
+ * The files of the workspace in one turn: through the editor where it offers that, since its unsaved
+ * text counts, else on disk.
  */
 export class TurnFiles {
   readonly workspace: Workspace;
@@ -35,7 +35,7 @@ export class TurnFiles {
     this.#client = options.client;
   }
 
-  /** The text of a file. Throws "File not found" and the like with the document's codes. */
+  /** The text of a file. Throws with the codes of ACP message specification § ACP-Specific Errors. */
   async read(target: WorkspacePath): Promise<string> {
     const text = await this.readIfThere(target);
     if (text !== undefined) return text;
@@ -46,13 +46,13 @@ export class TurnFiles {
     return (await this.#fromEditor(target)) ?? (await this.readFromDisk(target));
   }
 
-  /** For what need not be of this moment, and is not worth an editor's time. */
+  /** The text on disk, without asking the editor for unsaved changes. */
   async readFromDisk(target: WorkspacePath): Promise<string | undefined> {
     const bytes = await bytesOf(target);
     return bytes === undefined ? undefined : textOf(bytes, target);
   }
 
-  /** Writes a text, after what was there has been recorded. */
+  /** Writes a text after recording the old one. Throws if the file changed since `old` was read. */
   async write(target: WorkspacePath, text: string, old: string | undefined): Promise<void> {
     const content = Buffer.from(text);
     if (content.length > LARGEST_FILE) throw tooLarge(target, content.length);
@@ -62,15 +62,15 @@ export class TurnFiles {
       throw new TrunklineError("conflict", says);
     }
     const status = await lstat(target.real).catch(() => undefined);
-    // The editor's text where there is one: undoing must not lose what was never saved.
+    // The editor's text where there is one, so that undo restores unsaved changes.
     const before = old === undefined ? undefined : Buffer.from(old);
     await this.journal.before(target.path, before, status?.mode);
     const made = await this.#put(target, content, text);
-    // An editor may format what it saves.
+    // An editor may format the file when it saves it.
     await this.journal.after(target.path, [content, await bytesOf(target)], made);
   }
 
-  /** Whether a file is what a turn left: in the editor, and on disk. */
+  /** Whether a file is as a turn left it, in the editor and on disk. */
   async isAsLeft({ path, after = [] }: Change): Promise<boolean> {
     const target = await this.workspace.findToWrite(path);
     const buffered = await this.#fromEditor(target);
@@ -81,7 +81,7 @@ export class TurnFiles {
     return forms.every((form) => after.includes(digestOf(form)));
   }
 
-  /** Makes a file what it was before a turn, whatever it is now. */
+  /** Restores a file to its content before a turn. */
   async restore({ path, before, mode, made }: Change): Promise<void> {
     const target = await this.workspace.findToWrite(path);
     if (before === undefined) await this.#remove(target, made);
@@ -94,7 +94,7 @@ export class TurnFiles {
     try {
       return await fs.readTextFile(target.path);
     } catch (error) {
-      // Nothing unsaved can be missed where the editor has no such file, or where there is none.
+      // An editor that does not know the file has no unsaved text of it.
       if (hasNoFile(error) || (await isMissing(target))) return undefined;
       const { message } = error as Error;
       const why = `the editor did not say what it holds (${message}), and it may not be saved`;
@@ -108,7 +108,7 @@ export class TurnFiles {
     const text = asText(content);
     const isThere = (await lstat(target.real).catch(() => undefined)) !== undefined;
     const write = text === undefined ? undefined : fs?.writeTextFile;
-    // Only we know how a file was that is gone: an editor would make one that cannot be run.
+    // A deleted file is created here, with its mode: the editor would lose the executable bit.
     if (!isThere || write === undefined) {
       await mkdir(dirname(target.real), { recursive: true });
       await putOnDisk(target, content);
@@ -117,7 +117,7 @@ export class TurnFiles {
     if (text !== undefined) await write?.(target.path, text);
   }
 
-  /** Returns the highest folder that had to be made. */
+  /** Returns the topmost folder that was created. */
   async #put(target: WorkspacePath, content: Buffer, text: string): Promise<string | undefined> {
     const made = await mkdir(dirname(target.real), { recursive: true });
     const { fs } = this.#client();
@@ -155,7 +155,7 @@ async function isMissing({ real }: WorkspacePath): Promise<boolean> {
 
 async function putOnDisk(target: WorkspacePath, content: Buffer): Promise<void> {
   const { O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW } = constants;
-  // A link that was put there after the path was looked at is not followed.
+  // O_NOFOLLOW: a link that was created after the check is not followed.
   await using file = await open(target.real, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0o666);
   await file.writeFile(content);
 }
@@ -172,7 +172,7 @@ async function bytesOf(target: WorkspacePath): Promise<Buffer | undefined> {
     const says = `'${target.name}' is a folder; list_files shows what is in it`;
     throw RpcError.of(ACP.fileNotFound, says, { path: target.path });
   }
-  // Reading a pipe or a device may never end.
+  // Reading from a pipe or a device may block forever.
   if (!status.isFile()) throw unreadable(target, new Error("it is not a regular file"));
   if (status.size > LARGEST_FILE) throw tooLarge(target, status.size);
   try {
@@ -182,7 +182,7 @@ async function bytesOf(target: WorkspacePath): Promise<Buffer | undefined> {
   }
 }
 
-/** Text that would come back otherwise than it was is not text. */
+/** Decodes UTF-8. Throws for bytes that would not survive decoding and encoding. */
 function textOf(bytes: Buffer, target: WorkspacePath): string {
   const text = asText(bytes);
   if (text !== undefined && !text.includes("\0")) return text;

@@ -4,24 +4,24 @@ import { join, matchesGlob, relative } from "node:path";
 
 import type { Stop } from "../../base/stop.ts";
 
-/** Folders that are large and hold nobody's own work. */
+/** Folders that are listed, but not searched: they are large and generated. */
 const SKIPPED = new Set([".git", "node_modules", ".venv", "__pycache__", ".hg", ".svn"]);
 
 export interface WalkOptions {
   readonly depth: number;
   readonly most: number;
-  /** Of paths from the folder; `**` stands for any folders. */
+  /** Glob for paths relative to the folder. */
   readonly pattern?: string | undefined;
   readonly stop: Stop;
 }
 
 export interface Walked {
-  /** From the folder, in order; folders end in a slash. */
+  /** Relative to the folder, sorted; folders end with a slash. */
   readonly names: readonly string[];
   readonly isCut: boolean;
 }
 
-/** What a folder holds. Links are named, and not followed. */
+/** Lists a folder. Links are listed, but not followed. */
 export async function walk(folder: string, options: WalkOptions): Promise<Walked> {
   const { depth, most, pattern, stop } = options;
   const names: string[] = [];
@@ -42,7 +42,7 @@ export async function walk(folder: string, options: WalkOptions): Promise<Walked
   return { names, isCut: !isWhole };
 }
 
-/** A pattern without a slash is for names in any folder. */
+/** A pattern without a slash matches names in any folder. */
 function fits(name: string, pattern: string): boolean {
   if (name.endsWith("/")) return false;
   return matchesGlob(name, pattern.includes("/") ? pattern : `**/${pattern}`);

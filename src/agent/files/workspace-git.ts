@@ -4,7 +4,7 @@ import { Git, type GitAnswer, type GitCall } from "../../git/git.ts";
 import type { Workspace } from "./workspace.ts";
 import type { TurnFiles } from "./turn-files.ts";
 
-/** Runs git in the folder of a workspace. Where that is in no repository, says so as to a guest. */
+/** Runs git in the workspace. Outside a repository the error says how to create one. */
 export async function workspaceGit(
   { cwd }: Workspace,
   args: readonly string[],
@@ -19,7 +19,7 @@ export async function workspaceGit(
   }
 }
 
-/** A file that differs from the last commit. */
+/** A file that differs from HEAD. */
 export interface WorkingChange {
   /** Absolute. */
   readonly path: string;
@@ -28,7 +28,7 @@ export interface WorkingChange {
   readonly isNew: boolean;
 }
 
-/** What has changed since the last commit, new files included, below the workspace's folder. */
+/** Changed and new files in the workspace, compared with HEAD. */
 export async function workingChanges(files: TurnFiles, stop: Stop): Promise<WorkingChange[]> {
   const { workspace } = files;
   const args = [
@@ -56,7 +56,7 @@ export async function workingChanges(files: TurnFiles, stop: Stop): Promise<Work
   });
 }
 
-/** What a file held in the last commit; nothing where it was not there. */
+/** Content of a file in HEAD; undefined where it did not exist. */
 export async function committedText(files: TurnFiles, path: string): Promise<string | undefined> {
   const name = files.workspace.nameOf(path);
   const args = ["show", `HEAD:./${name}`];

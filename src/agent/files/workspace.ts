@@ -7,17 +7,17 @@ import { RpcError } from "../../rpc/rpc-error.ts";
 
 export const FOR_GIT = "what is in a repository's own folder is for git alone";
 
-/** A path of the workspace. */
+/** A checked path inside the workspace. */
 export interface WorkspacePath {
-  /** Absolute, by the names that the person uses; editors know files by it. */
+  /** Absolute, with links not resolved; editors use this path. */
   readonly path: string;
-  /** Where it is once every link is followed. */
+  /** Absolute, with all links resolved. */
   readonly real: string;
-  /** Short, for people and models. */
+  /** Relative to the workspace, for people and models. */
   readonly name: string;
 }
 
-/** The folders that an agent may work in. Whatever leads out of them is refused. */
+/** The folders that an agent may work in. Paths that lead out of them are refused. */
 export class Workspace {
   readonly cwd: string;
   readonly roots: readonly string[];
@@ -27,19 +27,19 @@ export class Workspace {
     this.roots = [this.cwd, ...more.map((folder) => resolve(folder))];
   }
 
-  /** Throws "Permission denied" (-31701) for a path that is or leads outside, also through links. */
+  /** Resolves a path. Throws "Permission denied" (-31701) if it leads outside, directly or by links. */
   async find(path: string): Promise<WorkspacePath> {
-    if (path.includes("\0")) throw denied(path, "it holds a null byte");
-    if (/^~(?:\/|$)/.test(path)) throw denied(path, "write it from the workspace's folder");
+    if (path.includes("\0")) throw denied(path, "it contains a null byte");
+    if (/^~(?:\/|$)/.test(path)) throw denied(path, "give it relative to the workspace");
     const lexical = resolve(this.cwd, path);
-    if (!isInside(lexical, this.roots)) throw denied(path, "it lies outside of the workspace");
+    if (!isInside(lexical, this.roots)) throw denied(path, "it is outside of the workspace");
     const real = await followPath(lexical);
     const roots = await Promise.all(this.roots.map((root) => realpath(root).catch(() => root)));
     if (!isInside(real, roots)) throw denied(path, "a link on it leads out of the workspace");
     return { path: lexical, real, name: this.nameOf(lexical) };
   }
 
-  /** The same, for a path that is to be written. What git keeps for itself is not. */
+  /** Resolves a path to write to. Throws also for git's own files. */
   async findToWrite(path: string): Promise<WorkspacePath> {
     const target = await this.find(path);
     if (isGitOwned(target.path) || isGitOwned(target.real)) throw denied(path, FOR_GIT);
@@ -65,7 +65,7 @@ export function isInside(path: string, roots: readonly string[]): boolean {
 
 const MOST_LINKS = 40;
 
-/** Where a path leads, though its end may not be there yet. */
+/** Resolves links in a path whose last parts may not exist yet. */
 export async function followPath(path: string, links = MOST_LINKS): Promise<string> {
   try {
     return await realpath(path);
@@ -78,8 +78,8 @@ export async function followPath(path: string, links = MOST_LINKS): Promise<stri
   const real = await followPath(parent, links);
   const name = path.slice(parent.endsWith(sep) ? parent.length : parent.length + 1);
   if (status?.isSymbolicLink() !== true) return join(real, name);
-  // It leads to what is not there: to write it is to make that.
-  if (links <= 0) throw denied(path, "it is a link that never ends");
+  // A dangling link: writing to it creates its target, so the target counts.
+  if (links <= 0) throw denied(path, "it is a link that leads to itself");
   return followPath(resolve(real, await readlink(path)), links - 1);
 }
 

@@ -25,52 +25,52 @@ export interface ModelEntry {
   readonly description: string;
   /** Tokens. */
   readonly contextWindow: number;
-  /** It was found on a port of this machine, where any program may listen. */
+  /** Found on a local port, on which any program may listen. */
   readonly isFound?: boolean;
-  /** Nothing where there is no model behind it. */
+  /** Undefined for the offline entry. */
   readonly open?: () => Promise<LanguageModel>;
 }
 
-/** What sessions know of models. */
+/** The models that sessions can choose from. */
 export interface ModelSource {
-  /** Those that are known now, without waiting. */
+  /** The models known now. */
   list(): readonly ModelEntry[];
-  /** Which is used where nobody has chosen. */
+  /** The default model. */
   first(): ModelEntry;
-  /** Asks the providers anew, unless that was done lately. */
+  /** Asks the providers for their models, unless that was done recently. */
   refresh(): Promise<void>;
   onChange(listener: () => void): () => void;
-  /** Why providers have not said what they have, by their names. */
+  /** Why providers did not list their models, by provider. */
   readonly failures: ReadonlyMap<string, string>;
-  /** Keys that must not be seen. */
+  /** API keys, which must never be shown. */
   readonly secrets: readonly string[];
 }
 
 export const OFFLINE: ModelEntry = {
   id: "offline",
   name: "Offline (no LLM)",
-  description: "No language model: does what the slash commands say, and nothing else",
+  description: "No language model: runs slash commands, and nothing else",
   contextWindow: 0,
 };
 
 export interface ModelsOptions {
   readonly find: FindKey;
-  /** Finds secrets where that takes a while; called once, when models are first asked for. */
+  /** Finds keys in slow stores such as the keychain; called once, with the first refresh. */
   readonly findLater?: (variables: readonly string[]) => Promise<ReadonlyMap<string, string>>;
   readonly settings?: ModelSettings | undefined;
   readonly log: Log;
-  /** Milliseconds that a provider has to list its models. */
+  /** Milliseconds for a provider to list its models. */
   readonly timeout?: number;
-  /** Ports of this machine to look for models on; the usual ones when left out. */
+  /** Local ports to look for models on; by default the usual ones. */
   readonly ports?: readonly LocalPort[];
 }
 
 const TIMEOUT = 10_000;
-/** One on this machine answers at once, or is not there. */
+/** A local provider answers at once or is not running. */
 const LOCAL_TIMEOUT = 1_000;
 const FRESH = 300_000;
 
-/** The models of all providers that there are, as far as they have answered. */
+/** The models of all providers, as far as they have answered. */
 export class Models implements ModelSource {
   #providers: readonly Provider[];
   readonly #listed = new Map<string, readonly ListedModel[]>();
@@ -97,7 +97,7 @@ export class Models implements ModelSource {
   first(): ModelEntry {
     const all = this.list();
     const wanted = this.#options.settings?.default;
-    // Whoever listens on a port first must not get to read what people say.
+    // Any program may listen on a local port, so a found model is never the default.
     const named = all.filter(({ isFound }) => isFound !== true);
     return all.find(({ id }) => id === wanted) ?? named[0] ?? OFFLINE;
   }
@@ -119,7 +119,7 @@ export class Models implements ModelSource {
     this.#refreshing = undefined;
   }
 
-  /** Asks those, too, whose keys are not at hand. */
+  /** Finds more keys and asks their providers. */
   async #findMore(): Promise<void> {
     const { find, findLater, settings, ports } = this.#options;
     if (this.#hasAllKeys || findLater === undefined) return;
@@ -170,14 +170,14 @@ export class Models implements ModelSource {
     return entries;
   }
 
-  /** What the configuration begins with is there, whether its provider has said so or not. */
+  /** The configured default model is offered even if its provider does not list it. */
   #wantedOf({ id }: Provider): string[] {
     const wanted = this.#options.settings?.default ?? "";
     return wanted.startsWith(`${id}/`) ? [wanted.slice(id.length + 1)] : [];
   }
 }
 
-/** Throws with the nearest names when there is no such model. */
+/** Finds a model. Throws with similar names if there is none. */
 export function findModel(models: ModelSource, id: string): ModelEntry {
   const all = models.list();
   const found = all.find((each) => each.id === id);
@@ -185,7 +185,7 @@ export function findModel(models: ModelSource, id: string): ModelEntry {
   const ids = all.map((each) => each.id);
   const near = suggest(id, ids);
   const names = (near.length > 0 ? near : ids.slice(0, 10)).join(", ");
-  const says = `Cannot use the model '${id.slice(0, 200)}': there is none of that name. `;
+  const says = `Cannot use the model '${id.slice(0, 200)}': no such model. `;
   throw new TrunklineError(
     "not-found",
     `${says}${near.length > 0 ? "Near" : "There are"}: ${names}.`,
@@ -203,7 +203,7 @@ function entry(provider: Provider, model: string, name: string, window: number):
   };
 }
 
-/** Those that suit this work first; the others as they came. */
+/** Puts the preferred models first. */
 function inOrder({ type, models = [] }: Provider, listed: readonly ListedModel[]): ListedModel[] {
   const wanted = [...models, ...USUAL_MODELS[type]];
   const rank = ({ model }: ListedModel): number => {

@@ -1,24 +1,24 @@
 import type { LanguageModel } from "ai";
 
-/** How a provider is spoken to. */
+/** The API of a provider. */
 export type ProviderType = "anthropic" | "openai" | "google" | "openai-compatible";
 
-/** Somebody who runs language models. */
+/** A server with language models. */
 export interface Provider {
-  /** The first part of its models' ids. */
+  /** Prefix of the ids of its models. */
   readonly id: string;
   readonly name: string;
   readonly type: ProviderType;
   readonly baseUrl: string;
   readonly key?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Models that are offered whether it lists them or not. */
+  /** Models that are offered even if the provider does not list them. */
   readonly models?: readonly string[];
-  /** Tokens, where it does not say so itself. */
+  /** Context window in tokens, where the provider does not say it. */
   readonly contextWindow?: number;
   /**
-   * Nobody named it: it may be whatever listens on a port of this machine. It is offered if it
-   * answers, and used only where somebody chooses it.
+   * Found on a local port, on which any program may listen. Its models are offered, but used only when
+   * chosen.
    */
   readonly isLocal?: boolean;
 }
@@ -42,7 +42,7 @@ export interface ProviderSettings {
   readonly contextWindow?: number;
 }
 
-/** Finds a secret by the name of its variable. */
+/** Finds a key by the name of its environment variable. */
 export type FindKey = (variable: string) => string | undefined;
 
 const ADDRESS: Readonly<Record<ProviderType, string>> = {
@@ -58,13 +58,13 @@ const VARIABLE: Readonly<Partial<Record<ProviderType, string>>> = {
   google: "GOOGLE_GENERATIVE_AI_API_KEY",
 };
 
-/** The variables that keys are looked for under. */
+/** Names of the environment variables that may contain keys. */
 export function keyVariables({ providers = {} }: ModelSettings = {}): string[] {
   const named = Object.values(providers).flatMap(({ keyVariable }) => keyVariable ?? []);
   return [...new Set([...Object.values(VARIABLE), ...named])];
 }
 
-/** A port on this machine that programs with models usually listen on: id, name, port. */
+/** A local port on which model servers usually listen: id, name, port. */
 export type LocalPort = readonly [string, string, number];
 
 const LOCAL: readonly LocalPort[] = [
@@ -73,7 +73,7 @@ const LOCAL: readonly LocalPort[] = [
   ["llamacpp", "llama.cpp", 8080],
 ];
 
-/** The providers that there may be: by keys, by configuration, and on this machine. */
+/** All providers: by keys in the environment, by configuration, and on local ports. */
 export function providersOf(
   find: FindKey,
   settings: ModelSettings = {},
@@ -104,7 +104,7 @@ function byKeys(find: FindKey): Provider[] {
   }
   const openai = find("OPENAI_API_KEY");
   const address = find("OPENAI_BASE_URL");
-  // Behind another address is mostly a server that speaks only what all of them speak.
+  // At another address there is usually a server that is only compatible.
   const isOther = address !== undefined && !address.startsWith("https://api.openai.com/");
   if (openai !== undefined || isOther) {
     found.push({
@@ -153,11 +153,11 @@ function sameAddress(a: string, b: string): boolean {
   return plain(a) === plain(b);
 }
 
-/** Makes a model that can be spoken to. Only what the provider needs is loaded. */
+/** Creates a model for the AI SDK. Only the library of the provider is loaded. */
 export async function openModel(provider: Provider, model: string): Promise<LanguageModel> {
   const { baseUrl: baseURL, key, headers } = provider;
   const options = { baseURL, ...(headers === undefined ? {} : { headers }) };
-  // Without one, the libraries would look for a key themselves.
+  // Without a key, the libraries would look for one in the environment.
   const apiKey = key ?? "none";
   switch (provider.type) {
     case "anthropic": {

@@ -7,10 +7,10 @@ import type { ActsAs } from "../command-environment.ts";
 import type { TurnFiles } from "../files/turn-files.ts";
 import type { Need } from "../modes.ts";
 
-/** What an editor shows a tool call as. */
+/** ACP tool-calls: the kind that editors show. */
 export type ToolKind = "read" | "edit" | "search" | "execute" | "think" | "fetch" | "other";
 
-/** What an editor shows in a tool call: text, a diff or a terminal. */
+/** ACP tool-calls § Content: text, a diff or a terminal. */
 export type ShownContent = { readonly type: string } & Readonly<Record<string, unknown>>;
 
 export interface Location {
@@ -18,16 +18,16 @@ export interface Location {
   readonly line?: number;
 }
 
-/** Something that a model can have done. */
+/** A tool that a model can call. */
 export interface AgentTool {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: JsonSchema;
   readonly kind: ToolKind;
   readonly need: Need;
-  /** Milliseconds that it may take; waiting for a person does not count. */
+  /** Milliseconds; time spent waiting for a person does not count. */
   readonly timeout?: number;
-  /** What it is about to do, in few words; arguments may be wrong here. */
+  /** Short title of a call. The arguments are not validated yet. */
   title(args: Arguments): string;
   call(args: Arguments, work: ToolWork): Promise<ToolAnswer>;
 }
@@ -36,25 +36,25 @@ export interface ToolAnswer {
   /** For the model. */
   readonly text: string;
   readonly isError?: boolean;
-  /** For people; the text when left out. */
+  /** For people; by default the text. */
   readonly content?: readonly ShownContent[];
   readonly locations?: readonly Location[];
   readonly images?: readonly { readonly data: string; readonly mimeType: string }[];
 }
 
-/** What is asked of a person before something is done. All of it is shown, or it is not done. */
+/** A request for consent. A person must see all of it, or the call fails. */
 export interface Consent {
   readonly title?: string;
-  /** What an "always" is remembered for. Without one it is not offered. */
+  /** What an "always" answer is remembered for. Without it, "always" is not offered. */
   readonly subject?: string;
-  /** The same in words for the person who is to say it; the subject itself when left out. */
+  /** The subject in words for people; by default the subject. */
   readonly covers?: string;
-  /** What is about to be done, whole; the arguments when left out. */
+  /** All that is about to be done; by default the arguments. */
   readonly content?: readonly ShownContent[];
   readonly locations?: readonly Location[];
 }
 
-/** What a tool has at hand while it runs. */
+/** The context of a running tool. */
 export interface ToolWork {
   readonly files: TurnFiles;
   readonly client: TurnClient;
@@ -63,22 +63,22 @@ export interface ToolWork {
   readonly sessionId: string;
   /** Who gave the prompt. */
   readonly principal: Principal;
-  /** Whom commands act as to git. */
+  /** Finds the identity for git. */
   readonly actsAs?: ActsAs | undefined;
-  /** Shows how far it is. */
+  /** Updates what is shown of the call. */
   readonly show: (shown: {
     readonly title?: string;
     readonly content?: readonly ShownContent[];
     readonly locations?: readonly Location[];
   }) => Promise<void>;
-  /** Waits until a person allows it. Throws `Refused` when they do not. */
+  /** Waits for consent. Throws `Refused` if the person rejects it. */
   readonly allow: (consent: Consent) => Promise<void>;
   plan(entries: readonly Readonly<Record<string, unknown>>[]): Promise<void>;
-  /** It works, though it has nothing to show. */
+  /** Reports progress without an update. */
   progressed(): void;
 }
 
-/** A person said no. */
+/** The person rejected a call. */
 export class Refused extends Error {
   override readonly name = "Refused";
 }
@@ -87,7 +87,7 @@ export function textContent(text: string): ShownContent {
   return { type: "content", content: { type: "text", text } };
 }
 
-/** The members of a schema that takes an object. */
+/** The JSON schema of an object without further members. */
 export function inputOf(
   properties: Readonly<Record<string, JsonSchema>>,
   required: readonly string[],

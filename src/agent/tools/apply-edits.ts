@@ -1,13 +1,13 @@
 import { TrunklineError } from "../../base/errors.ts";
 
-/** Names as models know them from other agents. */
+/** Member names that models know from other agents. */
 export interface Edit {
   readonly old_string: string;
   readonly new_string: string;
   readonly replace_all?: boolean;
 }
 
-/** Makes replacements one after the other. Throws with what to do when one does not fit. */
+/** Applies replacements in order. Throws if one cannot be applied, and says what to do. */
 export function applyEdits(text: string, edits: readonly Edit[], name: string): string {
   let changed = text;
   for (const [index, edit] of edits.entries()) {
@@ -32,14 +32,14 @@ function applyEdit(text: string, edit: Edit, what: string): string {
   return text.slice(0, first) + replacement + text.slice(first + old.length);
 }
 
-/** Models write plain line ends, whatever the file has. */
+/** Models write LF, so an edit of a CRLF file is converted. */
 function fit(text: string, edit: Edit): Edit {
   if (text.includes(edit.old_string) || !text.includes("\r\n")) return edit;
   const crlf = (part: string): string => part.replaceAll(/\r?\n/g, "\r\n");
   return { ...edit, old_string: crlf(edit.old_string), new_string: crlf(edit.new_string) };
 }
 
-/** A line that is the same but for its blanks tells what went wrong. */
+/** Points to a line that differs only in whitespace. */
 function near(text: string, old: string): string {
   const wanted = old.split("\n").map((line) => line.trim());
   const first = wanted.find((line) => line !== "");

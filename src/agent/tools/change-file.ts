@@ -4,10 +4,10 @@ import { MASK } from "../../base/text/mask.ts";
 import type { ToolAnswer, ToolWork } from "./agent-tool.ts";
 import { changeLocation, shownDiff, wholeDiff } from "./shown-diff.ts";
 
-/** What "always" means for changes of files. */
+/** Subject of an "always" answer for changes of files. */
 const EDIT_SUBJECT = "edit files";
 
-/** Shows a person how a file is to change, and changes it when they allow it. */
+/** Shows a person the diff of a file, and writes it if they allow it. */
 export async function changeFile(
   work: Pick<ToolWork, "allow" | "files">,
   target: WorkspacePath,
@@ -15,7 +15,10 @@ export async function changeFile(
 ): Promise<ToolAnswer> {
   const { old, text } = change;
   if (old === text) {
-    throw new TrunklineError("usage", `'${target.name}' is like that already: nothing to change`);
+    throw new TrunklineError(
+      "usage",
+      `'${target.name}' has this content already: nothing to change`,
+    );
   }
   if (text.split(MASK).length > (old ?? "").split(MASK).length) {
     const says =

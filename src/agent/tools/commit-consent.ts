@@ -9,13 +9,13 @@ const EVERY_COMMIT = "every git commit, of any files and with any message";
 interface Commit {
   readonly title: string;
   readonly message: string;
-  /** Files that are committed; what is staged where there are none. */
+  /** Files to commit; empty for what is staged. */
   readonly names: readonly string[];
 }
 
 /**
- * Waits until a person allows a commit: of these files, with this message, and with the programs
- * that git runs on that occasion. An "always" holds as long as those stay the same.
+ * Waits for consent to a commit: its files, its message, and the programs that git runs for it (hooks,
+ * filters, signing). An "always" answer applies as long as these programs stay the same.
  */
 export async function allowCommit(
   work: Pick<ToolWork, "allow" | "files">,
@@ -34,7 +34,7 @@ export async function allowCommit(
     title: runs === "" ? title : `${title} (${runs})`,
     content: [textContent(fenced(text.join("\n")))],
   });
-  // A person may take their time, and what they allowed is what they saw.
+  // The programs may have changed while the person decided.
   if ((await commitPrograms(git)).digest === found.digest) return;
   const says = "the hooks or filters of the repository have changed since you were asked";
   throw new TrunklineError("conflict", `Cannot commit: ${says}. Try again`);

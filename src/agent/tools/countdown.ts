@@ -1,6 +1,6 @@
 import type { Stop } from "../../base/stop.ts";
 
-/** A limit of time that can stand still. */
+/** A timeout that can be paused. */
 export class Countdown implements Disposable {
   readonly #expire: () => void;
   #left: number;
@@ -14,7 +14,7 @@ export class Countdown implements Disposable {
     this.#start();
   }
 
-  /** The time that this takes does not count. */
+  /** Pauses the timeout while the work runs. */
   async pausedWhile<T>(work: () => Promise<T>): Promise<T> {
     if (this.#pauses++ === 0) this.#stop();
     try {
@@ -40,7 +40,7 @@ export class Countdown implements Disposable {
   }
 }
 
-/** Waits for work, but no longer than until it is called off: then rejects with the reason. */
+/** Waits for work, or rejects with the reason when it is stopped. */
 export function untilStopped<T>(stop: Stop, work: Promise<T>): Promise<T> {
   const over = Promise.withResolvers<never>();
   const listener = { stopped: (reason: Error) => over.reject(reason) };

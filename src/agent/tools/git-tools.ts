@@ -102,13 +102,13 @@ interface Input {
   readonly paths?: readonly string[];
 }
 
-/** Commits what is staged, or of the named files all. Says what git says. */
+/** Commits what is staged, or the named files. Returns git's output. */
 export async function commit(
   work: Pick<ToolWork, "files" | "stop" | "actsAs">,
   message: string,
   names: readonly string[] = [],
 ): Promise<string> {
-  // Not as an argument: others on the machine see those.
+  // On stdin, since other users can see arguments.
   const args = ["commit", "--file=-", ...(names.length > 0 ? ["--", ...names] : [])];
   const { workspace } = work.files;
   if (await isNothingStaged(work, names)) {
@@ -125,7 +125,7 @@ export async function commit(
   return stdout.toString("utf8").trim();
 }
 
-/** Git would say so too, but not before it has run another git in every submodule. */
+/** Checked first, since `git commit` would first run git in every submodule. */
 async function isNothingStaged(
   { files, stop }: Pick<ToolWork, "files" | "stop">,
   names: readonly string[],
@@ -149,7 +149,7 @@ export async function git(
   return `${text.slice(0, MOST_CHARACTERS)}\n(${text.length - MOST_CHARACTERS} characters more.)`;
 }
 
-/** Paths as git takes them, none of which is an option or leads outside. */
+/** Checked absolute paths, which git cannot take for options. */
 async function namesOf(work: ToolWork, paths: readonly string[]): Promise<string[]> {
   const workspace = await Promise.all(paths.map((path) => work.files.workspace.find(path)));
   return workspace.map(({ path }) => path);

@@ -37,7 +37,7 @@ export const readFile: AgentTool = {
   },
 };
 
-/** A part of a text, with numbers before its lines, and a word about what is left out. */
+/** Part of a text with line numbers, and a note on what is left out. */
 export function numbered(text: string, from: number, limit: number): string {
   if (text === "") return "(The file is empty.)";
   const lines = text.split("\n");

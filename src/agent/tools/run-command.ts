@@ -5,7 +5,7 @@ import { type AgentTool, type Consent, inputOf, textContent, type ToolWork } fro
 
 const TIMEOUT = 120_000;
 const LONGEST = 1_800_000;
-/** How often what a command has said so far is shown. */
+/** Milliseconds between two updates with the output of a command. */
 const SHOW_EVERY = 500;
 
 interface Input {
@@ -29,7 +29,7 @@ export const runCommand: AgentTool = {
   ),
   kind: "execute",
   need: "run",
-  // It has a limit of its own.
+  // The command line has its own timeout.
   timeout: LONGEST + 10_000,
   title: ({ command }) => String(command),
   async call(args, work) {
@@ -41,7 +41,7 @@ export const runCommand: AgentTool = {
   },
 };
 
-/** What a person is asked before a command line is run in a folder of the workspace. */
+/** The request for consent to a command line. */
 export function consentToRun(line: string, folder = "."): Consent {
   const where = folder === "." ? "" : ` in ${folder}`;
   return {
@@ -52,7 +52,7 @@ export function consentToRun(line: string, folder = "."): Consent {
   };
 }
 
-/** Runs a command line where the person sees what it says: in the editor, or here. */
+/** Runs a command line in the editor's terminal or here, and records its changes for `/undo`. */
 export async function runShown(
   work: ToolWork,
   line: string,
@@ -71,7 +71,7 @@ async function runVisibly(
 ): Promise<LineEnd> {
   const { stop, client } = work;
   const command = { line, cwd, timeout, stop, identity: await work.actsAs?.(cwd) };
-  // It may run long, and say nothing.
+  // A command may run long without output.
   const alive = setInterval(() => work.progressed(), 5_000);
   try {
     if (client.terminal !== undefined) {

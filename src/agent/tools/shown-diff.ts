@@ -1,10 +1,10 @@
 import type { Location, ShownContent } from "./agent-tool.ts";
 
-/** ACP message specification, "Message Size Limits": a `session/update` has 100 KB in all. */
+/** ACP message specification § Message Size Limits: a `session/update` has at most 100 KB. */
 const MOST_CHARACTERS = 24_000;
 const CONTEXT = 20;
 
-/** A change as editors show it once it is made: an update has to stay small, so not all of a long one. */
+/** A change that was made, cut to the size of an update. */
 export function shownDiff(
   path: string,
   oldText: string | undefined,
@@ -22,7 +22,7 @@ interface Diff extends ShownContent {
   readonly newText: string;
 }
 
-/** A change with every line of it. Of a large file, the lines that stay as they are are left out. */
+/** A change with all changed lines. In a large file, unchanged lines around them are left out. */
 export function wholeDiff(path: string, oldText: string | undefined, newText: string): Diff {
   const size = newText.length + (oldText?.length ?? 0);
   if (size <= MOST_CHARACTERS) return { type: "diff", path, oldText: oldText ?? null, newText };

@@ -35,9 +35,9 @@ export interface ToolRunnerOptions {
   readonly tools: ReadonlyMap<string, AgentTool>;
   readonly sessionId: string;
   readonly log: Log;
-  /** Milliseconds for tools that have no limit of their own. */
+  /** Milliseconds for tools that have no timeout of their own. */
   readonly timeout: number;
-  /** Ours, which no model gets to see. */
+  /** Our own secrets, which are hidden from models. */
   readonly secrets: readonly string[];
   readonly actsAs?: ActsAs | undefined;
 }
@@ -46,13 +46,13 @@ export interface ToolCall {
   readonly id: string;
   readonly name: string;
   readonly args: unknown;
-  /** Why the model's own words for it make no sense. */
+  /** Why the arguments of the model cannot be read. */
   readonly problem?: string | undefined;
 }
 
 type Shown = Readonly<Record<string, unknown>> & { readonly content?: readonly ShownContent[] };
 
-/** What a person can answer. An "always" says what it stands for, and where. */
+/** The options of a permission request. The label of "always" says what it allows, and in which folder. */
 function optionsFor({ subject, covers = subject }: Consent, folder: string): PermissionOption[] {
   const always = `Always allow in ${visibleLine(folder)}: ${visibleLine(covers ?? "")}`;
   return [
@@ -64,7 +64,7 @@ function optionsFor({ subject, covers = subject }: Consent, folder: string): Per
   ];
 }
 
-/** Calls tools on a turn's behalf: with consent, within limits, and before the person's eyes. */
+/** Calls tools in a turn: validates arguments, asks for consent, applies the timeout, shows the call. */
 export class ToolRunner {
   readonly #options: ToolRunnerOptions;
 
@@ -72,21 +72,21 @@ export class ToolRunner {
     this.#options = options;
   }
 
-  /** The tools that the present mode allows. */
+  /** The tools that the current mode allows. */
   offered(): AgentTool[] {
     const { tools, mode } = this.#options;
     return [...tools.values()].filter(({ need }) => mode().may.includes(need));
   }
 
-  /** Calls a tool. Only what ends the turn is thrown; every other failure is an answer. */
+  /** Calls a tool. Failures are answers for the model; only a cancelled turn throws. */
   async call(call: ToolCall): Promise<ToolAnswer> {
     return this.perform(call, this.#options.tools.get(call.name));
   }
 
-  /** The same, for a tool that no model is offered. */
+  /** Calls a tool that is not in the model's list. */
   async perform(asked: ToolCall, tool: AgentTool | undefined): Promise<ToolAnswer> {
     const { speaker, turn, log } = this.#options;
-    // Some models begin to count anew with each answer, and clients go by the id.
+    // ACP tool-calls: ids are unique in a session, but some models reuse theirs in each answer.
     const call = { ...asked, id: crypto.randomUUID() };
     const args = asArguments(call.args);
     await speaker.update({
@@ -159,7 +159,7 @@ export class ToolRunner {
       show: (shown) => this.#update(call, shown),
       plan: (entries) => speaker.plan(entries),
       progressed: () => turn.progressed(),
-      // A person may take their time.
+      // Waiting for a person does not count.
       allow: (consent) => countdown.pausedWhile(() => this.#ask(tool, call, consent, stop)),
     };
   }
@@ -173,7 +173,7 @@ export class ToolRunner {
       title: oneLine(title ?? tool.title(asArguments(call.args))),
       kind: tool.kind,
       status: "pending",
-      // A diff says the same, and more.
+      // A diff shows the same.
       ...(isDiff ? {} : { rawInput: maskWords(call.args) }),
       content,
       locations: locations ?? [],
@@ -211,7 +211,7 @@ export class ToolRunner {
     await this.#options.speaker.update(update);
   }
 
-  /** What is shown is stored, and told to the model when the session is loaded. */
+  /** Hides secrets: what is shown is stored, and given to the model when the session is loaded. */
   #hide(shown: ShownContent): ShownContent {
     const block = shown.content as { readonly type?: string; readonly text?: string } | undefined;
     if (block?.type !== "text" || block.text === undefined) return shown;
@@ -231,7 +231,7 @@ function asArguments(args: unknown): Arguments {
   return isObject ? (args as Arguments) : {};
 }
 
-/** What a model can act on; a fault of ours goes to the log. */
+/** The message for the model. Unexpected errors are logged. */
 function failureText(error: unknown, name: string, log: Log): string {
   const isTold =
     error instanceof TrunklineError || error instanceof RpcError || error instanceof Refused;
@@ -244,7 +244,7 @@ function oneLine(title: string): string {
   return title.replaceAll(/\s*\n\s*/g, " ⏎ ");
 }
 
-/** For what is only told: whoever is asked sees the whole title. */
+/** Shortens a title for updates; permission requests show all of it. */
 function short(title: string): string {
   return title.length > MOST_TITLE ? `${title.slice(0, MOST_TITLE)}…` : title;
 }

@@ -17,26 +17,26 @@ import {
   type ToolWork,
 } from "./agent-tool.ts";
 
-/** What providers take as a tool's name. */
+/** Providers limit the length of tool names. */
 const LONGEST_NAME = 64;
-/** Some take no more tools. */
+/** Some providers accept no more tools. */
 const MOST_TOOLS = 128;
 
-export interface ToolboxPlace {
+export interface AddToolboxOptions {
   readonly principal: Principal;
   readonly project: Project;
-  /** The session brought its servers along: one of them may have the name of a configured one. */
+  /** The tools are of MCP servers of the session, whose names may equal those of configured servers. */
   readonly isBrought: boolean;
 }
 
 /**
- * Adds every tool of a toolbox that a principal may call, under a name that models can say. Those
- * that there is no room for are returned.
+ * Adds the tools of a toolbox that a principal may call, under names that providers accept. Returns the
+ * names of those that did not fit.
  */
 export function addToolbox(
   tools: Map<string, AgentTool>,
   toolbox: Toolbox,
-  { principal, project, isBrought }: ToolboxPlace,
+  { principal, project, isBrought }: AddToolboxOptions,
 ): string[] {
   const left: string[] = [];
   const caller = callerFor(principal, "");
@@ -68,7 +68,7 @@ function adapt(tool: Tool, name: string, toolbox: Toolbox, isBrought: boolean): 
   const owner = source?.server ?? bringer;
   const isHarmless = annotations.readOnlyHint === true;
   const of = owner === undefined ? "" : ` of ${isBrought ? "the session's server " : ""}'${owner}'`;
-  // By the name that its server gives it: the one here may come to be another's.
+  // The name at its server, since the name here may change.
   const there = source === undefined ? called : `${source.server}/${source.name}`;
   return {
     name,
@@ -80,7 +80,8 @@ function adapt(tool: Tool, name: string, toolbox: Toolbox, isBrought: boolean): 
     title: () => (owner === undefined ? "" : `${owner}: `) + (title ?? called),
     async call(args, work) {
       const context = contextOf(work);
-      // That it only reads is its own word; a policy that asks shows it to the person itself.
+      // MCP server/tools § Annotations are untrusted: `readOnlyHint` counts only for trusted tools. A policy
+      // that asks shows the call to the person itself.
       const isFree =
         (await toolbox.asks(tool, args, context)) ||
         (isHarmless && (await toolbox.isTrusted(tool, args, context)));
@@ -121,7 +122,7 @@ async function ask(work: ToolWork, question: Question): Promise<unknown> {
   if (!isYesOrNo(params)) throw new CannotAsk(question);
   const message = String(params.message);
   try {
-    // Nothing to remember: the same words may be asked about something else the next time.
+    // Not remembered: the same question may be about something else next time.
     await work.allow({ title: message, content: [textContent(message)] });
     return { action: "accept", content: {} };
   } catch (error) {
@@ -130,7 +131,7 @@ async function ask(work: ToolWork, question: Question): Promise<unknown> {
   }
 }
 
-/** A form without fields only wants consent, which every client can give. */
+/** A form without fields asks only for consent, which every client can show. */
 function isYesOrNo(params: Question["params"]): boolean {
   const schema = params?.requestedSchema as { properties?: object } | undefined;
   return params?.mode !== "url" && Object.keys(schema?.properties ?? {}).length === 0;

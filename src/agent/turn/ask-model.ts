@@ -14,9 +14,9 @@ export interface ModelQuestion {
   readonly tools: readonly AgentTool[];
   readonly speaker: Speaker;
   readonly stop: Stop;
-  /** Milliseconds without a word after which a stream is given up. */
+  /** Milliseconds without data after which the stream is given up. */
   readonly silence: number;
-  /** Hears what was said, also when it then fails. */
+  /** Called with each piece of text, also if the answer fails later. */
   readonly said: (text: string) => void;
 }
 
@@ -27,7 +27,7 @@ export interface TokenUsage {
   readonly thoughtTokens: number;
 }
 
-/** One answer of a model: what it said, and what it wants done. */
+/** One answer of a model: messages and tool calls. */
 export interface ModelAnswer {
   readonly messages: readonly ModelMessage[];
   readonly calls: readonly ToolCall[];
@@ -35,11 +35,11 @@ export interface ModelAnswer {
   readonly usage: TokenUsage | undefined;
 }
 
-/** Asks a model once, and passes on what it says while it says it. */
+/** Sends one request to a model, and passes its text on as it arrives. */
 export async function askModel(question: ModelQuestion): Promise<ModelAnswer> {
   const { model, instructions, messages, speaker, stop } = question;
   const ai = await import("ai");
-  // They would go to the streams that protocols run on.
+  // The library would print warnings to stdout, which belongs to the protocol.
   (globalThis as { AI_SDK_LOG_WARNINGS?: false }).AI_SDK_LOG_WARNINGS = false;
   const abort = new AbortController();
   const relay = { stopped: (reason: Error) => abort.abort(reason) };
@@ -75,19 +75,19 @@ export async function askModel(question: ModelQuestion): Promise<ModelAnswer> {
     const said = await result.responseMessages;
     return { messages: said.filter(({ role }) => role === "assistant"), calls, finish, usage };
   } catch (error) {
-    // What a library makes of an abort does not say why.
+    // The library's own error does not contain the reason of the abort.
     throw abort.signal.aborted ? abort.signal.reason : error;
   } finally {
     clearTimeout(silence);
     stop.remove(relay);
-    // Whoever stops listening leaves nothing running behind.
+    // Ends the request if the stream was not read to its end.
     abort.abort();
   }
 }
 
 type Library = Pick<typeof AiLibrary, "tool" | "jsonSchema">;
 
-/** Providers that ask for it keep what comes before a mark, and charge less for it. */
+/** Marks the end of the prefix that Anthropic caches. */
 const CACHED = { anthropic: { cacheControl: { type: "ephemeral" } } };
 
 function withCacheMark(messages: readonly ModelMessage[]): ModelMessage[] {
@@ -114,7 +114,9 @@ function callOf(part: {
   const { toolCallId: id, toolName: name, input: args } = part;
   if (part.invalid !== true || name === "") return { id, name, args };
   const isText = typeof args === "string";
-  const problem = isText ? "The arguments are not valid JSON; say them again, whole" : undefined;
+  const problem = isText
+    ? "The arguments are not valid JSON; repeat the call with complete arguments"
+    : undefined;
   return { id, name, args, problem };
 }
 

@@ -8,13 +8,13 @@ import { RpcError } from "../../rpc/rpc-error.ts";
 import { askModel, type ModelAnswer, type ModelQuestion } from "./ask-model.ts";
 import { type ModelFailure, modelFailure } from "./model-failure.ts";
 
-/** How hard a model that fails is tried again. */
+/** When a request to a model is retried. */
 export interface RetryLimits {
   readonly attempts: number;
-  /** Milliseconds before the second attempt; each further one doubles it. */
+  /** Milliseconds before the second attempt; doubles with each attempt. */
   readonly firstWait: number;
   readonly longestWait: number;
-  /** Milliseconds without a word after which a stream is given up. */
+  /** Milliseconds without data after which the stream is given up. */
   readonly silence: number;
 }
 
@@ -25,12 +25,12 @@ export const RETRY: RetryLimits = {
   silence: 180_000,
 };
 
-/** More was said than the model can take in. */
+/** The conversation exceeds the context window. */
 export class Overflow extends Error {
   override readonly name = "Overflow";
 }
 
-/** A model will not answer to what was said, however often it is asked. */
+/** The provider refuses the conversation; a retry would fail again. */
 export class Refusal extends TrunklineError {
   static readonly #brand = Symbol.for("trunkline.Refusal");
 
@@ -51,8 +51,8 @@ export interface RetriedQuestion extends ModelQuestion {
 }
 
 /**
- * Asks a model, again where a failure may pass, and says so each time. Throws `Overflow`, `Refusal`,
- * or an error that says what became of it all.
+ * Sends a request to a model, and retries it after temporary failures, with a notice each time. Throws
+ * `Overflow`, `Refusal`, or an error that says what failed.
  */
 export async function askWithRetry(question: RetriedQuestion): Promise<ModelAnswer> {
   const { stop, speaker, retry, name, log } = question;

@@ -4,10 +4,10 @@ import type { Stop } from "../../base/stop.ts";
 import { BoundedText } from "../files/read-bounded.ts";
 import { summaryMessage } from "./history-messages.ts";
 
-/** Rough, and rather too many than too few. */
+/** A rough estimate that rather counts too many tokens. */
 const CHARACTERS_PER_TOKEN = 3.5;
 const LONGEST_OUTPUT = 4_000;
-/** Of the window, how much of the newest is kept as it is. */
+/** Share of the context window for recent messages that are kept. */
 const KEPT = 0.25;
 
 const INSTRUCTIONS =
@@ -19,7 +19,7 @@ const INSTRUCTIONS =
 export interface Compaction {
   readonly messages: ModelMessage[];
   readonly summary: string;
-  /** A model wrote the summary; else it is a list of what is known for sure. */
+  /** The model wrote the summary; otherwise it is a list of prompts and calls. */
   readonly isWritten: boolean;
 }
 
@@ -34,7 +34,7 @@ export function tokensOf(messages: readonly ModelMessage[]): number {
   return Math.ceil(size / CHARACTERS_PER_TOKEN);
 }
 
-/** Makes a conversation shorter: its beginning becomes a summary, its end stays. */
+/** Compacts a conversation: older messages become a summary, recent ones stay. */
 export async function compact(
   messages: readonly ModelMessage[],
   { model, window, stop }: CompactOptions,
@@ -53,8 +53,8 @@ export async function compact(
 }
 
 /**
- * Where the part begins that is kept: never between a call and its answer, never before the middle,
- * and never after the last group of messages.
+ * Index of the first message that is kept: never between a call and its answer, in the second half, and
+ * not after the last group of messages.
  */
 function keptFrom(messages: readonly ModelMessage[], most: number): number {
   const isStart = (index: number): boolean => messages[index]?.role !== "tool";
@@ -102,7 +102,7 @@ function partText(part: Readonly<Record<string, unknown>>): string {
   return "";
 }
 
-/** What is certain without a model: what the person said, and what was called. */
+/** A summary without a model: the prompts and the calls. */
 function listed(older: readonly ModelMessage[]): string {
   const lines = older.flatMap((message) => {
     if (message.role === "user") return [`The person said: ${spoken(message).slice(6, 600)}`];
@@ -115,7 +115,7 @@ function listed(older: readonly ModelMessage[]): string {
   return lines.slice(-200).join("\n");
 }
 
-/** Long outputs of tools are what fills a conversation, and can be asked for again. */
+/** Shortens tool outputs, which fill most of a conversation and can be requested again. */
 function withShortOutputs(message: ModelMessage): ModelMessage {
   if (message.role !== "tool") return message;
   const content = message.content.map((part) => {

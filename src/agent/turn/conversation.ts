@@ -5,10 +5,10 @@ import type { ToolCall } from "../tools/tool-runner.ts";
 import { tokensOf } from "./compact.ts";
 import type { TokenUsage } from "./ask-model.ts";
 
-/** What was said between a person and a model, as the model knows it. */
+/** The messages between a person and a model, as they are sent to the provider. */
 export class Conversation {
   #messages: ModelMessage[];
-  /** What the provider last counted, and how many messages that was for. */
+  /** The provider's last count of tokens, and the number of messages it was for. */
   #counted = { tokens: 0, messages: 0 };
 
   constructor(messages: readonly ModelMessage[] = []) {
@@ -19,7 +19,7 @@ export class Conversation {
     return this.#messages;
   }
 
-  /** Tokens, as far as they are known; what came since is guessed. */
+  /** Size in tokens: as counted by the provider, plus an estimate for messages since then. */
   get size(): number {
     const { tokens, messages } = this.#counted;
     return tokens + tokensOf(this.#messages.slice(messages));
@@ -29,7 +29,7 @@ export class Conversation {
     this.#messages.push(...messages);
   }
 
-  /** Providers take no conversation in which a call has no answer. */
+  /** Adds answers for all calls: providers refuse a conversation with an unanswered call. */
   addAnswers(calls: readonly ToolCall[], answers: ReadonlyMap<string, ToolAnswer>): void {
     if (calls.length === 0) return;
     const content = calls.map((call) => {

@@ -4,12 +4,12 @@ import type { HistoryEntry, SessionUpdate } from "../../session/agent.ts";
 import { promptMessage } from "./prompt-message.ts";
 import { ASIDE, SUMMARY } from "./speaker.ts";
 
-/** What a model is told in the place of all that came before. */
+/** The message that replaces a compacted conversation. */
 export function summaryMessage(summary: string): ModelMessage {
   return { role: "user", content: `(The conversation so far, shortened.)\n\n${summary}` };
 }
 
-/** The conversation as a model knows it, made from what was stored of it. */
+/** Rebuilds the messages for the model from the history of a session. */
 export async function historyMessages(
   history: AsyncIterable<HistoryEntry>,
 ): Promise<ModelMessage[]> {
@@ -56,7 +56,7 @@ class HistoryReader {
       this.#flush();
       this.#messages = [summaryMessage(summary)];
     } else if (sessionUpdate === "agent_message_chunk" && meta[ASIDE] !== true) {
-      // What is said after a tool has answered is another message.
+      // Text after a tool result starts a new message.
       if (this.#calls.size > 0) this.#flush();
       this.#text += textOf(content);
     } else if (sessionUpdate === "tool_call") {

@@ -5,11 +5,11 @@ import type { Workspace } from "../files/workspace.ts";
 import type { TurnFiles } from "../files/turn-files.ts";
 import type { Mode } from "../modes.ts";
 
-/** Files in which people say how to work in their project. The first that is there counts. */
+/** Files with instructions for agents. The first that exists is used. */
 const PROJECT_FILES = ["AGENTS.md", "CLAUDE.md", ".github/copilot-instructions.md"];
 const MOST_CHARACTERS = 20_000;
 
-/** What a model is told before all else. */
+/** The system prompt. */
 export function instructionsFor(workspace: Workspace, mode: Mode): string {
   const more = workspace.roots.slice(1);
   const lines = [
@@ -30,7 +30,7 @@ export function instructionsFor(workspace: Workspace, mode: Mode): string {
   return lines.join("\n");
 }
 
-/** What the project has to add; empty where it says nothing. */
+/** The project's own instructions; empty where it has none. */
 export async function projectInstructions(files: TurnFiles): Promise<string> {
   for (const name of PROJECT_FILES) {
     try {
@@ -39,7 +39,7 @@ export async function projectInstructions(files: TurnFiles): Promise<string> {
       if (text === undefined) continue;
       return `\n\nThe project's ${name}:\n\n${hideSecrets(text.slice(0, MOST_CHARACTERS))}`;
     } catch {
-      // Not readable, or not in the workspace: then it says nothing.
+      // Not readable, or a link out of the workspace.
     }
   }
   return "";

@@ -1,12 +1,12 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { maskText } from "../../base/text/mask.ts";
 
-/** Why a model did not answer, and what can be done about it. */
+/** Why a model did not answer, and whether to retry. */
 export interface ModelFailure {
-  /** Completes a sentence that begins with the model's name. */
+  /** Predicate of a sentence that starts with the model's name. */
   readonly says: string;
   readonly kind: "passing" | "rate" | "overflow" | "key" | "final";
-  /** Milliseconds that the provider wants one to wait. */
+  /** Milliseconds after which the provider allows a retry. */
   readonly retryAfter?: number;
 }
 
@@ -23,11 +23,11 @@ interface ProviderError {
 
 const OVERFLOW =
   /context.{0,20}(?:length|window|size)|prompt is too long|too many tokens|maximum.{0,20}tokens|exceeds?.{0,30}(?:tokens|context)|input is too long/i;
-/** What servers say that have no eyes; some with a status that sounds as if it would pass. */
+/** Errors of models without image support; some servers answer them with status 500. */
 const BLIND = /\b(?:images?|vision|multi-?modal|mmproj)\b/i;
 const QUOTA = /insufficient_quota|credit balance|billing|quota.{0,20}exceeded for/i;
 
-/** Understands what a provider, a library or the network made of a failure. */
+/** Classifies an error of a provider, of its library or of the network. */
 export function modelFailure(thrown: unknown): ModelFailure {
   const error = unwrap(thrown);
   const { statusCode } = error;
@@ -43,16 +43,16 @@ export function modelFailure(thrown: unknown): ModelFailure {
   if (statusCode === 402 || QUOTA.test(said) || BLIND.test(said)) return { kind: "final", says };
   if (statusCode === 429) return { kind: "rate", says, ...wait };
   const isPassing = statusCode >= 500 || statusCode === 408 || statusCode === 409;
-  // A stream that breaks off after its start still has the status that it began with.
+  // An interrupted stream still has the status 200.
   return { kind: isPassing || statusCode < 300 ? "passing" : "final", says, ...wait };
 }
 
 function withoutStatus(thrown: unknown, error: ProviderError, said: string): ModelFailure {
   if (thrown instanceof TrunklineError) return { kind: "passing", says: said };
   if (OVERFLOW.test(said)) return { kind: "overflow", says: `said: ${said}` };
-  // A library that knows the provider refuses in its place.
+  // The provider's library refuses unsupported content itself.
   if (BLIND.test(said) || /unsupported/i.test(error.name ?? "")) {
-    return { kind: "final", says: `cannot be told that: ${said}` };
+    return { kind: "final", says: `does not support that: ${said}` };
   }
   const code = codeOf(error);
   if (code === "ECONNREFUSED" || code === "ENOTFOUND") {

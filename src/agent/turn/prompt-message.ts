@@ -5,13 +5,13 @@ import { hideSecrets } from "../hide-secrets.ts";
 
 type Part = Exclude<UserContent, string>[number];
 
-/** A prompt as models take it. */
+/** A prompt as a message for the model. */
 export function promptMessage(prompt: readonly ContentBlock[]): UserModelMessage {
   const content = prompt.map(partOf);
   return { role: "user", content: content.length === 0 ? "(Empty.)" : content };
 }
 
-/** The words of a prompt, without what is attached. */
+/** The text of a prompt, without attachments. */
 export function promptText(prompt: readonly ContentBlock[]): string {
   return prompt
     .flatMap((block) => (block.type === "text" ? [String(block.text)] : []))
@@ -20,8 +20,8 @@ export function promptText(prompt: readonly ContentBlock[]): string {
 }
 
 /**
- * What the person typed. Editors split that where something is mentioned; a text that comes right
- * after another was added by the client, such as goose's notes on the time and its tasks.
+ * What the person typed. Editors split it at mentions; a text block directly after another was added by
+ * the client, such as goose's notes on the time and its tasks.
  */
 export function typedText(prompt: readonly ContentBlock[]): string {
   const added = prompt.findIndex(
@@ -32,7 +32,7 @@ export function typedText(prompt: readonly ContentBlock[]): string {
 
 function partOf(block: ContentBlock): Part {
   const { type, text, data, mimeType, uri, name, resource } = block;
-  // Some providers refuse a text that is empty.
+  // Some providers refuse empty text.
   if (type === "text")
     return { type: "text", text: String(text).trim() === "" ? "(Empty.)" : String(text) };
   if (type === "image" && typeof data === "string" && typeof mimeType === "string") {

@@ -1,16 +1,16 @@
 import type { ToolAnswer } from "../tools/agent-tool.ts";
 import type { ToolCall } from "../tools/tool-runner.ts";
 
-/** Alike calls with alike answers, one after the other. */
+/** Number of equal calls with equal answers in a row. */
 const WARNED = 3;
 const MOST = 6;
 
-/** Notices a model that does the same again and again. */
+/** Detects a model that repeats the same call. */
 export class Repetition {
   #last = "";
   #count = 0;
 
-  /** Looks at an answer; one that has been given before gets a word about that. */
+  /** Counts an answer, and adds a warning for the model if it repeats. */
   note(call: ToolCall, answer: ToolAnswer): ToolAnswer {
     const sign = JSON.stringify([call.name, call.args, answer.text]);
     this.#count = sign === this.#last ? this.#count + 1 : 1;

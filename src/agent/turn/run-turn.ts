@@ -22,17 +22,17 @@ export interface TurnOptions {
   readonly speaker: Speaker;
   readonly runner: ToolRunner;
   readonly retry: RetryLimits;
-  /** Answers of the model in one turn. */
+  /** Requests to the model in one turn. */
   readonly maxSteps: number;
   readonly log: Log;
 }
 
-/** Of a model's window, how full it may become before the conversation is shortened. */
+/** Share of the context window above which the conversation is compacted. */
 const FULL = 0.85;
-/** Messages that are not worth shortening. */
+/** Conversations with fewer messages are not compacted. */
 const FEWEST = 4;
 
-/** One prompt, worked on by a model: it answers and has tools called until it is done. */
+/** One turn with a model: it is asked, and its tool calls are run, until it is done (ACP prompt-turn). */
 export class TurnRun {
   readonly #options: TurnOptions;
   readonly #used = { inputTokens: 0, outputTokens: 0, cachedReadTokens: 0, thoughtTokens: 0 };
@@ -76,7 +76,7 @@ export class TurnRun {
     return "max_turn_requests";
   }
 
-  /** Asks the model; without the images, where it answers to nothing else. */
+  /** Asks the model, without images if it refuses them. */
   async #ask(): Promise<ModelAnswer> {
     try {
       return await this.#askFitting();
@@ -87,8 +87,8 @@ export class TurnRun {
   }
 
   /**
-   * An image that a model refuses would have it refuse all that is said after it. Those that came
-   * last are left out first; where no image is to blame, all of them stay.
+   * A refused image would make every later request fail. The newest images are removed first; if that
+   * does not help, all stay.
    */
   async #askBlind(refusal: Error): Promise<ModelAnswer> {
     const { conversation, model, speaker } = this.#options;
@@ -112,7 +112,7 @@ export class TurnRun {
     throw refusal;
   }
 
-  /** Shortens the conversation first when it is nearly full, or turns out to be. */
+  /** Asks the model. Compacts the conversation when it nearly fills the window, or overflows. */
   async #askFitting(): Promise<ModelAnswer> {
     const { conversation, model } = this.#options;
     const isFull = conversation.size > model.contextWindow * FULL;
@@ -146,7 +146,7 @@ export class TurnRun {
         said: (text) => (said += text),
       });
     } catch (error) {
-      // What the person has read of a cancelled answer, the model knows as well.
+      // The model is told the part of a cancelled answer that the person has read.
       const partial: ModelMessage = { role: "assistant", content: said };
       if (turn.stop.signal.aborted && said.trim() !== "") conversation.add(partial);
       throw error;
@@ -164,7 +164,7 @@ export class TurnRun {
     }
   }
 
-  /** Takes in what the person has said meanwhile. */
+  /** Adds steering prompts to the conversation. */
   #steer(): boolean {
     const { turn, conversation } = this.#options;
     const prompts = turn.steering?.() ?? [];

@@ -3,15 +3,15 @@ import type { SessionUpdate, Turn } from "../../session/agent.ts";
 
 type Severity = "info" | "warning" | "error";
 
-/** Marks what is said about the work, and is no part of the conversation with the model. */
+/** Marks text for people that is not part of the conversation with the model. */
 export const ASIDE = "trunkline/aside";
-/** Holds what the conversation up to here was shortened to. */
+/** Contains the summary of the conversation so far. */
 export const SUMMARY = "trunkline/summary";
 
-/** A `session/update` stays far below its limit of size. */
+/** Characters of one chunk, far below the limit of a `session/update`. */
 const LONGEST = 16_000;
 
-/** How the agent speaks in one turn. */
+/** Sends the updates of one turn. */
 export class Speaker {
   readonly #turn: Turn;
   #isMidLine = false;
@@ -21,7 +21,7 @@ export class Speaker {
     this.#turn = turn;
   }
 
-  /** The beginning of what was said. */
+  /** The beginning of the text that was sent. */
   get said(): string {
     return this.#said;
   }
@@ -36,7 +36,7 @@ export class Speaker {
     await this.#chunks("agent_thought_chunk", text);
   }
 
-  /** A word about the work itself: as a notice where the client shows such, else in the text. */
+  /** A message about the work: as a notice where the client shows notices, else in the text. */
   async notice(severity: Severity, title: string, description?: string): Promise<void> {
     if (this.#turn.client.notices) {
       const more = description === undefined ? {} : { description: visible(description) };
@@ -46,7 +46,7 @@ export class Speaker {
     await this.aside(description === undefined ? title : `${title}: ${description}`);
   }
 
-  /** What people see, and the model does not. */
+  /** Text for people that the model does not see. */
   async aside(text: string, meta: Readonly<Record<string, unknown>> = {}): Promise<void> {
     const start = this.#isMidLine ? "\n\n" : "";
     this.#isMidLine = false;
@@ -82,7 +82,7 @@ export class Speaker {
   }
 }
 
-/** Not in the middle of a character. */
+/** End of a piece that does not split a surrogate pair. */
 function pieceEnd(text: string, from: number): number {
   const to = from + LONGEST;
   if (to >= text.length) return text.length;

@@ -1,8 +1,7 @@
 import type { ModelMessage } from "ai";
 
 /**
- * The messages with a note in the place of each image from the one at `from` on; undefined where
- * there is none.
+ * Replaces each image by a note, in the messages from `from` on. Undefined if there is no image.
  */
 export function withoutImages(
   messages: readonly ModelMessage[],
@@ -28,7 +27,7 @@ export function withoutImages(
   return count === 0 ? undefined : replaced;
 }
 
-/** Images are the only files that conversations hold. */
+/** Images are the only files in conversations. */
 function isImage(part: object): boolean {
   return "type" in part && part.type === "file";
 }

@@ -2,29 +2,29 @@ import { hash, randomBytes } from "node:crypto";
 
 import { type PrincipalLimits, type Scope, SCOPES } from "../../base/principal.ts";
 
-/** What is kept of a token: enough to know it again, not enough to use it. */
+/** The stored record of a token, with its hash instead of the token. */
 export interface AccessToken {
   readonly id: string;
   readonly name: string;
-  /** Of the whole token, in hexadecimal. 256 random bits need no salt and no slow hash. */
+  /** Hash of the whole token in hexadecimal. 256 random bits need no salt and no slow hash. */
   readonly sha256: string;
   readonly created: string;
-  /** Undefined where it does not expire. */
+  /** Undefined for a token that does not expire. */
   readonly expires?: string;
-  /** To the minute or so, and only once it was written. */
+  /** Accurate to about a minute. */
   readonly lastUsed?: string;
-  /** What it is good for. */
+  /** What the bearer may do. */
   readonly scopes: readonly Scope[];
   readonly limits?: PrincipalLimits;
 }
 
-/** What a token can be made for. */
+/** What a new token allows. */
 export type Grant = Pick<AccessToken, "scopes" | "limits">;
 
-/** Tokens of before there were scopes could do all this. */
+/** The scopes of tokens that were created before scopes existed. */
 const ALL_OF_BEFORE: readonly Scope[] = ["tools", "sessions", "programs", "review", "dashboard"];
 
-/** People, and programs that look for leaked secrets, know our tokens by it. */
+/** Lets people and secret scanners recognize our tokens. */
 export const TOKEN_PREFIX = "tlk_";
 
 const LIMITS: ReadonlySet<string> = new Set(["agents", "tools", "folders", "repositories"]);
@@ -43,7 +43,7 @@ export function hashToken(token: string): string {
   return hash("sha256", token);
 }
 
-/** Why a token cannot have this name, or nothing. */
+/** Why a name is not allowed; undefined if it is. */
 export function nameProblem(name: string): string | undefined {
   if (name.startsWith(TOKEN_PREFIX)) return "it looks like a token";
   if (ID.test(name)) return "it looks like an id";
@@ -53,12 +53,12 @@ export function nameProblem(name: string): string | undefined {
   return undefined;
 }
 
-/** One whose end cannot be read has ended. */
+/** A token with an unreadable expiry date counts as expired. */
 export function isExpired({ expires }: AccessToken, now: number): boolean {
   return expires !== undefined && !(Date.parse(expires) > now);
 }
 
-/** What was read from a file, if it is a token. What cannot be understood of it lets nobody in. */
+/** Reads a token record. Undefined for a record that is not fully understood: it must let nobody in. */
 export function readAccessToken(value: unknown): AccessToken | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   const token = { scopes: ALL_OF_BEFORE, ...value } as AccessToken;

@@ -21,17 +21,16 @@ const FILE = "access-tokens.json";
 const MOST = 1000;
 
 export interface AccessTokensOptions {
-  /** After what time it is written that tokens were used. */
+  /** Milliseconds after which the last use of tokens is written. */
   readonly noteAfter?: number;
   readonly now?: () => number;
-  /** Told when that could not be written, which stops nobody. */
+  /** Called when the last use could not be written. */
   readonly report?: (event: string, fields: Record<string, unknown>) => void;
 }
 
 /**
- * The tokens that open a server, in a file of the data folder which several processes read and
- * write. Whoever asks is told of the file as it is at that moment, so a token that another process
- * revokes is of no more use.
+ * The access tokens, in a file of the data folder that several processes read and write. Every lookup
+ * checks whether the file has changed, so a token that another process revokes is refused at once.
  */
 export class AccessTokens implements AsyncDisposable {
   readonly path: string;
@@ -39,11 +38,11 @@ export class AccessTokens implements AsyncDisposable {
   readonly #noteAfter: number;
   readonly #now: () => number;
   readonly #report: NonNullable<AccessTokensOptions["report"]>;
-  /** As they were when the file had the stamp below. */
+  /** Content of the file when it had `#stamp`. */
   #tokens: readonly AccessToken[] = [];
   #byHash: ReadonlyMap<string, AccessToken> = new Map();
   #stamp = "";
-  /** When tokens were used of which that is not written yet, by id. */
+  /** Times of use that are not written yet, by id. */
   readonly #used = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
 
@@ -55,7 +54,7 @@ export class AccessTokens implements AsyncDisposable {
     this.#report = options.report ?? (() => {});
   }
 
-  /** All that there are, also those that have expired, the oldest first. */
+  /** All tokens, including expired ones, oldest first. */
   list(): readonly AccessToken[] {
     this.#look();
     return this.#tokens;
@@ -66,7 +65,7 @@ export class AccessTokens implements AsyncDisposable {
     return token !== undefined && !isExpired(token, this.#now());
   }
 
-  /** What is known of a token, where it lets its bearer in. It is found by its hash alone. */
+  /** The record of a valid token. Looked up by hash, so that timing tells nothing about tokens. */
   use(token: string): AccessToken | undefined {
     this.#look();
     const found = this.#byHash.get(hashToken(token));
@@ -80,7 +79,7 @@ export class AccessTokens implements AsyncDisposable {
     return found;
   }
 
-  /** Makes a token. Its text is nowhere but in what this resolves to. */
+  /** Creates a token. Its text is only in the result; the file has its hash. */
   async create(
     name: string | undefined,
     { scopes, limits }: Grant,
@@ -114,7 +113,7 @@ export class AccessTokens implements AsyncDisposable {
     return { token, kept };
   }
 
-  /** Forgets a token, by its name, its id or its own text. */
+  /** Deletes a token by its name, its id or its text. */
   async revoke(which: string): Promise<AccessToken> {
     const sha256 = which.startsWith(TOKEN_PREFIX) ? hashToken(which) : undefined;
     return this.#update((tokens) => {
@@ -130,7 +129,7 @@ export class AccessTokens implements AsyncDisposable {
     });
   }
 
-  /** Writes what is left to write. */
+  /** Writes pending times of use. */
   async [Symbol.asyncDispose](): Promise<void> {
     clearTimeout(this.#timer);
     await this.#noteUse();
@@ -148,7 +147,7 @@ export class AccessTokens implements AsyncDisposable {
     }
   }
 
-  /** Changes what is on disk, whoever wrote it last. */
+  /** Changes the file under its lock. */
   async #update<T>(
     change: (tokens: readonly AccessToken[]) => {
       readonly tokens: readonly AccessToken[];
@@ -170,7 +169,7 @@ export class AccessTokens implements AsyncDisposable {
     });
   }
 
-  /** Reads the file where it is not the one that was read last. */
+  /** Reads the file again if it has changed. */
   #look(): void {
     let stamp: string;
     let text: string;
@@ -180,7 +179,7 @@ export class AccessTokens implements AsyncDisposable {
       if (stamp === this.#stamp) return;
       text = stat === undefined ? `{"tokens":[]}` : readFileSync(this.path, "utf8");
     } catch (error) {
-      // What cannot be read lets nobody in, now or later.
+      // An unreadable file lets nobody in.
       this.#keep([], "unreadable");
       throw this.#broken((error as Error).message, error);
     }
@@ -210,7 +209,7 @@ export class AccessTokens implements AsyncDisposable {
   }
 
   #broken(why: string, cause?: unknown): TrunklineError {
-    const next = "Mend it, or delete it: then no token is valid, and you make new ones.";
+    const next = "Repair it, or delete it: then no token is valid until you create new ones.";
     return new TrunklineError("config", `Cannot read '${this.path}': ${why}. ${next}`, { cause });
   }
 }
@@ -238,7 +237,7 @@ function freeName(names: ReadonlySet<string>): string {
   }
 }
 
-/** A word of a command line, which may be a secret that was put in the wrong place. */
+/** Shortens an argument for a message. It may be a token that was typed in the wrong place. */
 function shown(word: string): string {
   return word.startsWith(TOKEN_PREFIX) ? `${TOKEN_PREFIX}…` : word.slice(0, 100);
 }

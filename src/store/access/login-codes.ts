@@ -7,9 +7,9 @@ import { hashToken } from "./access-token.ts";
 import { replaceFile, withLock } from "../replace-file.ts";
 
 const FILE = "login-codes.json";
-/** Milliseconds for which a code is good. */
+/** Milliseconds until a code expires. */
 const GOOD_FOR = 15 * 60_000;
-/** Codes that may wait to be used; beyond that, the oldest are forgotten. */
+/** Unused codes; above that the oldest are dropped. */
 const MOST = 20;
 
 interface Kept {
@@ -18,8 +18,8 @@ interface Kept {
 }
 
 /**
- * Codes that let a browser in, once. Whoever can write the file is the owner, so any program of the
- * owner's can make one, and the server that runs takes it. Only hashes are kept.
+ * One-time codes with which a browser logs in. Only the owner can write the file, so any program of the
+ * owner can create a code for the running server. The file has only hashes.
  */
 export class LoginCodes {
   readonly #folder: string;
@@ -39,11 +39,11 @@ export class LoginCodes {
     return code;
   }
 
-  /** Whether the code was good. It is not any more. */
+  /** Uses up a code. Whether it was valid. */
   async take(code: string): Promise<boolean> {
     const sha256 = hashToken(code);
     const isIt = (kept: Kept): boolean => kept.sha256 === sha256;
-    // Codes that were made up take no lock and write nothing.
+    // Invalid codes take no lock and write nothing.
     if (!this.#read().some(isIt)) return false;
     let isGood = false;
     await this.#change((codes) => {
@@ -60,7 +60,7 @@ export class LoginCodes {
     });
   }
 
-  /** Those that are still good. A file that cannot be read has none. */
+  /** The valid codes. An unreadable file has none. */
   #read(): readonly Kept[] {
     try {
       const { codes } = JSON.parse(readFileSync(this.#path, "utf8")) as { codes: Kept[] };

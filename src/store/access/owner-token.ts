@@ -9,14 +9,13 @@ const FILE = "owner-token";
 const TOKEN = /^tlk_[\w-]{43}$/;
 
 /**
- * The token of whoever owns the data folder, in a file that nobody else can read: who can read it
- * could as well start our programs. Whoever asks is told of the file as it is at that moment, so a
- * server that runs goes by a new token at once.
+ * The token of the owner of the data folder, in a file that nobody else can read. Every lookup checks
+ * whether the file has changed, so a running server accepts a new token at once.
  */
 export class OwnerToken {
   readonly path: string;
   readonly #folder: string;
-  /** As it was when the file had the stamp below; undefined where there is none that is secret. */
+  /** Content of the file when it had `#stamp`; undefined if there is no file that only the owner can read. */
   #token: string | undefined;
   #mark: string | undefined;
   #stamp: string | undefined;
@@ -26,11 +25,11 @@ export class OwnerToken {
     this.path = join(folder, FILE);
   }
 
-  /** Makes one where there is none. One that others could read is no secret, and is replaced. */
+  /** Creates the token if there is none. A token that others could have read is replaced. */
   async ensure(): Promise<"kept" | "made" | "replaced"> {
     if (this.read() !== undefined) return "kept";
     return this.#locked(async () => {
-      // Another process may have been first.
+      // Another process may have created it meanwhile.
       if (this.read() !== undefined) return "kept";
       const isThere = lstatSync(this.path, { throwIfNoEntry: false }) !== undefined;
       await replaceFile(this.path, newToken());
@@ -38,12 +37,12 @@ export class OwnerToken {
     });
   }
 
-  /** Puts a new one in the place of the old, which opens nothing any more. */
+  /** Replaces the token; the old one becomes invalid. */
   async rotate(): Promise<void> {
     await this.#locked(() => replaceFile(this.path, newToken()));
   }
 
-  /** The token, where there is one that is secret. */
+  /** The token; undefined if there is none, or others could have read it. */
   read(): string | undefined {
     this.#look();
     return this.#token;
@@ -53,14 +52,14 @@ export class OwnerToken {
     return this.match(token) !== undefined;
   }
 
-  /** The mark of a token, if it is the owner's. Hashes are compared, whose likeness tells nothing. */
+  /** The mark of a token if it is the owner's. Compares hashes, so that timing tells nothing. */
   match(token: string): string | undefined {
     this.#look();
     const mark = hashToken(token);
     return mark === this.#mark ? mark : undefined;
   }
 
-  /** Tells one token from the next, without being any use to whoever learns it. */
+  /** The hash of the token, which identifies it without giving access. */
   get mark(): string | undefined {
     this.#look();
     return this.#mark;
@@ -71,7 +70,7 @@ export class OwnerToken {
     return withLock(`${this.path}.lock`, work);
   }
 
-  /** Reads the file where it is not the one that was read last. */
+  /** Reads the file again if it has changed. */
   #look(): void {
     const stat = lstatSync(this.path, { bigint: true, throwIfNoEntry: false });
     const stamp =
@@ -82,12 +81,12 @@ export class OwnerToken {
     this.#stamp = undefined;
     this.#token = stat !== undefined && isSecret(stat) ? readToken(this.path) : undefined;
     this.#mark = this.#token === undefined ? undefined : hashToken(this.#token);
-    // One that could not be read is read again: a disk may fail once.
+    // A failed read is retried with the next lookup.
     if (this.#token !== undefined || stat === undefined) this.#stamp = stamp;
   }
 }
 
-/** A file of ours that nobody else can read. Whoever could put another in its place is let in by none. */
+/** A regular file of ours that nobody else can read or write. */
 function isSecret(stat: { mode: bigint; uid: bigint; isFile(): boolean }): boolean {
   const uid = process.getuid?.();
   const isOurs = uid === undefined || stat.uid === BigInt(uid);

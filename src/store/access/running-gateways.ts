@@ -7,18 +7,18 @@ import { replaceFile } from "../replace-file.ts";
 
 const FOLDER = "gateways";
 
-/** What a command of the owner's needs to find a gateway that runs. */
+/** Where to reach a running gateway. */
 export interface RunningGateway {
-  /** Where this machine reaches it, without a path. */
+  /** Address for programs on this machine, without a path. */
   readonly url: string;
-  /** Where a browser does. */
+  /** Address for a browser. */
   readonly browser: string;
   readonly started: string;
 }
 
 /**
- * Says in the data folder that a gateway runs, until it is disposed of. A lock of the operating
- * system's says whether that is still true: it ends with its process, however that ends.
+ * Registers a running gateway in the data folder until it is disposed of. A file lock, which the system
+ * releases when the process ends, shows whether it still runs.
  */
 export async function announceGateway(
   data: string,
@@ -38,14 +38,14 @@ export async function announceGateway(
   };
 }
 
-/** The gateways that run with a data folder, the last started first. */
+/** The running gateways of a data folder, the last started first. */
 export async function runningGateways(data: string): Promise<RunningGateway[]> {
   const folder = join(data, FOLDER);
   const running: RunningGateway[] = [];
   for (const name of namesIn(folder)) {
     const path = join(folder, name.slice(0, -".json".length));
     if (!FileLock.isTaken(`${path}.lock`)) {
-      // It was killed, and could not say that it is gone.
+      // Left behind by a process that was killed.
       forget(path);
       continue;
     }
@@ -67,7 +67,7 @@ function read(path: string): RunningGateway | undefined {
   try {
     return JSON.parse(readFileSync(path, "utf8")) as RunningGateway;
   } catch {
-    // It has just stopped.
+    // The gateway has just stopped.
     return undefined;
   }
 }

@@ -1,4 +1,4 @@
-/** What a server says of a tool, as far as a model or a person goes by it. */
+/** The parts of a tool's definition that a model or a person reads. */
 export interface Described {
   readonly name: string;
   readonly title?: unknown;
@@ -8,31 +8,31 @@ export interface Described {
   readonly annotations?: unknown;
 }
 
-/** One description and when it was first seen. */
+/** A description of a tool, and when it was first seen. */
 export interface Seen {
-  /** SHA-256 of the canonical JSON of what is described. */
+  /** SHA-256 of the canonical JSON of the description. */
   readonly fingerprint: string;
   readonly time: string;
-  /** Left out where it is very long: then only that it changed can be told. */
+  /** Left out if it is very long; then only the fact of a change can be shown. */
   readonly described?: Described;
 }
 
-/** What is known of one tool of one server. */
+/** The approval of one tool of one server. */
 export interface Approval {
   readonly server: string;
   readonly name: string;
   /** Undefined while nobody has approved it. */
   readonly approved?: Seen;
-  /** A person approved it; else it is only what was seen first. */
+  /** Approved by a person; otherwise it is what was seen first. */
   readonly byPerson?: true;
-  /** What the server offers instead; held until it is approved. */
+  /** The current description, which is held until it is approved. */
   readonly held?: Seen;
 }
 
-/** Characters of a description that are kept to show later what has changed. */
+/** Longest description that is stored, in characters. */
 const LONGEST_KEPT = 64 * 1024;
 
-/** What a definition comes down to. Members that nobody is shown do not count. */
+/** The description of a tool. Members that nobody reads are left out. */
 export function see(definition: Described): Seen {
   const { name, title, description, inputSchema, outputSchema, annotations } = definition;
   const described = { name, title, description, inputSchema, outputSchema, annotations };
@@ -40,7 +40,7 @@ export function see(definition: Described): Seen {
   const time = new Date().toISOString();
   if (text.length > LONGEST_KEPT) return { fingerprint: fingerprintOf(text), time };
   return {
-    // Most tools are what they were, which can be seen without it.
+    // Computed on demand: for unchanged tools it is not needed.
     get fingerprint() {
       return fingerprintOf(text);
     },
@@ -49,12 +49,12 @@ export function see(definition: Described): Seen {
   };
 }
 
-/** Loaded when it is needed: every `trunkline mcp` with servers behind it would wait 8 ms for it. */
+/** node:crypto is loaded on demand, since it would delay the start of `trunkline mcp` by 8 ms. */
 function fingerprintOf(text: string): string {
   return process.getBuiltinModule("node:crypto").hash("sha256", text);
 }
 
-/** Whether two descriptions say the same. */
+/** Whether two descriptions are equal. */
 export function isSame(one: Seen, other: Seen): boolean {
   if (one.described !== undefined && other.described !== undefined) {
     return canonicalJson(one.described) === canonicalJson(other.described);
@@ -62,12 +62,12 @@ export function isSame(one: Seen, other: Seen): boolean {
   return one.fingerprint === other.fingerprint;
 }
 
-/** A key for maps: no server and tool share one with others. */
+/** A unique key of a tool of a server. */
 export function keyOf(server: string, name: string): string {
   return JSON.stringify([server, name]);
 }
 
-/** Whether something read from a file is one. */
+/** Whether a value that was read from a file is an approval. */
 export function isApproval(value: unknown): value is Approval {
   if (typeof value !== "object" || value === null) return false;
   const { server, name, approved, held } = value as Record<string, unknown>;
@@ -87,7 +87,7 @@ function isSeen(value: unknown): value is Seen {
   );
 }
 
-/** The one text of a value of JSON: members by name, no spaces. Equal values have equal texts. */
+/** JSON with sorted members and without spaces: equal values have equal texts. */
 function canonicalJson(value: unknown): string {
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;

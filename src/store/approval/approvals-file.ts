@@ -7,12 +7,12 @@ import { type Approval, isApproval, keyOf } from "./approval.ts";
 import { approvalsPath } from "../store-files.ts";
 import { replaceFile, withLock } from "../replace-file.ts";
 
-/** After a word that the file changed: renaming and syncing it are several. */
+/** Milliseconds to wait after a change, since one write causes several events. */
 const SETTLE = 20;
-/** Where the system does not tell of changes, they are looked for. */
+/** Milliseconds between polls, where the system cannot watch files. */
 const LOOK_EVERY = 900;
 
-/** The file that holds the approvals, which several processes read and write. */
+/** The file with the approvals, which several processes read and write. */
 export class ApprovalsFile {
   readonly path: string;
   readonly #folder: string;
@@ -45,7 +45,7 @@ export class ApprovalsFile {
     return new Map(tools.map((tool) => [keyOf(tool.server, tool.name), tool]));
   }
 
-  /** Changes what is on disk, whoever wrote it last. Resolves to what is there then. */
+  /** Changes the file under its lock. Resolves to its new content. */
   async update(change: (all: Map<string, Approval>) => void): Promise<Map<string, Approval>> {
     try {
       await mkdir(this.#folder, { recursive: true, mode: 0o700 });
@@ -64,7 +64,7 @@ export class ApprovalsFile {
     });
   }
 
-  /** Calls back when the file has changed, until `unwatch`. It keeps no process from ending. */
+  /** Calls back when the file has changed, until `unwatch`. Does not keep the process alive. */
   watch(changed: (read: Promise<Map<string, Approval>>) => void): void {
     let settle: NodeJS.Timeout | undefined;
     const look = (): void => {
@@ -81,7 +81,7 @@ export class ApprovalsFile {
     try {
       mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
       const own = basename(this.path);
-      // The folder: the file itself is another after each write.
+      // Watches the folder, since each write replaces the file.
       this.#watcher = watch(this.#folder, { persistent: false }, (_, name) => {
         if (name === null || name === own) look();
       });
@@ -100,7 +100,7 @@ export class ApprovalsFile {
 
   #broken(why: string, cause?: unknown): TrunklineError {
     const next =
-      "Mend it, or delete it: then every server's tools count as seen for the first time.";
+      "Repair it, or delete it: then the tools of all servers count as seen for the first time.";
     return new TrunklineError("config", `Cannot read '${this.path}': ${why}. ${next}`, { cause });
   }
 }

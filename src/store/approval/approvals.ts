@@ -3,13 +3,13 @@ import { type Approval, type Described, keyOf, see, type Seen, isSame } from "./
 import { ApprovalsFile } from "./approvals-file.ts";
 
 export interface ApprovalsOptions {
-  /** "first-use": what is seen first is approved, and held once it changes. "always": held at once. */
+  /** "first-use": a new tool is approved, and held when it changes. "always": a new tool is held, too. */
   readonly mode?: "first-use" | "always";
-  /** Where a file that cannot be read or written is told of, while calls go on. */
+  /** Called when the file cannot be read or written. */
   readonly report?: (event: string, fields: Record<string, unknown>) => void;
 }
 
-/** A tool that waits for a person. */
+/** A held tool, which waits for a person. */
 export interface Pending {
   readonly server: string;
   readonly name: string;
@@ -18,7 +18,7 @@ export interface Pending {
   readonly now: Seen;
 }
 
-/** A change of the file: made to what is on disk when it is written, not to what we last read. */
+/** A change, applied to the content of the file at the time of writing. */
 type Change = (known: Map<string, Approval>) => void;
 
 /**
@@ -58,7 +58,7 @@ export class Approvals implements AsyncDisposable {
     file.watch((read) => this.#reread(read));
   }
 
-  /** Throws when the file is there but cannot be understood: nothing can be judged then. */
+  /** Throws if the file exists but cannot be read. */
   static async open(data: string, options: ApprovalsOptions = {}): Promise<Approvals> {
     const file = new ApprovalsFile(data);
     return new Approvals(file, await file.read(), options);
@@ -117,7 +117,7 @@ export class Approvals implements AsyncDisposable {
     return known?.held ?? known?.approved;
   }
 
-  /** All that waits for a person, by server and name. */
+  /** All held tools, by server and name. */
   pending(): Pending[] {
     return [...this.#known.values()]
       .flatMap((known) => pendingOf(known) ?? [])
@@ -144,7 +144,7 @@ export class Approvals implements AsyncDisposable {
     await this.#write();
   }
 
-  /** Calls back when something may be judged otherwise than before. Returns how to stop it. */
+  /** Calls back when approvals have changed. Returns a function that stops it. */
   onChange(call: () => void): () => void {
     const listener = { call };
     this.#listeners.add(listener);
@@ -153,7 +153,7 @@ export class Approvals implements AsyncDisposable {
     };
   }
 
-  /** Resolves when all that was seen is on disk, or cannot be put there. */
+  /** Resolves when all changes are on disk, or writing has failed. */
   async flush(): Promise<void> {
     await this.#write().catch(() => {});
   }
@@ -170,14 +170,14 @@ export class Approvals implements AsyncDisposable {
     this.#write().catch((error: unknown) => this.#report("approvals.failed", { error }));
   }
 
-  /** One write at a time, each with all that came up before it. */
+  /** Writes pending changes, one write at a time. */
   #write(): Promise<void> {
     this.#writing ??= this.#writeNow();
     return this.#writing;
   }
 
   async #writeNow(): Promise<void> {
-    // What is found in this turn goes into the same write.
+    // Changes of the same turn of the event loop go into one write.
     await new Promise(setImmediate);
     try {
       while (this.#changes.length > 0) await this.#writeAll(this.#changes.splice(0));
@@ -190,7 +190,7 @@ export class Approvals implements AsyncDisposable {
     try {
       this.#take(await this.#file.update((all) => changes.forEach((change) => change(all))));
     } catch (error) {
-      // With the next that comes up.
+      // Retried with the next change.
       this.#changes.unshift(...changes);
       throw error;
     }
@@ -203,7 +203,7 @@ export class Approvals implements AsyncDisposable {
     );
   }
 
-  /** What is on disk, with what is not there yet. */
+  /** Takes the content of the file, with pending changes applied. */
   #take(known: Map<string, Approval>): void {
     const before = textOf(this.#known);
     for (const change of this.#changes) change(known);
@@ -222,7 +222,7 @@ export class Approvals implements AsyncDisposable {
   }
 }
 
-/** Notes what a server offers. What somebody else saw first, or approved, stands. */
+/** Records the description of a tool. What another process approved or saw first is kept. */
 function note(
   all: Map<string, Approval>,
   server: string,
@@ -244,7 +244,7 @@ function pendingOf({ server, name, approved, held }: Approval): Pending | undefi
   return { server, name, why, before: approved, now: held };
 }
 
-/** What decides: two that differ only in when something was seen are the same. */
+/** The fingerprints, without the times, to find out whether anything has changed. */
 function textOf(known: Map<string, Approval>): string {
   return Array.from(known, ([key, { approved, byPerson, held }]) => {
     return `${key} ${approved?.fingerprint} ${byPerson} ${held?.fingerprint}`;

@@ -16,19 +16,19 @@ import { makeFolder } from "../../base/file/path.ts";
 export const AUDIT_FILE = "audit.ndjson";
 
 export interface AuditLogOptions {
-  /** Where it is told that entries cannot be written. */
+  /** Called when entries cannot be written. */
   readonly report?: (event: string, fields: Record<string, unknown>) => void;
-  /** Bytes after which a file is set aside. */
+  /** Bytes after which the file is rotated. */
   readonly maxFile?: number;
-  /** Characters that may wait for a disk that takes nothing. */
+  /** Characters that are buffered while the disk fails. */
   readonly maxWaiting?: number;
-  /** Characters of one line; a longer one leaves its arguments out. */
+  /** Characters of one line; a longer one is written without its arguments. */
   readonly maxLine?: number;
-  /** Milliseconds between two looks whether somebody else has set the file aside. */
+  /** Milliseconds between checks whether another process has rotated the file. */
   readonly checkEvery?: number;
-  /** Milliseconds until a disk that failed is tried again. */
+  /** Milliseconds until a failed write is retried. */
   readonly retryAfter?: number;
-  /** Appends bytes to the file, and says how many; a test may have a worse disk. */
+  /** Appends bytes and returns how many were written. Tests replace it with a failing disk. */
   readonly write?: (descriptor: number, bytes: Buffer) => number;
 }
 
@@ -36,20 +36,19 @@ type ResolvedOptions = Required<AuditLogOptions>;
 
 const MiB = 1024 * 1024;
 const NEWLINE = 0x0a;
-/** Private to its owner, appended to by whoever has it open. */
+/** Appended to by several processes. */
 const FLAGS = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND;
 
 /**
  * The record of calls: one JSON object a line in `audit.ndjson` of the data folder, appended in
  * order. Everything recorded in one turn of the event loop is one write, which the system appends
- * whole, so several processes may share the file. A file that is full is set aside under the name of
- * that moment.
+ * whole, so several processes may share the file. A full file is rotated: renamed to the current time.
  *
- * What is recorded is with the system before anything more leaves this process, an answer above all:
- * killing the process does not take it back. It is not forced to the disk, so losing power may.
+ * Entries are written before the next message leaves this process, so they survive a kill of the
+ * process. They are not synced, so a power failure may lose the last ones.
  *
- * Recording never fails. While the disk does not take anything, what is recorded waits up to a
- * limit; beyond that it is counted, and the count stands in the record.
+ * Recording never throws. While the disk fails, entries are buffered up to a limit; entries above it are
+ * counted, and the count is recorded.
  */
 export class AuditLog implements Disposable {
   readonly #folder: string;
@@ -70,7 +69,7 @@ export class AuditLog implements Disposable {
   #isTorn = false;
   #retry: NodeJS.Timeout | undefined;
 
-  /** Opens nothing until there is something to write. */
+  /** The file is opened with the first entry. */
   constructor(data: string, options: AuditLogOptions = {}) {
     this.#folder = data;
     this.#path = join(data, AUDIT_FILE);
@@ -90,7 +89,7 @@ export class AuditLog implements Disposable {
     beforeSending(this.#due);
   }
 
-  /** Writes all that was recorded, as far as the disk takes it now. */
+  /** Writes all buffered entries, as far as the disk accepts them. */
   flush(): void {
     clearTimeout(this.#retry);
     this.#retry = undefined;
@@ -140,13 +139,13 @@ export class AuditLog implements Disposable {
     return [...lines, line];
   }
 
-  /** Puts back what was not written, so that nothing is lost or written twice. */
+  /** Writes lines. Lines that could not be written stay in the buffer. */
   #append(lines: string[]): void {
     let written = 0;
     try {
       const file = this.#current();
       while (written < lines.length) {
-        // A line that the disk took only the beginning of stays torn, and is written again whole.
+        // A partly written line stays in the file; it is written again after a line end.
         const mend = this.#isTorn ? "\n" : "";
         const rest = written === 0 ? lines : lines.slice(written);
         const batch = Buffer.from(mend + rest.join(""));
@@ -165,7 +164,7 @@ export class AuditLog implements Disposable {
     }
   }
 
-  /** The file to append to: another one when this one is full, or was set aside by somebody. */
+  /** The open file; rotated if it is full, reopened if another process has rotated it. */
   #current(): number {
     const { maxFile, checkEvery } = this.#options;
     const now = performance.now();
@@ -212,12 +211,12 @@ export class AuditLog implements Disposable {
     try {
       closeSync(file);
     } catch {
-      // What cannot be closed is not open.
+      // Already closed.
     }
   }
 }
 
-/** A disk that was full, or lost its power, may have left half a line there. */
+/** The last byte shows whether a full disk or a power failure left half a line. */
 function lastByte(file: number, size: number): number | undefined {
   const byte = Buffer.alloc(1);
   return readSync(file, byte, 0, 1, size - 1) === 1 ? byte[0] : undefined;

@@ -6,8 +6,8 @@ import { AUDIT_FILE } from "./audit-log.ts";
 const SET_ASIDE = /^audit-\d{8}T\d{9}Z-\d+\.ndjson$/;
 
 /**
- * The record of calls from its beginning: the files that were set aside, then the present one. A
- * line that is torn, as a full disk or a lost machine leaves it, is left out.
+ * All audit entries: of the rotated files, then of the current one. Incomplete lines, which a full disk
+ * or a power failure leaves, are skipped.
  */
 export async function* readAudit(data: string): AsyncGenerator<Readonly<Record<string, unknown>>> {
   for (const name of await filesIn(data)) {
@@ -25,7 +25,7 @@ async function filesIn(data: string): Promise<string[]> {
   return [...(names ?? []).filter((name) => SET_ASIDE.test(name)).toSorted(), AUDIT_FILE];
 }
 
-/** It may be set aside between two looks. */
+/** The file may be rotated between listing and opening. */
 function openFile(path: string) {
   return open(path).catch(missing);
 }

@@ -1,9 +1,9 @@
-/** How much the person wants it. */
+/** How important a comment is to the person. */
 export type Severity = "must" | "should" | "nit" | "question";
 
 export const SEVERITIES: readonly Severity[] = ["must", "should", "nit", "question"];
 
-/** Where a thread is: an agent takes it, answers or proposes; only a person resolves. */
+/** State of a thread. An agent claims, answers or proposes; only a person resolves. */
 export type ThreadState = "open" | "claimed" | "answered" | "proposed" | "resolved" | "reopened";
 
 export const STATES: readonly ThreadState[] = [
@@ -17,10 +17,10 @@ export const STATES: readonly ThreadState[] = [
 
 export type Role = "person" | "agent";
 
-/** Which side of the diff a comment is on: lines that are gone are only on the old one. */
+/** Side of the diff; deleted lines are only on the old side. */
 export type Side = "old" | "new";
 
-/** The place of a comment, with what it takes to find it again once the file has changed. */
+/** Where a comment is, with the context to find it again after the file has changed. */
 export interface Anchor {
   /** From the root of the repository, with `/`. */
   readonly path: string;
@@ -59,7 +59,7 @@ export type EventKind =
   | "resolved"
   | "reopened";
 
-/** One thing that happened to a thread. Nothing else ever does. */
+/** One event of a thread. Events are never changed. */
 export interface ThreadEvent {
   /** In the order of all events of all threads. */
   readonly seq: number;
@@ -72,7 +72,7 @@ export interface ThreadEvent {
   readonly proposal?: Proposal;
 }
 
-/** A thread as its events have made it. */
+/** A thread, computed from its events. */
 export interface Thread {
   readonly id: string;
   readonly repository: Repository;
@@ -94,7 +94,7 @@ export interface Claim {
   readonly until: number;
 }
 
-/** A repository, whichever of its worktrees one is in. */
+/** A repository, the same for all its worktrees. */
 export interface Repository {
   /** The real path of the git folder that all its worktrees share. */
   readonly gitDir: string;
@@ -102,7 +102,7 @@ export interface Repository {
   readonly root: string;
 }
 
-/** Something a person said, on its way to a reader. */
+/** A message of a person for a reader. */
 export interface Message {
   readonly seq: number;
   readonly thread: string;

@@ -10,7 +10,7 @@ export interface DeliveryRequest {
   /** Git folder of the repository; all repositories when left out. */
   readonly gitDir?: string | undefined;
   readonly limit: number;
-  /** Which come first where there are more: a batch itself is always in the order they were made. */
+  /** Which messages to take if there are more. The result is always in order of creation. */
   readonly first: "newest" | "oldest";
 }
 
@@ -20,8 +20,8 @@ const MESSAGES = `SELECT event.seq, event.body, event.at AS said_at, event.autho
   JOIN repository ON repository.id = event.message_in`;
 
 /**
- * Takes the next messages for a reader. They are on their way from now on: nobody else gets them for
- * this reader, until they are sent, or taken back, or this process dies.
+ * Takes the next messages for a reader. No other process gets them for this reader, until they are taken
+ * back or this process dies before they were sent.
  */
 export function takeMessages(
   database: DatabaseSync,
@@ -48,7 +48,7 @@ export function takeMessages(
   return messages;
 }
 
-/** How many wait for a reader. */
+/** Number of messages that wait for a reader. */
 export function countWaiting(database: DatabaseSync, reader: string, gitDir?: string): number {
   const row = database
     .prepare(
@@ -62,7 +62,7 @@ export function countWaiting(database: DatabaseSync, reader: string, gitDir?: st
   return Number(row?.count);
 }
 
-/** The answer with these messages has left. */
+/** Records that these messages were sent. */
 export function markSent(
   database: DatabaseSync,
   reader: string,
@@ -72,7 +72,7 @@ export function markSent(
   for (const message of messages) update.run(reader, message);
 }
 
-/** The answer will not leave: the messages wait again. */
+/** Records that these messages were not sent, so that they wait again. */
 export function takeBack(
   database: DatabaseSync,
   reader: string,
@@ -84,7 +84,7 @@ export function takeBack(
   for (const message of messages) remove.run(reader, message);
 }
 
-/** Messages that were made after another, in their order. */
+/** Messages after a given one, in order. */
 export function messagesAfter(database: DatabaseSync, seq: number, gitDir?: string): Message[] {
   return database
     .prepare(
@@ -96,7 +96,7 @@ export function messagesAfter(database: DatabaseSync, seq: number, gitDir?: stri
     .map(messageOf);
 }
 
-/** What a process that died had not sent waits again. */
+/** Messages that a dead process took but did not send wait again. */
 function bringBack(
   database: DatabaseSync,
   reader: string,

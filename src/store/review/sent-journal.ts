@@ -4,9 +4,9 @@ import { join } from "node:path";
 import type { Holder } from "../holder.ts";
 
 /**
- * What has left a process, noted in a file of its own. The store has to wait for other writers; this
- * does not, and outlives the process being killed in the meantime. Whoever finds the process dead
- * reads in it what need not be given again.
+ * Records the messages that this process has sent, in a file of its own. Unlike the database it needs no
+ * lock, so the record is there even if the process is killed right after sending. Other processes read
+ * it when they find this one dead, and do not deliver these messages again.
  */
 export class SentJournal {
   readonly #folder: string;
@@ -19,7 +19,7 @@ export class SentJournal {
     this.#holder = holder;
   }
 
-  /** To be called before an answer leaves: noting it is a single write then. */
+  /** Opens the file before a message is sent, so that the record is a single write. */
   prepare(): void {
     if (this.#file !== undefined) return;
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
@@ -28,7 +28,7 @@ export class SentJournal {
 
   note(reader: string, messages: readonly number[]): void {
     this.prepare();
-    // A line that the disk took only the beginning of stays torn.
+    // After a partly written line, the next one starts on a new line.
     const line = Buffer.from(
       `${this.#isTorn ? "\n" : ""}${JSON.stringify({ reader, messages })}\n`,
     );
@@ -37,19 +37,19 @@ export class SentJournal {
     if (this.#isTorn) throw new Error(`The disk took ${written} of ${line.length} bytes`);
   }
 
-  /** What a process had sent to a reader. */
+  /** The messages that a process has sent to a reader. */
   sentBy(holder: string, reader: string): Set<number> {
     let text = "";
     try {
       text = readFileSync(this.#pathOf(holder), "utf8");
     } catch {
-      // It had sent nothing, or all of it is in the store.
+      // Nothing was sent, or all of it is in the database.
     }
     const noted = text.split("\n").map(parseNote);
     return new Set(noted.flatMap((each) => (each?.reader === reader ? each.messages : [])));
   }
 
-  /** Ends, and forgets it where all of it is in the store. */
+  /** Closes the file, and removes it if the database has all of it. */
   close(isInStore: boolean): void {
     if (this.#file === undefined) return;
     closeSync(this.#file);
@@ -67,7 +67,7 @@ interface Note {
   readonly messages: readonly number[];
 }
 
-/** Nothing of a line that is torn. */
+/** Undefined for an incomplete line. */
 function parseNote(line: string): Note | undefined {
   try {
     return JSON.parse(line) as Note;

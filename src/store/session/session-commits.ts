@@ -2,25 +2,25 @@ import { TrunklineError } from "../../base/errors.ts";
 import type { Database } from "../database.ts";
 import { type Direction, lineOf, type Page, writePages } from "./session-pages.ts";
 
-/** Of the time that passes, at most one part in so many is spent on commits, which stop all else. */
+/** Commits block the thread, so they take at most one part in so many of the time. */
 const SHARE = 4;
 const LONGEST_GAP = 50;
 
-/** What one session has appended that goes into one commit. */
+/** The events of one session that are committed together. */
 export interface Appended {
-  /** The number of the event that was appended last. */
+  /** Number of the last appended event. */
   readonly last: number;
-  /** Resolves when all of it is on disk. */
+  /** Resolves when all of them are on disk. */
   readonly stored: Promise<void>;
-  /** Why it could not be brought there. It is known before `stored` rejects. */
+  /** Why they could not be stored. It is set before `stored` rejects. */
   readonly failure: Error | undefined;
 }
 
-/** A session that is open here. */
+/** A session that is open in this process. */
 interface Writer {
-  /** The number of its last event. */
+  /** Number of its last event. */
   last: number;
-  /** What waits for the next commit. */
+  /** Events for the next commit. */
   page: PendingPage | undefined;
 }
 
@@ -44,7 +44,7 @@ class PendingPage implements Page, Appended {
     this.stored = promise;
     this.resolve = resolve;
     this.#reject = reject;
-    // Whoever appends may look at `failure` instead.
+    // Callers may check `failure` instead.
     promise.catch(() => {});
   }
 
@@ -55,11 +55,11 @@ class PendingPage implements Page, Appended {
 }
 
 /**
- * Brings what sessions say to the disk, all that waits in one commit. Commits wait for the disk, so
- * the slower it is the more is brought at a time.
+ * Writes the events of all sessions in group commits: all events that wait go into one. The slower the
+ * disk, the more events go into a commit.
  *
- * A commit that fails leaves no gap: what a session appended after it fails with it, and the next
- * event has the number that follows the last one on disk.
+ * A failed commit leaves no gap in the numbers: events that a session appended after it fail as well, and
+ * the next event gets the number after the last one on disk.
  */
 export class SessionCommits {
   readonly #database: Database;
@@ -74,12 +74,12 @@ export class SessionCommits {
     this.#database = database;
   }
 
-  /** From now on events of a session can be appended; `last` is the number of its last one. */
+  /** Accepts events of a session, whose last event has the number `last`. */
   begin(session: number, last: number): void {
     if (!this.#writers.has(session)) this.#writers.set(session, { last, page: undefined });
   }
 
-  /** No more of its events come. */
+  /** Accepts no more events of a session. */
   end(session: number): void {
     this.#writers.delete(session);
   }
@@ -94,7 +94,7 @@ export class SessionCommits {
     return page;
   }
 
-  /** Resolves when all that was appended is on disk, or could not be brought there. */
+  /** Resolves when all appended events are on disk or have failed. */
   async flush(): Promise<void> {
     while (this.#pages.size > 0 || this.#running !== undefined) {
       if (this.#running === undefined) this.#start();

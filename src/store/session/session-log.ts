@@ -16,7 +16,7 @@ import {
 } from "./session-pages.ts";
 import { RULES, RULES_OF_PRINCIPALS } from "./session-rules.ts";
 
-/** What is known of a session beside what was said in it. */
+/** The stored record of a session, without its events. */
 export interface SessionRecord {
   readonly id: string;
   readonly cwd: string;
@@ -24,12 +24,12 @@ export interface SessionRecord {
   readonly title: string | undefined;
   readonly created: number;
   readonly updated: number;
-  /** The session that it was forked from. */
+  /** Id of the session that it was forked from. */
   readonly parent: string | undefined;
-  /** Whatever else its keeper wants to find again, as JSON. */
+  /** Further data of its owner, as JSON. */
   readonly notes: Readonly<Record<string, unknown>>;
   readonly isDeleted: boolean;
-  /** A process has it open; it may be this one. */
+  /** A process, perhaps this one, has the session open. */
   readonly isHeld: boolean;
 }
 
@@ -42,11 +42,11 @@ export interface NewSession {
   readonly notes: Readonly<Record<string, unknown>>;
 }
 
-/** A session that this process has open, and may add to. */
+/** A session that this process has open and may append to. */
 export interface HeldSession {
   readonly key: number;
   readonly record: SessionRecord;
-  /** The number of its last event. */
+  /** Number of its last event. */
   readonly last: number;
 }
 
@@ -71,21 +71,21 @@ const SESSION_MIGRATIONS = [
   RULES_OF_PRINCIPALS,
 ];
 
-/** Milliseconds until it is tried again to let go of a session. */
+/** Milliseconds until a failed release of a session is retried. */
 const RETRY_RELEASE = 1_000;
 
 /** Characters that are read from the log at a time. */
 const READ = 256 * 1024;
 
 /**
- * The events of all sessions, each numbered within its session, and never altered. An append that
- * has resolved is on disk. One process at a time adds to a session: whoever holds it.
+ * Stores sessions and their events, which are numbered within their session and never changed. Only the
+ * process that holds a session may append to it.
  */
 export class SessionLog implements AsyncDisposable {
   readonly database: Database;
   readonly #commits: SessionCommits;
   readonly #holder: Holder;
-  /** Those that others may open, once that is on disk. */
+  /** Sessions whose release is not on disk yet. */
   readonly #leaving = new Set<number>();
   #retry: NodeJS.Timeout | undefined;
 
@@ -102,13 +102,13 @@ export class SessionLog implements AsyncDisposable {
     return new SessionLog(database, Holder.at(join(data, HOLDERS)));
   }
 
-  /** Begins a session, which this process holds from now on. */
+  /** Creates a session, which this process then holds. */
   async create(session: NewSession): Promise<HeldSession> {
     const held = await this.database.change((database) => this.#insert(database, session));
     return this.#begin(held);
   }
 
-  /** Begins a session with all that was said in another up to an event. */
+  /** Creates a session with a copy of another's events, up to `upTo`. */
   async fork(from: string, session: NewSession, upTo = Infinity): Promise<HeldSession> {
     await this.flush();
     const held = await this.database.change((database) => {
@@ -120,7 +120,7 @@ export class SessionLog implements AsyncDisposable {
     return this.#begin(held);
   }
 
-  /** Opens a session to add to it. Throws "not-found", "closed" (deleted) or "conflict" (held). */
+  /** Opens a session to append to it. Throws "not-found", "closed" (deleted) or "conflict" (held). */
   async hold(id: string): Promise<HeldSession> {
     const held = await this.database.change((database) => {
       const { key, record, holder } = this.#rowOf(database, id);
@@ -132,7 +132,7 @@ export class SessionLog implements AsyncDisposable {
     return this.#begin(held);
   }
 
-  /** Lets others open it. Where that fails, it is tried again until it is done. */
+  /** Releases a session for other processes. A failed release is retried. */
   async release(key: number): Promise<void> {
     await this.flush();
     this.#commits.end(key);
@@ -140,7 +140,7 @@ export class SessionLog implements AsyncDisposable {
     await this.#releaseAll();
   }
 
-  /** Adds the next event to a session that is held here. */
+  /** Appends an event to a session that this process holds. */
   append(key: number, direction: Direction, text: string): Appended {
     return this.#commits.append(key, direction, text);
   }
@@ -149,7 +149,7 @@ export class SessionLog implements AsyncDisposable {
     return this.#commits.flush();
   }
 
-  /** Changes what is known of a session that is held here; `undefined` leaves it as it is. */
+  /** Changes the record of a session that this process holds; `undefined` keeps a value. */
   async describe(
     key: number,
     change: { readonly title?: string; readonly notes?: object; readonly updated?: number },
@@ -178,12 +178,12 @@ export class SessionLog implements AsyncDisposable {
     });
   }
 
-  /** The last ones first; of one folder, where that is given. */
+  /** Sessions by last use, newest first. */
   list(
     options: {
       cwd?: string;
       owner?: string;
-      /** One that was listed, as it stood there: those behind it. */
+      /** The last session of the previous page. */
       after?: Pick<SessionRecord, "id" | "updated">;
       limit?: number;
     } = {},
@@ -202,7 +202,7 @@ export class SessionLog implements AsyncDisposable {
     );
   }
 
-  /** What was said after an event, oldest first. A read holds nothing up and deletes nothing. */
+  /** Events after `after`, oldest first. Reading needs no hold on the session. */
   async *read(id: string, after = 0): AsyncGenerator<LoggedEvent> {
     await this.flush();
     const { key } = await this.database.read((database) => this.#rowOf(database, id));
@@ -216,7 +216,7 @@ export class SessionLog implements AsyncDisposable {
     }
   }
 
-  /** Forgets what was said. That there was such a session stays known. */
+  /** Deletes the events of a session. Its id stays known as deleted. */
   async delete(id: string): Promise<void> {
     await this.flush();
     const key = await this.database.change((database) => {
@@ -237,7 +237,7 @@ export class SessionLog implements AsyncDisposable {
     await this.flush();
     clearTimeout(this.#retry);
     this.database[Symbol.dispose]();
-    // What could not be released is free with this.
+    // Sessions that could not be released are free once the holder ends.
     this.#holder[Symbol.dispose]();
   }
 

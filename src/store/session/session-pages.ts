@@ -2,7 +2,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 
 export type Direction = "client" | "agent";
 
-/** One event as it is kept: its number in its session, when, from whom, and its JSON text. */
+/** One stored event: number in its session, time, direction and message. */
 export interface LoggedEvent {
   readonly seq: number;
   readonly at: number;
@@ -10,19 +10,18 @@ export interface LoggedEvent {
   readonly message: unknown;
 }
 
-/** What one session has to say in one commit. */
+/** The events of one session in one commit. */
 export interface Page {
   readonly session: number;
   readonly first: number;
   last: number;
-  /** A line for each event: `[seq,at,"direction",message]`. */
+  /** One line per event: `[seq,at,"direction",message]`. */
   lines: string;
 }
 
 /**
- * Each commit adds one row for each session that said something, not one for each event: while
- * words stream, that is what most of the time would go into. Rows are in the order of their commits,
- * so that one commit fills few pages of the file; kept by session, each would touch one of its own.
+ * Each commit adds one row per session, not one per event, which would cost most of the time while text
+ * streams. Rows are in order of their commits, so that a commit touches few pages of the file.
  */
 export const PAGES = `CREATE TABLE session_page (
      id INTEGER PRIMARY KEY,
@@ -38,8 +37,8 @@ export const PAGES = `CREATE TABLE session_page (
    BEGIN SELECT RAISE(ABORT, 'what was said is never altered'); END;`;
 
 /**
- * Rows are of some kilobytes, so that fewer and larger pages cost less. Each commit also writes a
- * page of the index for each session, which is why still larger ones cost more again.
+ * Rows have some kilobytes, so larger pages than SQLite's default cost less. Each commit also writes one
+ * index page per session, so even larger ones cost more again.
  */
 export const PAGE_SIZE = 8192;
 
@@ -48,7 +47,7 @@ let stamp = { at: 0, agent: "", client: "" };
 /** The line of an event that happens now. */
 export function lineOf(seq: number, direction: Direction, text: string): string {
   const at = Date.now();
-  // Many happen in one millisecond.
+  // Many events happen in one millisecond, so the text is cached.
   if (at !== stamp.at) stamp = { at, agent: `,${at},"agent",`, client: `,${at},"client",` };
   return `[${seq}${stamp[direction]}${text}]\n`;
 }
@@ -66,7 +65,7 @@ export function writePages(database: DatabaseSync, pages: Iterable<Page>): void 
   for (const { session, first, last, lines } of pages) insert.run(session, first, last, lines);
 }
 
-/** The events of the next rows after `seq`, about so many characters of them. */
+/** The next events after `after`, in whole rows, until about so many characters are read. */
 export function readPages(
   database: DatabaseSync,
   session: number,
@@ -102,7 +101,7 @@ export function lastOf(database: DatabaseSync, session: number): number {
   return Number(row?.last ?? 0);
 }
 
-/** Copies what was said in one session up to an event into another, which is empty. */
+/** Copies the events of a session up to `upTo` into another, empty one. */
 export function copyPages(database: DatabaseSync, from: number, to: number, upTo: number): void {
   const end = Number.isSafeInteger(upTo) ? upTo : Number.MAX_SAFE_INTEGER;
   database

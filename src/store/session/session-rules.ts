@@ -1,16 +1,16 @@
 import type { Database } from "../database.ts";
 
-/** What a person said once and for all about something that agents do in a folder. */
+/** An "always" answer of a person to a permission request, for one subject in one folder. */
 export interface PermissionRule {
   readonly id: number;
   readonly workspace: string;
   readonly subject: string;
   readonly decision: "allow" | "reject";
   readonly created: number;
-  /** Where it was said. */
+  /** Id of the session in which it was given. */
   readonly session: string;
   readonly by: string;
-  /** The id of who said it, and for whom alone it holds; empty for the owner. */
+  /** Id of the principal that answered, to whom alone the rule applies; empty for the owner. */
   readonly principal: string;
 }
 
@@ -28,7 +28,7 @@ export const RULES = `CREATE TABLE permission_rule (
    CREATE UNIQUE INDEX permission_rule_in_force ON permission_rule (workspace, subject)
    WHERE revoked IS NULL;`;
 
-/** Rules of before belong to whoever the session did in which they were said. */
+/** Migration: gives existing rules to the owners of their sessions. */
 export const RULES_OF_PRINCIPALS = `
    ALTER TABLE permission_rule ADD COLUMN principal TEXT NOT NULL DEFAULT '';
 
@@ -43,7 +43,7 @@ export const RULES_OF_PRINCIPALS = `
 
 const COLUMNS = "id, workspace, subject, decision, created, session, said_by AS by, principal";
 
-/** The permissions that are remembered. One that is revoked stays on record. */
+/** The remembered permissions. Revoked rules stay in the table. */
 export class SessionRules {
   readonly #database: Database;
 
@@ -75,7 +75,7 @@ export class SessionRules {
     });
   }
 
-  /** The last word counts. */
+  /** Adds a rule, which replaces an earlier one. */
   async add(rule: Omit<PermissionRule, "id" | "created">): Promise<void> {
     const { workspace, subject, decision, session, by, principal } = rule;
     await this.#database.change((database) => {
@@ -96,7 +96,7 @@ export class SessionRules {
     });
   }
 
-  /** Whether there was such a rule. */
+  /** Revokes a rule. Whether it existed. */
   revoke(id: number): Promise<boolean> {
     return this.#database.change((database) => {
       const { changes } = database
