@@ -1,7 +1,7 @@
 import type { Arguments, Tool, ToolContext, ToolResult } from "../tool/tool.ts";
 import { PROVIDER } from "./bus-context.ts";
 
-/** Providers that speak the language of another. */
+/** Orchestra's routing: providers whose API is that of another provider. */
 const ALIASES: Readonly<Record<string, string>> = {
   grok: "openai",
   perplexity: "openai",
@@ -9,7 +9,7 @@ const ALIASES: Readonly<Record<string, string>> = {
   qwen: "openai",
   kimi: "openai",
 };
-/** Who is meant when nobody is named. */
+/** Orchestra's routing: the provider of a call that names none. */
 const FALLBACK = "claude";
 
 /** A tool of one provider of AI. */

@@ -23,7 +23,7 @@ export function busCaller(name: string): Caller {
   return { door: "bus", name, principal: { id: `bus ${name}`, name }, client: name };
 }
 
-/** What a tool may do while it runs for somebody on the bus, who can be told and asked nothing. */
+/** The context of a tool that is called over the bus. Its caller cannot be asked, nor told of progress. */
 export class BusContext implements ToolContext {
   readonly caller: Caller;
   readonly session?: string;
@@ -70,12 +70,12 @@ export class BusContext implements ToolContext {
 
 const nested = new WeakSet<object>();
 
-/** Has a call count as one that a plugin makes, however often its context is wrapped on its way. */
-export function markNested(meta: ToolContext["meta"]): void {
+/** Marks a call as made by a plugin. The mark stays when the context is wrapped. */
+function markNested(meta: ToolContext["meta"]): void {
   nested.add(meta);
 }
 
-/** Whether a plugin makes the call, maybe in the middle of one that it answers itself. */
+/** Whether a plugin makes the call, possibly while it answers one itself. */
 export function isNested({ meta }: Pick<ToolContext, "meta">): boolean {
   return nested.has(meta);
 }

@@ -9,9 +9,9 @@ import { RateLimiter } from "../base/limit/rate-limiter.ts";
 export const GUEST_LIMITS: LedgerLimits = { exchanges: 2_048, bytes: 128 * 1024 * 1024 };
 
 /**
- * Keeps what a guest does its own affair: each has a bounded number of requests and bytes under way,
- * and a share of each turn of the event loop. A plugin has one for all of its connections. Bridges,
- * of which there are many under one name, have one for each.
+ * Keeps one guest from slowing down the others: each has a limit of requests and bytes under way, and
+ * a share of each turn of the event loop. All connections of a plugin share one limit; a bridge has
+ * one for each connection, since many bridges have the same name.
  */
 export class GuestGuard implements Guard {
   readonly #guestOf: (connection: Connection) => Guest;
@@ -43,14 +43,14 @@ type Report = (event: string, fields: Record<string, unknown>) => void;
 const RATE = { limit: 20, windowMs: 10_000 };
 
 /**
- * Reports what others do wrong, so much of it that a person can read it: who does it ten thousand
- * times must not fill the log. How many were left out is said with the next one.
+ * Limits how often each guest's faults are logged, so that one guest cannot fill the log. The next
+ * report says how many were left out.
  */
 export function boundedReport(report: Report, now?: () => number): Report {
   const passes = new RateLimiter(RATE, now);
   const leftOut = new Map<string, number>();
   return (event, fields) => {
-    // What one does is no reason to be silent about another.
+    // Each guest has its own limit.
     const who = fields.peer ?? fields.owner;
     const key = typeof who === "string" ? `${event} ${who}` : event;
     const before = leftOut.get(key) ?? 0;

@@ -132,8 +132,8 @@ function entriesOf({ needsTools, providesTools, providesStorage, providesAi }: P
 }
 
 /**
- * The authority vouches for every program of the bus alike, and all of them are on this machine: who
- * dials one of them has to look whether it has come to another. Closes the connection then.
+ * One authority signs the certificates of all programs of the bus, and every certificate is good for
+ * this machine. So whoever dials has to compare the name too. Closes the connection of another.
  */
 export async function expectPlugin(connection: Connection, id: string): Promise<Connection> {
   const name = connection.peer?.name;

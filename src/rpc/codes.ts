@@ -12,7 +12,7 @@ const code = (number: number, message: string, meaning: string): Code => ({
   meaning,
 });
 
-/** JSON-RPC 2.0, section 5.1. */
+/** JSON-RPC 2.0 § 5.1. */
 export const STANDARD = {
   parse: code(-32700, "Parse error", "The text is not valid JSON, or not valid UTF-8"),
   invalidRequest: code(-32600, "Invalid Request", "The JSON is not a JSON-RPC message"),

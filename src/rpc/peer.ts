@@ -153,7 +153,7 @@ export class Peer<S = undefined> implements Sink<string> {
     this.#ended.resolve();
   }
 
-  /** A text that is not JSON says nothing for certain; one that is too much to parse has an id. */
+  /** JSON-RPC 2.0 § 5: where the id cannot be read, it is null. A text that is too complex has one. */
   #unread(text: string, error: RpcError): void {
     if (error.code === STANDARD.parse.code) this.#fail("null", error);
     else this.#unreadable(recoverUnparsed(text), error);

@@ -32,10 +32,19 @@ export class BusInProcess implements AsyncDisposable {
   /** Lines of its log. */
   readonly lines: string[];
   readonly #home: BusHome;
+  /** Those of plugins that are made from now on. */
+  readonly #limits: Partial<PluginLimits>;
   readonly #guests = new AsyncDisposableStack();
 
-  private constructor(home: BusHome, orchestrator: Orchestrator, offer: Offer, lines: string[]) {
+  private constructor(
+    home: BusHome,
+    orchestrator: Orchestrator,
+    offer: Offer,
+    lines: string[],
+    limits: Partial<PluginLimits>,
+  ) {
     this.#home = home;
+    this.#limits = limits;
     this.orchestrator = orchestrator;
     this.offer = offer;
     this.lines = lines;
@@ -44,8 +53,9 @@ export class BusInProcess implements AsyncDisposable {
   static async open(
     home: BusHome,
     plugins: readonly PluginEntry[],
-    { listen: address = "localhost:0", firstList, ...limits }: BusInProcessOptions = {},
+    { listen: address = "localhost:0", firstList, ...given }: BusInProcessOptions = {},
   ): Promise<BusInProcess> {
+    const limits = { ...LIMITS, ...given };
     const offer = new Offer();
     const lines: string[] = [];
     const orchestrator = await Orchestrator.open({
@@ -56,11 +66,20 @@ export class BusInProcess implements AsyncDisposable {
       storage: {},
       transport: { listen, connect },
       log: new Log("info", (line) => void lines.push(line)),
-      limits: { ...LIMITS, ...limits },
+      limits,
       ...(firstList === undefined ? {} : { firstList }),
     });
     await orchestrator.configure(plugins.map(settingsOf));
-    return new BusInProcess(home, orchestrator, offer, lines);
+    return new BusInProcess(home, orchestrator, offer, lines, limits);
+  }
+
+  /** Changes the plugins. The limits are for those that are new; the others keep theirs. */
+  async configure(
+    plugins: readonly PluginEntry[],
+    limits: Partial<PluginLimits> = {},
+  ): Promise<void> {
+    Object.assign(this.#limits, limits);
+    await this.orchestrator.configure(plugins.map(settingsOf));
   }
 
   /** Somebody who dials the bus with a certificate of that name. */

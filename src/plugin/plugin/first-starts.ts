@@ -48,7 +48,7 @@ export class FirstStarts {
     });
   }
 
-  /** Waits until one of them has it, as `has` says, none is being started any more, or for long. */
+  /** Waits until `has` says that the tool is there, none of them is being started, or time is up. */
   async tool(name: string, has: () => boolean): Promise<void> {
     let isLate = false;
     const late = Promise.withResolvers<void>();

@@ -5,21 +5,25 @@ import { HealthResult_Status as Status } from "../../protocol/bus/plugin.gen.ts"
 import { LONGEST_REASON, SHORT_ANSWER } from "./introduce.ts";
 import type { PluginLimits } from "./settings.ts";
 
-/** Looks after a plugin that runs: one that no longer answers is as good as dead. */
+/** Asks a running plugin for its health at intervals, and gives it up when it is not well. */
 export class HealthCheck {
   readonly #client: Pick<BusClient, "ask">;
   readonly #limits: PluginLimits;
-  readonly #given: (why: string) => void;
+  readonly #givenUp: (why: string) => void;
   readonly #timer: NodeJS.Timeout;
   #failures = 0;
   #isAsking = false;
   #last: string | undefined;
 
-  /** `given` is called once, when it is given up. */
-  constructor(client: Pick<BusClient, "ask">, limits: PluginLimits, given: (why: string) => void) {
+  /** `givenUp` is called once, with the reason. */
+  constructor(
+    client: Pick<BusClient, "ask">,
+    limits: PluginLimits,
+    givenUp: (why: string) => void,
+  ) {
     this.#client = client;
     this.#limits = limits;
-    this.#given = given;
+    this.#givenUp = givenUp;
     this.#timer = setInterval(
       () => background(this.#look(), "Asking a plugin how it is"),
       limits.healthEvery,
@@ -43,7 +47,7 @@ export class HealthCheck {
     this.#failures = why === undefined ? 0 : this.#failures + 1;
     if (why === undefined || this.#failures < this.#limits.mostUnhealthy) return;
     this.stop();
-    this.#given(why);
+    this.#givenUp(why);
   }
 
   /** Why it is not well, if it is not. */

@@ -50,8 +50,11 @@ export class PluginFolder implements AsyncDisposable {
     return statSync(join(this.path, AUTHORITY_KEY), { throwIfNoEntry: false }) !== undefined;
   }
 
-  /** Puts back what the plugin has replaced, and beside it a key that fits no authority. */
-  async appease(): Promise<void> {
+  /**
+   * Puts back the certificates that the plugin has replaced, and beside them a key that fits no
+   * authority: then Orchestra's SDK does not make an authority again.
+   */
+  async restore(): Promise<void> {
     const { newKey } = await import("../../protocol/bus/certificates/issue.ts");
     for (const [name, credentials] of this.#written) await this.#write(name, credentials);
     await this.#put(AUTHORITY_KEY, newKey("ed25519"));

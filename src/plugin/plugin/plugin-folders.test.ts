@@ -37,7 +37,7 @@ describe("PluginFolders", () => {
     const folder = await folders.make("tools.a");
     for (const name of ["ca.key", "ca.crt"]) await writeFile(join(folder.path, name), "its own");
     assert.equal(folder.hasOwnAuthority, true);
-    await folder.appease();
+    await folder.restore();
     assert.equal(folder.hasOwnAuthority, true);
     await using again = home.make();
     const other = await again.make("tools.b");

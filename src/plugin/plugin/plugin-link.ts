@@ -79,7 +79,7 @@ export class PluginLink implements AsyncDisposable {
     try {
       return await this.#calls.ask(request, options);
     } catch (error) {
-      throw this.#inWords(error);
+      throw this.#explained(error);
     } finally {
       this.#leave(options);
     }
@@ -100,7 +100,7 @@ export class PluginLink implements AsyncDisposable {
         },
       });
     } catch (error) {
-      throw this.#inWords(error);
+      throw this.#explained(error);
     } finally {
       this.#leave(options);
     }
@@ -147,8 +147,8 @@ export class PluginLink implements AsyncDisposable {
     if (this.running === 0) this.#idle?.resolve();
   }
 
-  /** What was not asked yet when the plugin ended was not lost: it ended before. */
-  #inWords(error: unknown): unknown {
+  /** A request that was not sent yet when the plugin ended is not lost: the plugin is down. */
+  #explained(error: unknown): unknown {
     if (!this.#isOver || error instanceof LostError) return error;
     return new TrunklineError("unavailable", `${this.#name} has just ended`);
   }

@@ -249,7 +249,7 @@ export class Plugin {
       ({ child }) => child.end(),
       () => {},
     );
-    await folder.appease();
+    await folder.restore();
     return start();
   }
 

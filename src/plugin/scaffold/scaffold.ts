@@ -66,10 +66,10 @@ async function ownPackage(): Promise<string> {
 }
 
 function nextSteps(path: string, name: string): string {
-  const place = relative(process.cwd(), path) || ".";
+  const folder = relative(process.cwd(), path) || ".";
   return `Made the plugin '${name}' in ${path}. Next:
 
-  cd ${quoted(place)}
+  cd ${quoted(folder)}
   npm install
   npm test
 

@@ -25,7 +25,7 @@ export interface OutsideOptions {
   readonly storageType: string;
 }
 
-/** What is outside a plugin, as its handlers see it. */
+/** Makes the context that a plugin's handlers get: tools, storage and events of the orchestrator. */
 export class Outside {
   readonly #options: OutsideOptions;
 
@@ -43,7 +43,7 @@ export class Outside {
         return stop.signal;
       },
       storage: new RemoteStorage(own, stop, storageType),
-      callTool: (name, args = {}) => this.#callTool({ ...about(call), name, args }, stop, own),
+      callTool: (name, args = {}) => this.#callTool({ ...inherited(call), name, args }, stop, own),
       publish: async (topic, type, payload = {}) => {
         const value = {
           topic,
@@ -91,8 +91,10 @@ export function callResult(response: ToolResponse): CallResult {
   };
 }
 
-/** What a call says about itself belongs to those that it leads to. */
-function about(call: ToolCall | undefined): Pick<ToolCall, "session" | "project" | "traceParent"> {
+/** A tool that is called from a call belongs to the same session, project and trace. */
+function inherited(
+  call: ToolCall | undefined,
+): Pick<ToolCall, "session" | "project" | "traceParent"> {
   const { session, project, traceParent } = call ?? {};
   return {
     ...(project === undefined ? {} : { project }),
@@ -105,10 +107,10 @@ function about(call: ToolCall | undefined): Pick<ToolCall, "session" | "project"
 const AT_ONCE = 8;
 
 /**
- * What one handler asks the orchestrator. A handler that asks for a thousand things at once waits for
- * its own answers, and never for those of another: that one may wait for this handler's end.
+ * The requests of one handler to the orchestrator, few at once. A handler waits only for its own
+ * requests: if it waited for those of another handler, which waits for this one, neither would end.
  */
-export class OwnRequests implements Pick<BusClient, "ask"> {
+class OwnRequests implements Pick<BusClient, "ask"> {
   readonly #client: BusClient;
   readonly #slots = new Slots(AT_ONCE);
 

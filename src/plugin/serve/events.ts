@@ -43,8 +43,8 @@ export interface EventsOptions {
 }
 
 /**
- * Brings events to whoever wants them: those of one source in order, and nobody waits for anybody
- * else.
+ * Delivers events to subscribers: those of one source in order, and no subscriber waits for another.
+ * Orchestra's routing: a topic matches exactly, and filters compare members of the payload as text.
  */
 export class Events {
   readonly #report: EventsOptions["report"];

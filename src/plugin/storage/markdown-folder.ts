@@ -35,7 +35,7 @@ export interface MarkdownFile {
   readonly mode?: number;
 }
 
-/** The files of a workspace's documents. Paths have been checked; places are where they lead. */
+/** The files of a workspace's documents. Paths have been checked; a location is where one leads. */
 export class MarkdownFolder {
   readonly #workspace: string;
   readonly #root: string;
@@ -46,14 +46,14 @@ export class MarkdownFolder {
   }
 
   async exists(): Promise<boolean> {
-    return (await look(await this.place("."))) !== undefined;
+    return (await look(await this.locate("."))) !== undefined;
   }
 
   /**
    * Where a path leads, folders that are links included: not out of the workspace. The last part is
    * taken as it is.
    */
-  async place(path: string): Promise<string> {
+  async locate(path: string): Promise<string> {
     const workspace = await realpath(this.#workspace);
     const full = join(this.#root, path);
     const missing: string[] = [];
@@ -75,7 +75,7 @@ export class MarkdownFolder {
 
   /** The folder of our own, made if need be. */
   async own(): Promise<string> {
-    const own = await this.place(OWN);
+    const own = await this.locate(OWN);
     if ((await mkdir(own, { recursive: true })) !== undefined) {
       // It is nobody's business what is in it.
       await writeFile(join(own, ".gitignore"), "*\n");
@@ -84,32 +84,32 @@ export class MarkdownFolder {
     return own;
   }
 
-  read(place: string): Promise<MarkdownFile | undefined> {
-    return readBounded(place, MAX_FILE);
+  read(location: string): Promise<MarkdownFile | undefined> {
+    return readBounded(location, MAX_FILE);
   }
 
   /** The number in the sidecar of a document; undefined where there is none. */
-  async version(place: string): Promise<number | undefined> {
-    const file = await readBounded(place + SIDECAR, MAX_SIDECAR);
+  async version(location: string): Promise<number | undefined> {
+    const file = await readBounded(location + SIDECAR, MAX_SIDECAR);
     if (file === undefined) return undefined;
     const text = file.bytes.toString().trim();
     if (/^\d{1,15}$/.test(text)) return Number(text);
     const next = "Write the version there, or delete it to begin anew";
-    const message = `Cannot read the version in '${place}${SIDECAR}': it is no number. ${next}`;
+    const message = `Cannot read the version in '${location}${SIDECAR}': it is no number. ${next}`;
     throw new TrunklineError("config", message);
   }
 
   /**
-   * Puts a document and its version in place. Each is replaced whole, and on disk before the next
+   * Puts a document and its version where they belong. Each is replaced whole, and on disk before the next
    * step. The version is first: should we end between the two, the old document has a new version.
    * Whoever had read it must read it again, and finds the same; one number is never used. The other
    * way round, the new document would have the old version, and be overwritten by somebody who has
    * only seen the old document.
    */
-  async replace(place: string, file: MarkdownFile, version: number): Promise<void> {
+  async replace(location: string, file: MarkdownFile, version: number): Promise<void> {
     const own = await this.own();
     await sweep(own);
-    const folder = dirname(place);
+    const folder = dirname(location);
     await makeFolder(folder);
     const [sidecar, document] = [temporary(own), temporary(own)];
     try {
@@ -117,9 +117,9 @@ export class MarkdownFolder {
         write(sidecar, { bytes: Buffer.from(String(version)) }),
         write(document, file),
       ]);
-      await rename(sidecar, place + SIDECAR);
+      await rename(sidecar, location + SIDECAR);
       await syncFolder(folder);
-      await rename(document, place);
+      await rename(document, location);
       await syncFolder(folder);
     } catch (error) {
       await Promise.all([sidecar, document].map((path) => rm(path, { force: true })));
@@ -131,55 +131,58 @@ export class MarkdownFolder {
    * Removes a document, then its version. Should we end between the two, the next document of that
    * name goes on counting where this one ended, and nobody takes it for the old one.
    */
-  async remove(place: string): Promise<void> {
-    await unlink(place);
-    await syncFolder(dirname(place));
-    await rm(place + SIDECAR, { force: true });
-    await syncFolder(dirname(place));
+  async remove(location: string): Promise<void> {
+    await unlink(location);
+    await syncFolder(dirname(location));
+    await rm(location + SIDECAR, { force: true });
+    await syncFolder(dirname(location));
   }
 
   /** All files of a folder, at any depth, or the one at that path. Links are not followed. */
-  async *files(path: string): AsyncIterable<{ path: string; place: string; stats: Stats }> {
-    const waiting = [{ path, place: dirname(await this.place(`${path}/any`)) }];
+  async *files(path: string): AsyncIterable<{ path: string; location: string; stats: Stats }> {
+    const waiting = [{ path, location: dirname(await this.locate(`${path}/any`)) }];
     for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-      const { path, place } = next;
-      const stats = await look(place);
-      if (stats?.isFile() === true) yield { path, place, stats };
+      const { path, location } = next;
+      const stats = await look(location);
+      if (stats?.isFile() === true) yield { path, location, stats };
       if (stats?.isDirectory() !== true || path === OWN) continue;
-      for (const name of await namesIn(place)) {
-        waiting.push({ path: path === "" ? name : `${path}/${name}`, place: join(place, name) });
+      for (const name of await namesIn(location)) {
+        waiting.push({
+          path: path === "" ? name : `${path}/${name}`,
+          location: join(location, name),
+        });
       }
     }
   }
 }
 
-async function readBounded(place: string, limit: number): Promise<MarkdownFile | undefined> {
+async function readBounded(location: string, limit: number): Promise<MarkdownFile | undefined> {
   try {
-    await using file = await open(place, READ);
+    await using file = await open(location, READ);
     const stats = await file.stat();
-    if (!stats.isFile()) throw notAFile(place, stats.isDirectory() ? "a folder" : "no file");
+    if (!stats.isFile()) throw notAFile(location, stats.isDirectory() ? "a folder" : "no file");
     if (stats.size > limit) {
       const why = `it has ${stats.size} bytes, the limit is ${limit}`;
-      throw new TrunklineError("limit", `Cannot read '${place}': ${why}`);
+      throw new TrunklineError("limit", `Cannot read '${location}': ${why}`);
     }
     return { bytes: await file.readFile(), mode: stats.mode & 0o777 };
   } catch (error) {
     if (isMissing(error)) return undefined;
-    if ((error as NodeJS.ErrnoException).code === "ELOOP") throw notAFile(place, "a link");
+    if ((error as NodeJS.ErrnoException).code === "ELOOP") throw notAFile(location, "a link");
     throw error;
   }
 }
 
-async function look(place: string): Promise<Stats | undefined> {
-  return lstat(place).catch((error: unknown) => {
+async function look(location: string): Promise<Stats | undefined> {
+  return lstat(location).catch((error: unknown) => {
     if (!isMissing(error)) throw error;
     return undefined;
   });
 }
 
 /** What may not be looked at has no names in it, as far as we are concerned. */
-async function namesIn(place: string): Promise<string[]> {
-  return readdir(place).catch((error: unknown) => {
+async function namesIn(location: string): Promise<string[]> {
+  return readdir(location).catch((error: unknown) => {
     const { code = "" } = error as NodeJS.ErrnoException;
     if (!isMissing(error) && code !== "EACCES" && code !== "EPERM") throw error;
     return [];
@@ -223,11 +226,11 @@ function isMissing(error: unknown): boolean {
   return code === "ENOENT" || code === "ENOTDIR";
 }
 
-function escaping(place: string): TrunklineError {
-  const message = `Cannot use '${place}': it is a link that leads out of the workspace`;
+function escaping(location: string): TrunklineError {
+  const message = `Cannot use '${location}': it is a link that leads out of the workspace`;
   return new TrunklineError("untrusted", message);
 }
 
-function notAFile(place: string, what: string): TrunklineError {
-  return new TrunklineError("usage", `Cannot use '${place}' as a document: it is ${what}`);
+function notAFile(location: string, what: string): TrunklineError {
+  return new TrunklineError("usage", `Cannot use '${location}' as a document: it is ${what}`);
 }

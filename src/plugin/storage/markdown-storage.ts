@@ -38,9 +38,9 @@ export class MarkdownStorage implements Storage {
     const name = nameOf(path);
     return this.#do("read", path, async () => {
       if (!(await this.#folder.exists())) return undefined;
-      const place = await this.#folder.place(name);
+      const location = await this.#folder.locate(name);
       const [file, version = 0] = await this.#alone("read", () =>
-        Promise.all([this.#folder.read(place), this.#folder.version(place)]),
+        Promise.all([this.#folder.read(location), this.#folder.version(location)]),
       );
       if (file === undefined) return undefined;
       return { ...(await parseMarkdown(path, file.bytes)), version };
@@ -53,14 +53,14 @@ export class MarkdownStorage implements Storage {
     const bytes = await formatMarkdown(path, document);
     return this.#do("write", path, () =>
       this.#alone("write", async () => {
-        const place = await this.#folder.place(name);
-        const file = await this.#folder.read(place);
-        const last = (await this.#folder.version(place)) ?? 0;
+        const location = await this.#folder.locate(name);
+        const file = await this.#folder.read(location);
+        const last = (await this.#folder.version(location)) ?? 0;
         checkExpected(path, expected, file === undefined ? undefined : last);
         // Whoever wrote what cannot be read is in the middle of something, and would lose it.
         if (file !== undefined) await parseMarkdown(path, file.bytes);
         const version = last + 1;
-        await this.#folder.replace(place, { ...file, bytes }, version);
+        await this.#folder.replace(location, { ...file, bytes }, version);
         return version;
       }),
     );
@@ -71,9 +71,9 @@ export class MarkdownStorage implements Storage {
     return this.#do("delete", path, async () => {
       if (!(await this.#folder.exists())) return false;
       return this.#alone("write", async () => {
-        const place = await this.#folder.place(name);
-        if ((await this.#folder.read(place)) === undefined) return false;
-        await this.#folder.remove(place);
+        const location = await this.#folder.locate(name);
+        if ((await this.#folder.read(location)) === undefined) return false;
+        await this.#folder.remove(location);
         return true;
       });
     });
@@ -84,12 +84,12 @@ export class MarkdownStorage implements Storage {
     const isWanted = storagePattern(pattern);
     return this.#do("list", folder, async () => {
       const entries: StorageEntry[] = [];
-      for await (const { path, place, stats } of this.#folder.files(name)) {
+      for await (const { path, location, stats } of this.#folder.files(name)) {
         const last = path.slice(path.lastIndexOf("/") + 1);
         if (last.endsWith(SIDECAR) || !isWanted(last)) continue;
         if (entries.length === MAX_ENTRIES) throw tooMany(folder);
         // Nobody has read what is only listed, so it matters little if it changes meanwhile.
-        const version = (await this.#folder.version(place)) ?? 0;
+        const version = (await this.#folder.version(location)) ?? 0;
         entries.push({ path, size: stats.size, version, modifiedAt: stats.mtime });
       }
       return entries.toSorted((a, b) => (a.path < b.path ? -1 : 1));

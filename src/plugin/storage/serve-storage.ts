@@ -5,7 +5,7 @@ import { toStruct } from "../../protocol/bus/shape/json-struct.ts";
 import type { BusHandlers } from "../../protocol/bus/serve.ts";
 import type { Storage } from "./storage.ts";
 
-/** The kind of storage that is meant when none is named. */
+/** Orchestra's routing: the storage of a request that names none. */
 export const DEFAULT_STORAGE = "markdown";
 
 export interface StorageService {
@@ -25,7 +25,7 @@ export function serveStorage({ storageFor, report }: StorageService): BusHandler
     try {
       return await storageFor(kind);
     } catch (error) {
-      throw inWords(error, kind);
+      throw explained(error, kind);
     }
   };
   return {
@@ -70,15 +70,15 @@ export function serveStorage({ storageFor, report }: StorageService): BusHandler
   };
 }
 
-/** A disk that is full, or a folder that may not be written: whoever asks can do something about it. */
-function inWords(error: unknown, kind: string): unknown {
+/** A failure of the system, such as a full disk, is told to the caller, who can do something about it. */
+function explained(error: unknown, kind: string): unknown {
   const { code, message } = error as NodeJS.ErrnoException;
   if (code === undefined || error instanceof TrunklineError) return error;
   const says = `Cannot open the storage '${kind}': ${message}`;
   return new TrunklineError("unavailable", says, { cause: error });
 }
 
-/** A fault of the program is not for plugins: it is thrown on. */
+/** The words of a failure. A fault of our own is thrown on: plugins do not learn of its inside. */
 function reasonOf(error: unknown): string {
   if (error instanceof TrunklineError) return error.message;
   throw error;

@@ -42,7 +42,7 @@ export function encodeResponse(response: ResponseInit): Buffer {
   return encode(PluginResponseSchema, response);
 }
 
-/** Told of how many parts a message is made before it is read. What it throws, nobody reads it for. */
+/** Told how many parts a message has before it is parsed. Throws to refuse it. */
 export type Weigh = (parts: number) => void;
 
 /**
@@ -85,7 +85,7 @@ function encode<D extends DescMessage>(schema: D, init: MessageInitShape<D>): Bu
   try {
     body = toBinary(schema, create(schema, init));
     if (body.length > MAX_FRAME) throw tooLong("send", schema.name, body.length);
-    // What we would not read, we do not send.
+    // A message that we would refuse to read is not sent either.
     checkWire(shapeOf(schema), body);
   } catch (error) {
     if (error instanceof TrunklineError) throw error;

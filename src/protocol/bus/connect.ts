@@ -109,7 +109,7 @@ export class BusClient implements AsyncDisposable {
     using limit = new Limit(stream, stop, timeout, this.#answerTo(request));
     let bytes: Uint8Array;
     try {
-      // The end goes out with the request: others lose track of a stream whose end comes apart.
+      // Orchestra's Go server never reads an end that comes apart from the request, and leaks the stream.
       await stream.end(frame);
       bytes = await stream.readAll(most, REFUSE_LONG_FRAME);
     } catch (error) {
@@ -125,7 +125,7 @@ export class BusClient implements AsyncDisposable {
     } catch (error) {
       throw this.#unreadable(error as TrunklineError);
     }
-    // Not all programs repeat it; one that gives another has mixed up its answers.
+    // Not all programs repeat the id. One that gives another id has mixed up its answers.
     if (response.requestId === "" || response.requestId === requestId) return response;
     const why = `${this.#name} gave the answer to '${response.requestId}', not to '${requestId}'`;
     throw new TrunklineError("unavailable", why);

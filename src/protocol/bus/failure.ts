@@ -7,7 +7,7 @@ import type { ToolResponseSchema } from "./plugin.gen.ts";
 
 type ToolResponseInit = MessageInitShape<typeof ToolResponseSchema>;
 
-/** The error codes of the bus that its own programs know. */
+/** Orchestra's errors: the codes that its programs know. */
 export const FAILURE = {
   toolNotFound: "tool_not_found",
   routing: "routing_error",
@@ -21,7 +21,7 @@ export const FAILURE = {
   unknownRequest: "unknown_request",
 } as const;
 
-/** The one answer of the bus that says why there is no other. */
+/** A failed ToolResponse, which answers any kind of request. */
 export function failure(code: string, message: string, result?: JsonObject): ToolResponseInit {
   return {
     success: false,

@@ -15,8 +15,8 @@ export interface FrameTaker {
 }
 
 /**
- * Reads a stream to its end. The request is taken with its last byte: some leave their side open
- * until they have the answer. Resolves with the end; rejects where there was no whole request.
+ * Reads a stream to its end. The request is taken as soon as it is whole, since some clients leave
+ * their side open until they have the answer. Rejects if the stream ends before a whole request.
  */
 export async function readFrames(stream: BidiStream, taker: FrameTaker): Promise<void> {
   let frames = 0;

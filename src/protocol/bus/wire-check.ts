@@ -8,7 +8,7 @@ export const MAX_DEPTH = 256;
  * Objects, keys and list items of one message. A byte or two can stand for an object that takes a
  * hundred times as much once it is read, and reading it must not hold up everybody else.
  */
-export const MAX_PARTS = 100_000;
+const MAX_PARTS = 100_000;
 
 /** Why bytes are not a message. */
 export class WireProblem extends Error {

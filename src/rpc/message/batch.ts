@@ -1,6 +1,6 @@
 import type { Topic } from "../../wire/channel.ts";
 
-/** Collects the answers to one batch and sends them together, once all are there. */
+/** Collects the answers to one batch and sends them together, once all are there (JSON-RPC 2.0 § 6). */
 export class Batch {
   readonly #send: (text: string, topic: Topic) => void;
   readonly #answers: string[] = [];

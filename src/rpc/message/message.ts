@@ -18,7 +18,7 @@ export type Message =
 
 const NO_PARAMS: Readonly<Record<string, never>> = Object.freeze({});
 
-/** Tells requests, notifications and answers apart (JSON-RPC 2.0, sections 4 and 5). */
+/** Tells requests, notifications and answers apart (JSON-RPC 2.0 § 4, § 4.1 and § 5). */
 export function classify(
   value: unknown,
   text: string,

@@ -10,8 +10,9 @@ export interface ChildChannelOptions {
 }
 
 /**
- * A channel over a child's standard streams, a JSON text a line. Many programs greet on stdout;
- * such lines are set aside, since answering them would only confuse whoever wrote them.
+ * A channel over a child's standard streams, one JSON text a line. MCP 2025-11-25, Transports § stdio:
+ * a server writes nothing else to its stdout. Many programs print a greeting there all the same; such
+ * lines go to `stray`, since an error response would only confuse the program.
  */
 export function childChannel(
   child: { readonly stdin: Writable; readonly stdout: Readable },

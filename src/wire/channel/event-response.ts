@@ -5,7 +5,7 @@ import { Holding } from "../../base/limit/byte-budget.ts";
 import { type ChannelLimits, ROOM, type Room } from "../channel.ts";
 import { Outbox } from "./outbox.ts";
 
-/** An HTTP answer that is a stream of events (`text/event-stream`). */
+/** An HTTP response that is a stream of events: `text/event-stream`, WHATWG HTML § 9.2. */
 export class EventResponse {
   readonly #response: ServerResponse;
   readonly #outbox: Outbox;
@@ -47,7 +47,7 @@ export class EventResponse {
     return this.#outbox.send(event);
   }
 
-  /** Sends a comment where nothing was sent since the last time: what idles is cut off. */
+  /** Sends a comment (WHATWG HTML § 9.2.7) if the stream was idle: proxies cut idle streams off. */
   keepAlive(): void {
     if (this.#isQuiet) this.send(": keepalive\n\n");
     this.#isQuiet = true;

@@ -5,9 +5,9 @@ import type { FrameFault } from "../channel.ts";
 import { ByteQueue, faultOf } from "../framing/byte-queue.ts";
 
 /**
- * Reads a request's body as one text. One that says it is over the limit is not read at all; one
- * that turns out to be is counted, not kept, as is one that the process has no room for, which is
- * answered at once. Nothing comes of a request that is cut off.
+ * Reads a request's body as one text. A body whose Content-Length is over the limit is not read at
+ * all. One that turns out to be longer is counted but not kept. One that the process has no memory
+ * for is refused at once. A request that is cut off never calls `done`.
  */
 export function readHttpBody(
   request: IncomingMessage,

@@ -14,13 +14,13 @@ import {
   SlowReaderError,
 } from "../channel.ts";
 
-/** Close codes that end a conversation without a fault (RFC 6455, section 7.4.1). */
+/** RFC 6455 § 7.4.1: close codes that end a conversation without a fault. */
 const NORMAL = 1000;
 const GOING_AWAY = 1001;
 const NO_STATUS = 1005;
-/** RFC 6455, section 11.7, as IANA has it: the server is overloaded. */
+/** RFC 6455 § 11.7, as registered with IANA: the server is overloaded. */
 const TRY_AGAIN_LATER = 1013;
-/** Bytes of a control frame besides its data, with its mask. */
+/** RFC 6455 § 5.2: bytes of a masked control frame besides its data. */
 const CONTROL_HEAD = 6;
 
 export interface WebSocketChannelOptions {
@@ -128,7 +128,7 @@ class WebSocketChannel implements Channel<string> {
     clearTimeout(timer);
   }
 
-  /** A control frame may come between the fragments of a message, and is no part of it. */
+  /** RFC 6455 § 5.4: a control frame may come between the fragments of a message. */
   readonly #control = (data: Buffer): void => {
     this.#controlBytes += data.length + CONTROL_HEAD;
   };

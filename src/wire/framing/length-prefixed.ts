@@ -1,7 +1,7 @@
 import { ByteBudget } from "../../base/limit/byte-budget.ts";
 import { ByteQueue } from "./byte-queue.ts";
 
-/** A frame is a 32-bit big-endian length and so many bytes. */
+/** Orchestra's framing: a 32-bit big-endian length, then as many bytes. */
 export const PREFIX = 4;
 
 /**
@@ -10,7 +10,7 @@ export const PREFIX = 4;
  */
 const UNCOUNTED = new ByteBudget(Infinity);
 
-/** What the bus allows in one frame. */
+/** Orchestra's framing: the largest message. */
 export const MAX_FRAME = 16 * 1024 * 1024;
 
 export function encodeFrame(body: Uint8Array): Buffer {

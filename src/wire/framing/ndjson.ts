@@ -25,7 +25,10 @@ export interface TextFraming {
 const LF = 0x0a;
 const CR = 0x0d;
 
-/** One JSON text a line. Messages must not hold a newline; JSON never needs one. */
+/**
+ * One JSON text a line. MCP 2025-11-25, Transports § stdio: messages are delimited by newlines and must
+ * not contain any.
+ */
 export const ndjson: TextFraming = {
   decoder: (limit, out) => new NdjsonDecoder(limit, out),
   encode: (message) => message + "\n",

@@ -23,10 +23,11 @@ export interface PeerCertificate {
   readonly certificate: X509Certificate;
 }
 
-/** Looks at how a stream begins, and says why the rest of it is not worth waiting for, if it is not. */
+/** Looks at the first bytes of a stream, and may refuse the rest of it. */
 export interface Refuse {
-  /** Bytes that it wants to see. */
+  /** How many bytes it needs. */
   readonly length: number;
+  /** Why the stream is refused; undefined where it is not. */
   problem(begin: Buffer): string | undefined;
 }
 
@@ -43,7 +44,7 @@ export interface BidiStream {
   readAll(limit: number, refuse?: Refuse): Promise<Buffer>;
   /** What the other side sends, as it comes. It is held while nobody asks for more. */
   chunks(): AsyncGenerator<Buffer, void, void>;
-  /** The request is whole: until it is answered, its end may come as late as the peer likes. */
+  /** The request has come whole. Until it is answered, the peer may take its time to end its side. */
   patient?(): void;
   /** Breaks off both directions. */
   reset(code?: number): void;
@@ -59,7 +60,7 @@ export interface Connection extends AsyncDisposable {
   /** How many exchanges run. */
   readonly openStreams: number;
   readonly isClosed: boolean;
-  /** How many exchanges it has had, those that broke counting manifold: each costs something. */
+  /** How many exchanges it has carried. Each costs the next ones time; a broken one counts many times. */
   readonly wear?: number;
   /** Resolves with the reason when the connection is over. */
   readonly closed: Promise<ConnectionError>;
@@ -138,5 +139,5 @@ export function resolveConnectionLimits(limits: Partial<ConnectionLimits> = {}):
   return { ...DEFAULT_CONNECTION_LIMITS, ...limits };
 }
 
-/** What both sides of the bus call their protocol in the handshake. */
+/** Orchestra's TLS: the protocol that both sides name in the handshake (RFC 9001 § 8.1). */
 export const BUS_ALPN = "orchestra-plugin";

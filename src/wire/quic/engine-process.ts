@@ -28,7 +28,7 @@ const MOST_COMPLAINTS = 20;
 const LARGE = 16 * 1024;
 
 /**
- * The process in which native code runs: if that crashes, it takes nothing else along. All that is
+ * The process that runs the native code, so that a crash there does not end the program. Everything
  * sent in one turn of the event loop goes out in one write.
  */
 export class EngineProcess {

@@ -8,8 +8,8 @@ import { QuicStream } from "./stream/quic-stream.ts";
 import type { Connected, Ending } from "./settings.ts";
 
 /**
- * A stream that breaks while the peer sends takes some of the connection's room with it for good,
- * as OpenSSL counts.
+ * A stream that breaks while the peer sends permanently uses up part of the connection's flow control
+ * window: OpenSSL does not give the bytes back that it drops (RFC 9000 § 4.5 says how it could).
  */
 const BROKEN_WEAR = 250;
 

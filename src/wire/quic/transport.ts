@@ -26,7 +26,7 @@ export async function connect(
     : connectQuic(parsed, options, engine);
 }
 
-/** Takes connections at an address; port 0 picks a free one. */
+/** Listens at an address; port 0 picks a free one. */
 export async function listen(
   address: string,
   options: ListenOptions,

@@ -1,7 +1,7 @@
 import { type Stop, Stopper } from "../../../base/stop.ts";
 import type { BusCall } from "../../../protocol/bus/serve.ts";
 
-/** What a plugin is doing for others. All of it can be called off. */
+/** The calls that a plugin is answering. They can be cancelled together. */
 export class RunningCalls {
   readonly #running = new Set<Stopper>();
   #idle: PromiseWithResolvers<void> | undefined;

@@ -27,7 +27,7 @@ export function serveProviders(
 function asStorage(provider: StorageProvider): Storage {
   return {
     read: (path) =>
-      told(async () => {
+      withReason(async () => {
         const found = await provider.read(path);
         if (found === undefined) return undefined;
         const { content } = found;
@@ -38,15 +38,16 @@ function asStorage(provider: StorageProvider): Storage {
         ...(expected === EXPECT_ANYTHING ? {} : { version: expected }),
         ...(metadata === undefined ? {} : { metadata }),
       };
-      return told(() => provider.write(path, content, options));
+      return withReason(() => provider.write(path, content, options));
     },
-    delete: (path) => told(() => provider.delete(path)),
-    list: (folder, pattern = "") => told(async () => [...(await provider.list(folder, pattern))]),
+    delete: (path) => withReason(() => provider.delete(path)),
+    list: (folder, pattern = "") =>
+      withReason(async () => [...(await provider.list(folder, pattern))]),
   };
 }
 
-/** What a provider throws is for whoever asked, whatever it is. */
-async function told<T>(work: () => T | Promise<T>): Promise<T> {
+/** Whatever a provider throws is told to the caller. */
+async function withReason<T>(work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {

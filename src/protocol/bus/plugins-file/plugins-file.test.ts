@@ -5,11 +5,25 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { covers } from "../../../../test/support/requirement.ts";
-import { parsePluginsFile, readPluginsFile } from "./plugins-file.ts";
+import { type PluginsFile, readPluginsFile } from "./plugins-file.ts";
 
 const HOME = "/home/ada";
-const parse = (text: string) =>
-  parsePluginsFile("/etc/orchestra/plugins.yaml", text, { home: HOME });
+const FOLDER = "/etc/orchestra";
+
+/** What is read of a file with that text, as if it were in `FOLDER`. */
+async function parse(text: string): Promise<PluginsFile> {
+  await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-plugins-"));
+  const path = join(folder.path, "plugins.yaml");
+  await writeFile(path, text);
+  try {
+    const file = JSON.stringify(await readPluginsFile(path, { home: HOME }));
+    return JSON.parse(file.replaceAll(folder.path, FOLDER)) as PluginsFile;
+  } catch (error) {
+    const { message } = error as Error;
+    (error as Error).message = message.replaceAll(folder.path, FOLDER);
+    throw error;
+  }
+}
 
 /** The example of the original's documentation. */
 const EXAMPLE = `# Address for the orchestrator's QUIC server.
@@ -45,17 +59,17 @@ async function problems(text: string): Promise<string[]> {
     await parse(text);
   } catch (error) {
     assert.equal((error as { code?: string }).code, "config");
-    return (error as Error).message.replaceAll("/etc/orchestra/plugins.yaml", "FILE").split("\n");
+    return (error as Error).message.replaceAll(`${FOLDER}/plugins.yaml`, "FILE").split("\n");
   }
   return assert.fail("the file was taken");
 }
 
 async function warnings(text: string): Promise<string[]> {
   const { warnings: found } = await parse(text);
-  return found.map((warning) => warning.replace("/etc/orchestra/plugins.yaml", "FILE"));
+  return found.map((warning) => warning.replace(`${FOLDER}/plugins.yaml`, "FILE"));
 }
 
-describe("parsePluginsFile()", () => {
+describe("what is in a plugins.yaml", () => {
   it("reads what the original reads, relative to the file and to home", async () => {
     covers("bus.plugins-file");
     const file = await parse(EXAMPLE);

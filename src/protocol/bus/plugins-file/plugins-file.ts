@@ -2,7 +2,7 @@ import { access, readFile } from "node:fs/promises";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 
 import { TrunklineError } from "../../../base/errors.ts";
-import { type Place, YamlReader } from "./yaml-reader.ts";
+import { type YamlValue, YamlReader } from "./yaml-reader.ts";
 
 /** One plugin as `plugins.yaml` has it. */
 export interface PluginEntry {
@@ -74,7 +74,7 @@ export async function readPluginsFile(
   return { ...file, plugins };
 }
 
-export async function parsePluginsFile(
+async function parsePluginsFile(
   path: string,
   text: string,
   { home }: PluginsFileOptions,
@@ -83,9 +83,9 @@ export async function parsePluginsFile(
   const members = reader.members(reader.root);
   reader.warnOfUnknown(members, KEYS);
   const certsDir = reader.text(members.get("certs_dir"));
-  const entries = reader.items(members.get("plugins")).map((place) => ({
-    place,
-    plugin: readPlugin(reader, place, dirname(resolve(path))),
+  const entries = reader.items(members.get("plugins")).map((at) => ({
+    at,
+    plugin: readPlugin(reader, at, dirname(resolve(path))),
   }));
   checkTogether(reader, entries);
   const file = {
@@ -99,22 +99,22 @@ export async function parsePluginsFile(
   return file;
 }
 
-function readPlugin(reader: YamlReader, place: Place, folder: string): PluginEntry {
-  const members = reader.members(place);
+function readPlugin(reader: YamlReader, at: YamlValue, folder: string): PluginEntry {
+  const members = reader.members(at);
   reader.warnOfUnknown(members, PLUGIN_KEYS);
   const id = reader.text(members.get("id")) ?? "";
-  if (id === "") reader.complain(members.get("id") ?? place, "needs an id, such as 'tools.notes'");
+  if (id === "") reader.complain(members.get("id") ?? at, "needs an id, such as 'tools.notes'");
   else if (!ID.test(id)) {
     const form = "letters, digits, '.', '_' and '-', at most 128, and begin with a letter or digit";
-    reader.complain(members.get("id") ?? place, `is '${id}', but must be of ${form}`);
+    reader.complain(members.get("id") ?? at, `is '${id}', but must be of ${form}`);
   }
   const enabled = reader.boolean(members.get("enabled"));
   if (!members.has("enabled")) {
-    reader.warn(place, "does not say 'enabled: true', so it is not started");
+    reader.warn(at, "does not say 'enabled: true', so it is not started");
   }
   const binary = reader.text(members.get("binary")) ?? "";
   if (binary === "" && enabled === true) {
-    reader.complain(members.get("binary") ?? place, "needs a binary, the program to start");
+    reader.complain(members.get("binary") ?? at, "needs a binary, the program to start");
   }
   const env = members.get("env");
   for (const [name, variable] of env === undefined ? [] : reader.members(env)) {
@@ -139,21 +139,21 @@ function readPlugin(reader: YamlReader, place: Place, folder: string): PluginEnt
 
 function checkTogether(
   reader: YamlReader,
-  entries: readonly { readonly place: Place; readonly plugin: PluginEntry }[],
+  entries: readonly { readonly at: YamlValue; readonly plugin: PluginEntry }[],
 ): void {
   const byId = new Map<string, PluginEntry>();
-  for (const { place, plugin } of entries) {
+  for (const { at, plugin } of entries) {
     if (plugin.id !== "" && byId.has(plugin.id)) {
-      reader.complain(place, `has the id '${plugin.id}', which another plugin has, too`);
+      reader.complain(at, `has the id '${plugin.id}', which another plugin has, too`);
     }
     byId.set(plugin.id, plugin);
   }
-  for (const { place, plugin } of entries) {
+  for (const { at, plugin } of entries) {
     if (!plugin.enabled) continue;
     for (const id of plugin.dependsOn) {
       if (byId.get(id)?.enabled === true) continue;
       const why = byId.has(id) ? "is not enabled" : "is not in the file";
-      reader.warn(place, `depends on '${id}', which ${why}: it is started without`);
+      reader.warn(at, `depends on '${id}', which ${why}: it is started without`);
     }
   }
 }
@@ -161,13 +161,13 @@ function checkTogether(
 function address<K extends string>(
   reader: YamlReader,
   key: K,
-  place: Place | undefined,
+  at: YamlValue | undefined,
 ): Partial<Record<K, string>> {
-  const text = reader.text(place);
-  if (place === undefined || text === undefined || text === "") return {};
+  const text = reader.text(at);
+  if (at === undefined || text === undefined || text === "") return {};
   const port = ADDRESS.exec(text)?.[1];
   if (port === undefined || Number(port) > 65_535) {
-    reader.complain(place, `is '${text}', but must be HOST:PORT, such as 'localhost:50100'`);
+    reader.complain(at, `is '${text}', but must be HOST:PORT, such as 'localhost:50100'`);
   }
   return { [key]: text } as Record<K, string>;
 }

@@ -14,7 +14,7 @@ const MAX_MERGES = 1_000;
 const MAX_LENGTH = 1_000_000;
 
 /** A value in the file, and the way to it. */
-export interface Place {
+export interface YamlValue {
   readonly node: Node | null;
   readonly path: Path;
 }
@@ -41,7 +41,7 @@ export class YamlReader {
     this.finish();
   }
 
-  get root(): Place {
+  get root(): YamlValue {
     return { node: this.#document.contents, path: [] };
   }
 
@@ -58,74 +58,74 @@ export class YamlReader {
   }
 
   /** Only the first thing that is wrong with a value is told: others come of it. */
-  complain(place: Place, says: string): void {
-    const name = JSON.stringify(place.path);
+  complain(at: YamlValue, says: string): void {
+    const name = JSON.stringify(at.path);
     if (this.#complained.has(name)) return;
     this.#complained.add(name);
-    this.#problems.push({ offset: offsetOf(place), says: sentence(place, says) });
+    this.#problems.push({ offset: offsetOf(at), says: sentence(at, says) });
   }
 
-  warn(place: Place, says: string): void {
-    this.warnings.push(`${this.#at(offsetOf(place))}: ${sentence(place, says)}`);
+  warn(at: YamlValue, says: string): void {
+    this.warnings.push(`${this.#at(offsetOf(at))}: ${sentence(at, says)}`);
   }
 
   /** The members of an object. Nothing, and null, is an object without any. */
-  members(place: Place): Map<string, Place> {
-    const node = this.#resolve(place);
+  members(at: YamlValue): Map<string, YamlValue> {
+    const node = this.#resolve(at);
     if (this.#isNothing(node)) return new Map();
-    if (this.#yaml.isMap(node)) return this.#membersOf(node, place.path);
-    this.complain(place, "must be an object");
+    if (this.#yaml.isMap(node)) return this.#membersOf(node, at.path);
+    this.complain(at, "must be an object");
     return new Map();
   }
 
-  items(place: Place | undefined): Place[] {
-    if (place === undefined) return [];
-    const node = this.#resolve(place);
+  items(at: YamlValue | undefined): YamlValue[] {
+    if (at === undefined) return [];
+    const node = this.#resolve(at);
     if (this.#isNothing(node)) return [];
     if (!this.#yaml.isSeq(node)) {
-      this.complain(place, "must be a list");
+      this.complain(at, "must be a list");
       return [];
     }
     return node.items.map((item, index) => ({
       node: this.#yaml.isNode(item) ? item : null,
-      path: [...place.path, index],
+      path: [...at.path, index],
     }));
   }
 
   /** A text as it is written: `8080`, `010` and `true` are texts, too. Null is an empty one. */
-  text(place: Place | undefined): string | undefined {
-    if (place === undefined) return undefined;
-    const node = this.#resolve(place);
+  text(at: YamlValue | undefined): string | undefined {
+    if (at === undefined) return undefined;
+    const node = this.#resolve(at);
     if (this.#isNothing(node)) return "";
     if (this.#yaml.isScalar(node)) return node.source ?? String(node.value);
-    this.complain(place, "must be a text");
+    this.complain(at, "must be a text");
     return undefined;
   }
 
-  boolean(place: Place | undefined): boolean | undefined {
-    if (place === undefined) return undefined;
-    const text = this.text(place)?.toLowerCase();
+  boolean(at: YamlValue | undefined): boolean | undefined {
+    if (at === undefined) return undefined;
+    const text = this.text(at)?.toLowerCase();
     if (text === undefined) return undefined;
     if (["true", "yes", "on", "y"].includes(text)) return true;
     if (["false", "no", "off", "n", ""].includes(text)) return false;
-    this.complain(place, "must be true or false");
+    this.complain(at, "must be true or false");
     return undefined;
   }
 
-  texts(place: Place | undefined): string[] {
-    return this.items(place).map((item) => this.text(item) ?? "");
+  texts(at: YamlValue | undefined): string[] {
+    return this.items(at).map((item) => this.text(item) ?? "");
   }
 
-  textMap(place: Place | undefined): Record<string, string> {
-    if (place === undefined) return {};
-    const members = [...this.members(place)];
+  textMap(at: YamlValue | undefined): Record<string, string> {
+    if (at === undefined) return {};
+    const members = [...this.members(at)];
     return Object.fromEntries(members.map(([key, value]) => [key, this.text(value) ?? ""]));
   }
 
   /** What nobody here knows is passed over, as it always was, but not in silence. */
-  warnOfUnknown(members: ReadonlyMap<string, Place>, known: readonly string[]): void {
-    for (const [key, place] of members) {
-      if (!known.includes(key)) this.warn(place, unknownKey(key, known));
+  warnOfUnknown(members: ReadonlyMap<string, YamlValue>, known: readonly string[]): void {
+    for (const [key, at] of members) {
+      if (!known.includes(key)) this.warn(at, unknownKey(key, known));
     }
   }
 
@@ -145,9 +145,9 @@ export class YamlReader {
     }
   }
 
-  #membersOf(map: YAMLMap, path: Path): Map<string, Place> {
-    const members = new Map<string, Place>();
-    const merged: Place[] = [];
+  #membersOf(map: YAMLMap, path: Path): Map<string, YamlValue> {
+    const members = new Map<string, YamlValue>();
+    const merged: YamlValue[] = [];
     for (const pair of map.items) {
       const key = this.#keyOf(pair);
       const node = this.#yaml.isNode(pair.value) ? pair.value : null;
@@ -155,14 +155,14 @@ export class YamlReader {
       else members.set(key, { node: node ?? (pair.key as Node), path: [...path, key] });
     }
     // What is merged in gives way to what is there, and the later to the earlier.
-    for (const place of merged) {
+    for (const at of merged) {
       this.#merges++;
       if (this.#merges > MAX_MERGES) {
-        if (this.#merges === MAX_MERGES + 1) this.complain(place, "merges too much with '<<'");
+        if (this.#merges === MAX_MERGES + 1) this.complain(at, "merges too much with '<<'");
         break;
       }
-      const isList = this.#yaml.isSeq(this.#resolve(place));
-      for (const from of isList ? this.items(place) : [place]) {
+      const isList = this.#yaml.isSeq(this.#resolve(at));
+      for (const from of isList ? this.items(at) : [at]) {
         for (const [key, value] of this.members({ ...from, path })) {
           if (!members.has(key)) members.set(key, value);
         }
@@ -175,11 +175,11 @@ export class YamlReader {
     return this.#yaml.isScalar(key) ? (key.source ?? String(key.value)) : String(key);
   }
 
-  #resolve(place: Place): Node | null {
-    const { node } = place;
+  #resolve(at: YamlValue): Node | null {
+    const { node } = at;
     if (!this.#yaml.isAlias(node)) return node;
     const found = node.resolve(this.#document);
-    if (found === undefined) this.complain(place, `is '*${node.source}', but nothing is called so`);
+    if (found === undefined) this.complain(at, `is '*${node.source}', but nothing is called so`);
     return found ?? null;
   }
 
@@ -193,10 +193,10 @@ export class YamlReader {
   }
 }
 
-function offsetOf({ node }: Place): number {
+function offsetOf({ node }: YamlValue): number {
   return node?.range?.[0] ?? 0;
 }
 
-function sentence({ path }: Place, says: string): string {
+function sentence({ path }: YamlValue, says: string): string {
   return path.length === 0 ? `the file ${says}` : describeProblem("", { path: [...path], says });
 }

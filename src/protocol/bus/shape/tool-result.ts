@@ -21,8 +21,8 @@ const TOOL_ERROR = "tool_error";
 const RESERVED = ["text", "content", "structuredContent"];
 
 /**
- * What a plugin answered, as the doors pass it on: its `text`, else the whole of it as JSON. What is
- * beside the text is structured content.
+ * What a plugin answered, as the doors pass it on. Orchestra transport.stdio § tools/call: the `text` of
+ * the result, else the whole result as JSON. Members beside the text are structured content.
  */
 export function fromToolResponse(response: ToolResponse): ToolResult {
   if (!response.success) return fromFailure(response);
@@ -46,7 +46,7 @@ function fromText(text: string, result: JsonObject): ToolResult {
   return { ...answer, structuredContent: isWrapped ? beside.structuredContent : beside };
 }
 
-/** The code comes first, in the words of the specification; what else is known follows. */
+/** Orchestra transport.stdio § tools/call: `tool error: CODE`. The message and the result follow. */
 function fromFailure({ errorCode, errorMessage, result }: ToolResponse): ToolResult {
   const head = errorCode === "" ? "tool error" : `tool error: ${errorCode}`;
   const texts = errorMessage === "" ? [head] : [head, errorMessage];

@@ -8,7 +8,7 @@ import type {
   ToolRequestSchema,
 } from "../plugin.gen.ts";
 
-/** Who calls, when MCP on stdio does. */
+/** Orchestra transport.stdio § tools/call: the `caller_plugin` of calls from MCP on stdio. */
 export const STDIO_CALLER = "transport.stdio";
 
 /** A call of a tool, on its way to the bus or from it. */
@@ -24,7 +24,7 @@ export interface ToolCall {
   readonly traceParent?: string;
 }
 
-/** A plugin's tool as the doors describe it. */
+/** A plugin's tool as the doors describe it (Orchestra transport.stdio § tools/list). */
 export function fromBusTool({ name, description, inputSchema }: BusTool): ToolDefinition {
   return {
     name,

@@ -10,9 +10,9 @@ const length = pinnedBuffer(8);
 const lengthAddress = addressOf(length);
 
 /**
- * A stream that was broken off here while the peer still sends. To free it at once would
- * take what still comes from the room of the whole connection for good, since OpenSSL counts it and
- * never gives it back; so it is read to its end and thrown away.
+ * A stream that was broken off here while the peer still sends. It is read to its end and thrown
+ * away: if it were freed at once, OpenSSL would count what still arrives against the flow control
+ * window of the connection (RFC 9000 § 4.1) and never give it back.
  */
 export class DiscardedStream implements Waiting {
   readonly ssl: Pointer;

@@ -16,10 +16,11 @@ const INFO_ADDRESS = addressOf(INFO);
 const LOCAL = 1;
 const TRANSPORT = 2;
 const IDLE = 0xffff_ffff_ffff_ffffn;
-/** An error of TLS is this and the number of its alert (RFC 9001, 4.8). */
+/** RFC 9001 § 4.8: an error of TLS is this plus the number of its alert. */
 const CRYPTO_ERROR = 0x100;
 const LONGEST_REASON = 1024;
 
+/** By the numbers of RFC 8446 § 6. */
 const ALERTS: Readonly<Record<number, readonly [Trouble, string]>> = {
   40: ["bad-certificate", "the handshake failed"],
   42: ["bad-certificate", "the certificate was refused"],
@@ -48,7 +49,7 @@ const VERDICTS: Readonly<Record<number, Trouble>> = {
   64: "wrong-name",
 };
 
-/** Why a connection is over, or undefined while it is not. */
+/** Why a connection is over (RFC 9000 § 10): undefined while it is not. */
 export function endingOf(ssl: Pointer, isEstablished: boolean): Ending | undefined {
   if (native.SSL_get_conn_close_info(ssl, INFO_ADDRESS, BigInt(INFO.length)) !== 1) {
     return undefined;
@@ -117,8 +118,8 @@ export class CloseReason {
   }
 
   /**
-   * Has a connection close; with `flush`, only once what was sent has arrived, for which it is to be
-   * called again. It need not wait for the peer to have heard.
+   * Closes a connection immediately (RFC 9000 § 10.2), without waiting for the peer. With `flush` it
+   * closes once what was sent has arrived, and has to be called again until then.
    */
   say(ssl: Pointer, flush: boolean): void {
     const flags = RAPID | NO_BLOCK | (flush ? 0n : NO_STREAM_FLUSH);

@@ -3,7 +3,10 @@ import { internals, type Pointer } from "./native.ts";
 /** How often in a keep-alive interval a connection is looked at, and how often in vain. */
 export const CHECKS = 3;
 
-/** Pings a peer now and then, and knows when it has not answered for a keep-alive interval. */
+/**
+ * Sends a PING at intervals (RFC 9000 § 10.1.2), and knows when the peer has acknowledged none for a
+ * keep-alive interval.
+ */
 export class Liveness {
   readonly #connection: Pointer;
   readonly #keepAlive: number;
@@ -20,7 +23,7 @@ export class Liveness {
     return this.#silentChecks > CHECKS;
   }
 
-  /** True when a ping is to be sent. One who waits for an answer is looked after more closely. */
+  /** True when a ping was scheduled. While an answer is awaited, each check sends one. */
   check(now: number, isWaiting: boolean): boolean {
     // OpenSSL then pings by itself, if less often, and its idle timeout is what finds the dead.
     if (internals === undefined) return false;

@@ -25,7 +25,7 @@ const OVER = WAIT.failed | WAIT.connectionOver;
 
 /** How long what was written may take to arrive before a connection that closes is cut. */
 const FLUSH_TIME = 2_000;
-/** How long a peer may go on sending what nobody wants, before it is told to stop. */
+/** How long a peer may go on sending what nobody wants, before it gets STOP_SENDING. */
 const DISCARD_TIME = 2_000;
 /** OpenSSL keeps something of each stream that broke off as long as its connection. */
 const MOST_BROKEN = 10_000;
@@ -56,9 +56,9 @@ export class NativeConnection implements Waiting {
   peer = "";
   readonly #options: NativeConnectionOptions;
   readonly #streams = new Set<NativeStream>();
-  /** Streams of ours for which the peer has no room yet. */
+  /** Streams of ours that wait for the peer to allow more (RFC 9000 § 4.6). */
   readonly #waiting: NativeStream[] = [];
-  /** Streams that are read to no end, and until when. */
+  /** Streams whose remaining bytes are read and dropped, and until when. */
   readonly #discarded = new Map<DiscardedStream, number>();
   #broken = 0;
   #state: "handshake" | "open" | "closing" | "over" = "handshake";
@@ -188,7 +188,7 @@ export class NativeConnection implements Waiting {
     if (this.#state === "over") return true;
     const ending = endingOf(this.ssl, this.#state !== "handshake");
     if (ending === undefined) return false;
-    // Who answers and closes at once has its answer here before its end.
+    // A peer may answer and close at once: its answer is read before the end is told.
     if (this.#state === "open") for (const stream of [...this.#streams]) stream.readRest();
     this.#end(ending);
     return true;
@@ -216,7 +216,7 @@ export class NativeConnection implements Waiting {
     native.ERR_clear_error();
     const isDone = native.SSL_do_handshake(this.ssl) === 1;
     if (this.endIfOver() || !isDone) return;
-    // A server may still refuse our certificate: a client is only connected when it has not.
+    // RFC 9001 § 4.1.2: only a confirmed handshake means that the server took our certificate.
     if (this.#options.listener === undefined && !this.#isConfirmed()) return;
     this.#state = "open";
     this.#checkAt(this.engine.now + this.#options.keepAlive / CHECKS);
@@ -298,7 +298,7 @@ export class NativeConnection implements Waiting {
       return;
     }
     this.spent.release();
-    // Who answered has our request; what we answered may still be on its way.
+    // A client has its answer by now. What a server answered may still be on its way.
     const mayBeUnderWay = this.#options.listener !== undefined && !this.spent.isEmpty;
     this.#closeReason?.say(this.ssl, mayBeUnderWay);
     if (this.#isSaid()) this.engine.needsTurn = true;
@@ -313,7 +313,7 @@ export class NativeConnection implements Waiting {
     this.#end(ending);
   }
 
-  /** That it closes has been put into words; the next turn sends them. */
+  /** Whether OpenSSL has the CONNECTION_CLOSE ready, which the next turn sends. */
   #isSaid(): boolean {
     return endingOf(this.ssl, true) !== undefined;
   }

@@ -115,7 +115,7 @@ export class NativeStream implements Waiting, Sender {
       native.SSL_stream_reset(this.#ssl, resetAddress, 8n);
       this.#isReset = true;
     }
-    // A peer that has not answered yet is told that it need not, by the stream being freed.
+    // Freeing a stream that the peer has not answered on sends STOP_SENDING (RFC 9000 § 3.5).
     this.#isReset ||= this.#isHeard;
     this.#connection.forget(this);
   }
@@ -234,7 +234,7 @@ export class NativeStream implements Waiting, Sender {
     this.#underWay = underWay;
   }
 
-  /** The peer broke off one direction, which ends the exchange. */
+  /** The peer sent RESET_STREAM or STOP_SENDING (RFC 9000 § 3.5): the exchange is over. */
   #fail(events: number): void {
     if (this.#connection.endIfOver()) return;
     const code = this.#errorCode(events);
@@ -261,7 +261,7 @@ export class NativeStream implements Waiting, Sender {
       else this.#connection.await(this);
     }
     if (!this.#isRead) events |= WAIT.readFailed | (this.#credit > 0 ? WAIT.readable : 0);
-    // What was sent to its end is not taken back when the peer does not care for it.
+    // STOP_SENDING after we have sent everything changes nothing for the exchange.
     if (!this.#isWritten) events |= WAIT.writeFailed;
     this.#connection.pollSet.await(this, events);
   }

@@ -1,8 +1,8 @@
 import type { NativeConnection } from "./native-connection.ts";
 
 /**
- * Bytes of one connection that OpenSSL was given and the peer has not acknowledged. OpenSSL would
- * take any number of them, and keep all of them for a peer that reads nothing.
+ * Most bytes of one connection that OpenSSL holds until the peer acknowledges them. OpenSSL itself
+ * has no limit, and would keep everything for a peer that reads nothing.
  */
 const MOST_UNDER_WAY = 4 * 1024 * 1024;
 
@@ -81,8 +81,8 @@ export class SendWindow {
 const MOST = 256 * 1024 * 1024;
 
 /**
- * How much all connections have to send. When it is too much, one of the peer's that has most of it
- * is given up: who opens many connections and reads nothing of them has it for itself.
+ * Counts what all connections have to send. Above the limit, the largest connection of the peer with
+ * the most unsent bytes is closed: a peer that opens many connections and reads none pays for that.
  */
 export class SendLoad {
   readonly #giveUp: (connection: NativeConnection) => void;

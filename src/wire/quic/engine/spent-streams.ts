@@ -12,7 +12,8 @@ const iteratorAddress = addressOf(iterator);
 const AT = 16;
 
 /**
- * Streams that both sides have ended, until the peer has acknowledged their last bytes.
+ * Streams that both sides have ended, until the peer has acknowledged their last bytes (the states
+ * "Data Recvd" and "Data Read" of RFC 9000 § 3.1 and § 3.2).
  *
  * OpenSSL 3.5 keeps what it knows of a stream until its connection ends: its collector waits for
  * something that never comes (openssl/openssl#32188, #29402). Half a kilobyte for each stream adds

@@ -19,8 +19,8 @@ const CTRL_EXTRA_CHAIN_CERT = 14;
 const CTRL_CLEAR_EXTRA_CHAIN_CERTS = 83;
 const ALPN_OK = 0;
 /**
- * None in common: whoever sees that has to end the handshake, and OpenSSL does so here at its end. To
- * refuse at once would be forthright, but OpenSSL then mostly forgets to tell the client.
+ * No protocol in common. RFC 9001 § 8.1: the handshake fails then. OpenSSL fails it at its end; if the
+ * callback refused it at once, OpenSSL would mostly not tell the client why.
  */
 const ALPN_NONE = 3;
 

@@ -1,12 +1,13 @@
-/** Someone for whom bytes are held until they are read. */
+/** A stream whose bytes are kept until they are read. */
 export interface Holder {
   /** Too much is held for all of them together. */
   giveUp(held: number, limit: number): void;
 }
 
 /**
- * How much of a connection is held for those who read its streams. What is not read holds up the
- * whole connection, so beyond the bound nobody is made to wait: whoever came last is given up.
+ * Counts the bytes of a connection that have arrived and were not read yet. RFC 9000 § 4.1: unread
+ * bytes use up the flow control window of the whole connection. So a stream whose bytes exceed the
+ * bound does not make the others wait: the stream that began last is broken off.
  */
 export class HeldBytes {
   readonly #limit: number;

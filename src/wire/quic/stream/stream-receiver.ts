@@ -2,7 +2,7 @@ import type { Refuse } from "../connection.ts";
 import { ConnectionError } from "../connection-error.ts";
 import type { HeldBytes, Holder } from "./held-bytes.ts";
 
-/** Intervals in which nothing comes from one that is silent. */
+/** So many intervals without a byte make a stream silent. */
 const SILENT = 2;
 /** Room is given back in steps: a message for each small piece would cost more than the piece. */
 const STEP = 128 * 1024;
@@ -22,7 +22,7 @@ export interface ReceiverOwner {
   breakOff(error: ConnectionError): void;
 }
 
-/** The receiving half of a stream: keeps what comes until somebody reads it. */
+/** The receiving half of a stream (RFC 9000 § 3.2): keeps what arrives until it is read. */
 export class StreamReceiver implements Holder {
   readonly #owner: ReceiverOwner;
   #chunks: Buffer[] = [];
@@ -115,7 +115,7 @@ export class StreamReceiver implements Holder {
     }
   }
 
-  /** Bytes have come for one who wants all of them at once. */
+  /** More bytes have arrived for a reader that wants the whole stream. */
   #fill(whole: Whole, bytes: number): void {
     const { limit, promise } = whole;
     const problem = this.#problemOf(whole);

@@ -11,7 +11,7 @@ interface Waiting {
 
 const SENT = Promise.resolve();
 
-/** The sending half of a stream: passes bytes on in pieces, as far as there is room. */
+/** The sending half of a stream (RFC 9000 § 3.1): passes bytes on in pieces, as far as there is room. */
 export class StreamSender {
   readonly #send: (piece: Uint8Array, isLast: boolean) => void;
   readonly #waiting: Waiting[] = [];

@@ -45,7 +45,7 @@ export class FrameBoundary {
   }
 }
 
-export class FrameTooLong extends Error {
+class FrameTooLong extends Error {
   constructor(length: number, limit: number) {
     super(`a frame of ${length} bytes was announced, the limit is ${limit}`);
   }

@@ -6,7 +6,7 @@ import { FrameBoundary } from "./frame-boundary.ts";
 import { readPeerCertificate } from "../peer-certificate.ts";
 import type { TlsStream } from "./tls-stream.ts";
 
-/** One of the TLS connections of a client, which carries one exchange at a time. */
+/** One TLS connection of a client's pool. It carries one exchange at a time. */
 export class PooledSocket {
   readonly peer: PeerCertificate | undefined;
   /** Resolves with the reason when it is gone. */
