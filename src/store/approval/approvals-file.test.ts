@@ -35,7 +35,10 @@ describe("ApprovalsFile", () => {
       await mkdir(folder.path);
       await writeFile(join(folder.path, "approvals.json"), text);
       const file = new ApprovalsFile(folder.path);
-      await assert.rejects(file.read(), { code: "config", message: new RegExp(`${why}. Repair it`) });
+      await assert.rejects(file.read(), {
+        code: "config",
+        message: new RegExp(`${why}. Repair it`),
+      });
       await assert.rejects(file.update((all) => put(all, tool("s", "a"))));
       assert.equal(await readFile(file.path, "utf8"), text, "what is there stays as it is");
     });

@@ -43,11 +43,11 @@ describe("Outbox", { timeout: 20_000 }, () => {
     const room = outbox.send("x".repeat(30));
     assert.notEqual(room, ROOM);
     assert.equal(outbox.send("y"), room);
-    let isRoom = false;
-    void room.then(() => (isRoom = true));
+    const waiting = { isOver: false };
+    void room.then(() => (waiting.isOver = true));
     await turn();
-    assert.equal(isRoom, false);
-    while (!isRoom) {
+    assert.equal(waiting.isOver, false);
+    while (!waiting.isOver) {
       reader.takeAll();
       await turn();
     }
