@@ -29,4 +29,7 @@ if (process.argv[2] === "stdio") {
   process.stdout.write(`${JSON.stringify({ url: server.origin })}\n`);
   await signalled;
   await server.close(500);
+  data.remove();
+  // As the program ends: a task that a test has left behind would keep the process for minutes.
+  process.exit();
 }

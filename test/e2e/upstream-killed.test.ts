@@ -7,7 +7,7 @@ import { HouseOfUpstreams } from "../upstream/house-of-upstreams.ts";
 import { type Json, RawClient, type RawClientOptions } from "../upstream/raw-client.ts";
 
 const skip = await everythingIsMissing();
-const timeout = 60_000;
+const timeout = 120_000;
 
 describe("two everything servers", { skip, timeout }, () => {
   it("keep apart: one that is killed every second answers every call once, the other all", async () => {
