@@ -40,7 +40,6 @@ const COMMANDS: Readonly<Record<string, GitCommand>> = {
   status: { mode: "read", options: [SUBMODULES], filters: true },
   var: { mode: "read" },
   version: { mode: "read" },
-  "worktree list": { mode: "read" },
   "config --list": { mode: "read" },
   "config --get": { mode: "read" },
   add: { mode: "write", filters: true },

@@ -82,7 +82,6 @@ describe("reading a stranger's repository", { timeout: 120_000 }, () => {
     ["rev-parse", "HEAD"],
     ["rev-list", "HEAD"],
     ["config", "--list"],
-    ["worktree", "list"],
     ["var", "GIT_PAGER"],
     ["version"],
   ];

@@ -63,38 +63,6 @@ export function hasLinkedWorktrees({ commonDir }: Repository): boolean {
   }
 }
 
-export interface Worktree {
-  readonly path: string;
-  readonly head: string | undefined;
-  /** Without `refs/heads/`; nothing where the head is detached. */
-  readonly branch: string | undefined;
-  readonly isBare: boolean;
-  /** Its folder is gone. */
-  readonly isPrunable: boolean;
-}
-
-/** All work trees, the main one first. */
-export async function listWorktrees(git: Git): Promise<Worktree[]> {
-  const { stdout } = await git.run(["worktree", "list", "--porcelain", "-z"]);
-  const records = stdout.toString("utf8").split("\0\0");
-  return records.filter((record) => record !== "").map(worktreeOf);
-}
-
-function worktreeOf(record: string): Worktree {
-  const facts = new Map<string, string>();
-  for (const line of record.split("\0")) {
-    const space = line.indexOf(" ");
-    facts.set(space < 0 ? line : line.slice(0, space), space < 0 ? "" : line.slice(space + 1));
-  }
-  return {
-    path: facts.get("worktree") ?? "",
-    head: facts.get("HEAD"),
-    branch: facts.get("branch")?.replace(/^refs\/heads\//, ""),
-    isBare: facts.has("bare"),
-    isPrunable: facts.has("prunable"),
-  };
-}
-
 export interface Submodule {
   readonly name: string;
   readonly path: string;

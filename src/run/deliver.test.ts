@@ -4,7 +4,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { NO_CREDENTIALS } from "../git/server/credentials.ts";
+import { NO_CREDENTIALS } from "../../test/samples/sample-credentials.ts";
 import { ServerRepository } from "../../test/support/server-repository.ts";
 import { CHECKPOINT, Deliverer, type Delivery } from "./deliver.ts";
 import { DENIED_NAMES } from "./scan.ts";

@@ -6,7 +6,8 @@ import { describe, it } from "node:test";
 
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { runProgram } from "../run-program.ts";
-import { loginWith, NO_CREDENTIALS, writeAskpass } from "./credentials.ts";
+import { NO_CREDENTIALS } from "../../../test/samples/sample-credentials.ts";
+import { loginWith, writeAskpass } from "./credentials.ts";
 
 describe("loginWith()", () => {
   it("has ssh fail for a call that is not to connect to anybody", () => {

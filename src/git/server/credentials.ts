@@ -13,8 +13,6 @@ export interface Credentials {
   readonly sshCommand?: string | undefined;
 }
 
-export const NO_CREDENTIALS: Credentials = { scope: "" };
-
 /** How git is started to use credentials. */
 export interface Login {
   readonly env: NodeJS.ProcessEnv;

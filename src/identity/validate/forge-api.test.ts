@@ -7,30 +7,38 @@ import { setDefaultCACertificates } from "node:tls";
 
 import { TestCa } from "../../../test/support/quic-certificates.ts";
 import { type IdentitySettings, resolveIdentity } from "../identity.ts";
-import { apiOf, askForge } from "./forge-api.ts";
+import { askForge } from "./forge-api.ts";
 
 const of = (settings: IdentitySettings) => resolveIdentity("work", settings);
 
-describe("apiOf()", () => {
-  it("knows where the forges have their interfaces, and own installations theirs", () => {
-    const found = [
-      of({ provider: "github" }),
-      of({ provider: "github", host: "git.acme.test:8443" }),
-      of({ provider: "gitlab" }),
-      of({ provider: "gitlab", host: "GitLab.acme.test" }),
-      of({ provider: "bitbucket" }),
-    ].map(apiOf);
-    assert.deepEqual(found, [
-      "https://api.github.com",
-      "https://git.acme.test:8443/api/v3",
-      "https://gitlab.com/api/v4",
-      "https://gitlab.acme.test/api/v4",
-      "https://api.bitbucket.org/2.0",
-    ]);
-  });
-});
-
 describe("askForge()", () => {
+  it("asks the API of each forge, and of a self-hosted one on its own host", async (t) => {
+    const asked: string[] = [];
+    t.mock.method(globalThis, "fetch", async (url: string) => {
+      asked.push(url);
+      return Response.json({});
+    });
+    for (const settings of [
+      { provider: "github" },
+      { provider: "github", host: "git.acme.test:8443" },
+      { provider: "gitlab" },
+      { provider: "gitlab", host: "GitLab.acme.test" },
+      { provider: "bitbucket" },
+    ] as const) {
+      await askForge(of(settings), "token");
+    }
+    assert.deepEqual(
+      asked.filter((url) => url.endsWith("/user")),
+      [
+        "https://api.github.com/user",
+        "https://git.acme.test:8443/api/v3/user",
+        "https://gitlab.com/api/v4/user",
+        "https://gitlab.acme.test/api/v4/user",
+        "https://api.bitbucket.org/2.0/user",
+      ],
+    );
+  });
+
   it("knows nothing of forges of other kinds, and connects to none", async () => {
     assert.equal(await askForge(of({ provider: "other", host: "x.invalid" }), "token"), undefined);
   });

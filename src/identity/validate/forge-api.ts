@@ -76,7 +76,7 @@ export async function askForge(
 }
 
 /** The base URL of a forge's REST API; a self-hosted forge has it on its own host. */
-export function apiOf({ provider, host = "" }: Identity): string {
+function apiOf({ provider, host = "" }: Identity): string {
   if (provider === "github") {
     return host === "github.com" ? "https://api.github.com" : `https://${host}/api/v3`;
   }

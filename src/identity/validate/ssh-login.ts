@@ -59,11 +59,7 @@ export async function logInBySsh(
 }
 
 /** The result, from the exit code and the greeting. */
-export function judgeLogin(
-  code: number | string,
-  said: string,
-  wanted: string | undefined,
-): SshLogin {
+function judgeLogin(code: number | string, said: string, wanted: string | undefined): SshLogin {
   const greeting = GREETINGS.map((each) => each.exec(said)).find((found) => found !== null);
   const user = greeting?.[1];
   const isIn = code === 0 || (code === 1 && greeting !== undefined);

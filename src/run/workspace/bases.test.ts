@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { NO_CREDENTIALS } from "../../git/server/credentials.ts";
+import { NO_CREDENTIALS } from "../../../test/samples/sample-credentials.ts";
 import { ServerRepository } from "../../../test/support/server-repository.ts";
 import { type CachedRepository, RepositoryCache } from "../repository-cache.ts";
 import { Bases } from "./bases.ts";
