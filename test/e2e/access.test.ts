@@ -7,7 +7,7 @@ import { text } from "node:stream/consumers";
 import { describe, it } from "node:test";
 import { WebSocket } from "ws";
 
-import { readAudit } from "../../src/store/audit/read-audit.ts";
+import { readAudit } from "../support/read-audit.ts";
 import { BOTH_TYPES, EventReader } from "../support/mcp-http-server.ts";
 import { bearer, GuardedHome, ownAddress, PING } from "../support/guarded-gateway.ts";
 import { covers } from "../support/requirement.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { readAudit } from "../../src/store/audit/read-audit.ts";
+import { readAudit } from "../support/read-audit.ts";
 import { Program } from "../support/program.ts";
 import { ServedGateway } from "../support/served-gateway.ts";
 

@@ -3,7 +3,7 @@ import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, writeFileSync }
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 
-import { readAudit } from "../../src/store/audit/read-audit.ts";
+import { readAudit } from "../support/read-audit.ts";
 import { GitRig } from "../support/git-rig/git-rig.ts";
 import { WITHOUT_SSHD } from "../support/git-rig/ssh-server.ts";
 

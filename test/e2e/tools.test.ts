@@ -12,7 +12,7 @@ import { describe, it } from "node:test";
 import { parseFile } from "../../src/gateway/config/file/parse-file.ts";
 import { checkConfigFile } from "../../src/gateway/config/schema/schema.gen.ts";
 import { Approvals } from "../../src/store/approval/approvals.ts";
-import { readAudit } from "../../src/store/audit/read-audit.ts";
+import { readAudit } from "../support/read-audit.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const SERVER = join(ROOT, "test/support/notes-server.mjs");

@@ -8,8 +8,8 @@ import { describe, it } from "node:test";
 import { promisify } from "node:util";
 
 import { streamChannel } from "../../wire/channel/stream.ts";
-import { AUDIT_FILE, AuditLog, type AuditLogOptions } from "./audit-log.ts";
-import { readAudit } from "./read-audit.ts";
+import { AuditLog, type AuditLogOptions } from "./audit-log.ts";
+import { AUDIT_FILE, readAudit } from "../../../test/support/read-audit.ts";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 
 async function entries(folder: SampleFolder): Promise<unknown[]> {

@@ -1,8 +1,7 @@
 import { open, readdir } from "node:fs/promises";
 import { join } from "node:path";
 
-import { AUDIT_FILE } from "./audit-log.ts";
-
+export const AUDIT_FILE = "audit.ndjson";
 const SET_ASIDE = /^audit-\d{8}T\d{9}Z-\d+\.ndjson$/;
 
 /**

@@ -3,9 +3,8 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { SampleFolder } from "../../../test/samples/sample-folder.ts";
-import { AUDIT_FILE } from "./audit-log.ts";
-import { readAudit } from "./read-audit.ts";
+import { SampleFolder } from "../samples/sample-folder.ts";
+import { AUDIT_FILE, readAudit } from "./read-audit.ts";
 
 const numbersIn = async (folder: SampleFolder): Promise<unknown[]> => {
   return (await Array.fromAsync(readAudit(folder.path))).map(({ n }) => n);
