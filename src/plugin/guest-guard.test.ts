@@ -45,9 +45,11 @@ describe("GuestGuard", () => {
 
   it("begins no more of one plugin's work in a turn than its share, on however many connections", async () => {
     const guard = new GuestGuard(() => ({ name: "p", isPlugin: true, mayCall: () => true }));
-    let begun = 0;
-    for (let count = 0; count < 30; count++) guard.begin(connection("p"), () => void begun++);
-    assert.ok(begun <= 8, `${begun} were begun at once`);
-    while (begun < 30) await new Promise(setImmediate);
+    const begun: number[] = [];
+    for (let count = 0; count < 30; count++) {
+      guard.begin(connection("p"), () => void begun.push(count));
+    }
+    assert.ok(begun.length <= 8, `${begun.length} were begun at once`);
+    while (begun.length < 30) await new Promise(setImmediate);
   });
 });

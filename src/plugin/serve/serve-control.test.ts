@@ -43,7 +43,7 @@ describe("serveControl()", () => {
     const logs = await call(CONTROL_NAME, CONTROL.logs, { id: "notes" });
     assert.deepEqual(logs.result?.lines, ["one", "two"]);
     const { result } = await call(CONTROL_NAME, CONTROL.restart, { id: "notes" });
-    assert.equal((result?.plugin as { restarts?: number }).restarts, 1);
+    assert.deepEqual(result?.plugin, { ...STATUS, restarts: 1 });
   });
 
   it("names a plugin that is not there", async () => {

@@ -12,7 +12,10 @@ import { RunningCalls } from "./running-calls.ts";
 import { serveLifecycle } from "./serve-lifecycle.ts";
 
 /** Whoever looks after a plugin so defined; `ended` is told how long its end may take. */
-function looksAfter(definition: Partial<PluginDefinition>, ended = (_: number) => true) {
+function looksAfter(
+  definition: Partial<PluginDefinition>,
+  ended: (timeout: number) => boolean = () => true,
+) {
   const parts = partsOf({ id: "tools.sample", version: "1.0.0", ...definition });
   const log = new Log("error", () => {});
   const client = memoryClient({});
