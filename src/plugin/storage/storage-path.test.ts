@@ -27,7 +27,7 @@ describe("storagePath()", () => {
   });
 
   it("counts bytes: 4096 in all, and 240 in each part", () => {
-    const longest = Array.from({ length: 17 }, () => "p".repeat(240)).join("/");
+    const longest = Array<string>(17).fill("p".repeat(240)).join("/");
     assert.equal(storagePath(longest), longest);
     assert.throws(() => storagePath(`${longest}/`), /longer than 4096 bytes/);
     assert.equal(storagePath("é".repeat(120)), "é".repeat(120));

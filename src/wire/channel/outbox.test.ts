@@ -43,11 +43,11 @@ describe("Outbox", { timeout: 20_000 }, () => {
     const room = outbox.send("x".repeat(30));
     assert.notEqual(room, ROOM);
     assert.equal(outbox.send("y"), room);
-    const waiting = { isOver: false };
-    void room.then(() => (waiting.isOver = true));
+    const waits = { isOver: false };
+    void room.then(() => (waits.isOver = true));
     await turn();
-    assert.equal(waiting.isOver, false);
-    while (!waiting.isOver) {
+    assert.equal(waits.isOver, false);
+    while (!waits.isOver) {
       reader.takeAll();
       await turn();
     }
