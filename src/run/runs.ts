@@ -82,7 +82,9 @@ export class Runs {
 
   static async open(options: RunsOptions): Promise<Runs> {
     await mkdir(options.folder, { recursive: true, mode: 0o711 });
-    return new Runs(options, await writeAskpass(options.folder));
+    const runs = new Runs(options, await writeAskpass(options.folder));
+    background(runs.#workspaces.sweep(), "Letting go of workspaces that were left open");
+    return runs;
   }
 
   /** Reads what a client asks for. Undefined where it asks for no run. */

@@ -51,7 +51,7 @@ export class Bases {
   }
 
   /** Removes those that nobody has used for the longest time. */
-  async prune(repository: CachedRepository, inUse: ReadonlySet<string>): Promise<void> {
+  async prune(repository: CachedRepository, inUse: ReadonlySet<string | undefined>): Promise<void> {
     const folder = join(this.#options.folder, repository.key);
     const free = (await byAge(folder)).filter((revision) => !inUse.has(revision));
     for (const revision of free.slice(this.#options.most)) {

@@ -1,8 +1,9 @@
 import { existsSync } from "node:fs";
-import { chmod, copyFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, copyFile, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 import { ServerGit } from "../../git/server/server-git.ts";
+import { FileLock } from "../../store/file-lock.ts";
 import type { CachedRepository } from "../repository-cache.ts";
 import type { Base, Bases } from "./bases.ts";
 import { giveTo } from "./copy.ts";
@@ -36,8 +37,6 @@ interface Facts {
 /** Where sessions work: a tree each, with a git folder of ours that is not in it. */
 export class Workspaces {
   readonly #options: WorkspacesOptions;
-  /** Bases in use, by session. */
-  readonly #inUse = new Map<string, { readonly repository: string; readonly base: string }>();
 
   constructor(options: WorkspacesOptions) {
     this.#options = options;
@@ -48,20 +47,22 @@ export class Workspaces {
     const { session, repository, revision, owner } = request;
     const { driver, bases } = this.#options;
     const folder = join(this.#options.folder, session);
+    await mkdir(folder, { recursive: true, mode: 0o711 });
+    using opening = new DisposableStack();
+    opening.use(await FileLock.take(join(folder, LOCK)));
     const facts = await readFacts(folder);
     const isNew = facts === undefined;
     const base = isNew
       ? await bases.near(repository, revision)
       : await bases.exactly(repository, facts.base);
-    this.#inUse.set(session, { repository: repository.key, base: base.revision });
-    await mkdir(folder, { recursive: true, mode: 0o711 });
     const tree = await driver.open({ layers: [base.tree], folder, owner });
     const git = this.#git(join(folder, "git"), tree);
+    const lock = opening.move();
     const workspace = new Workspace({
       folder,
       tree,
       git,
-      close: () => this.#close(request, folder),
+      close: () => this.#close(request, folder, lock),
     });
     if (!isNew) return workspace;
     try {
@@ -72,6 +73,15 @@ export class Workspaces {
       throw error;
     }
     return workspace;
+  }
+
+  /** Lets go of the trees of processes that were killed. What was changed in them is kept. */
+  async sweep(): Promise<void> {
+    for (const { path } of await this.#all()) {
+      if (FileLock.isTaken(join(path, LOCK))) continue;
+      using _ = await FileLock.take(join(path, LOCK));
+      await this.#options.driver.close(path);
+    }
   }
 
   /** Removes all that there is of a session's workspace. */
@@ -121,15 +131,32 @@ export class Workspaces {
     await giveTo(own, owner);
   }
 
-  async #close({ session, repository }: WorkspaceRequest, folder: string): Promise<void> {
-    await this.#options.driver.close(folder);
-    this.#inUse.delete(session);
-    const used = [...this.#inUse.values()].filter((it) => it.repository === repository.key);
-    await this.#options.bases.prune(repository, new Set(used.map(({ base }) => base)));
+  async #close({ repository }: WorkspaceRequest, folder: string, lock: Disposable): Promise<void> {
+    try {
+      await this.#options.driver.close(folder);
+    } finally {
+      lock[Symbol.dispose]();
+    }
+    // Those of other processes, too: their trees stand on bases that must not go.
+    const open = (await this.#all()).filter(({ path }) => FileLock.isTaken(join(path, LOCK)));
+    // One that is just being made does not say yet which base it stands on.
+    if (open.some(({ facts }) => facts === undefined)) return;
+    const used = open.filter(({ facts }) => facts?.repository === repository.key);
+    await this.#options.bases.prune(repository, new Set(used.map(({ facts }) => facts?.base)));
+  }
+
+  async #all(): Promise<{ readonly path: string; readonly facts: Facts | undefined }[]> {
+    const names = await readdir(this.#options.folder).catch(() => []);
+    const paths = names.map((name) => join(this.#options.folder, name));
+    return await Promise.all(
+      paths.map(async (path) => ({ path, facts: await readFacts(path).catch(() => undefined) })),
+    );
   }
 }
 
 const FACTS = "workspace.json";
+/** Held by the process that has the workspace open. */
+const LOCK = "lock";
 
 async function readFacts(folder: string): Promise<Facts | undefined> {
   const path = join(folder, FACTS);

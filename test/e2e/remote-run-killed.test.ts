@@ -1,0 +1,107 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { probeSandbox } from "../../src/sandbox/probe.ts";
+import { AcpSocket } from "../support/acp-socket.ts";
+import { GitRig } from "../support/git-rig/git-rig.ts";
+import { WITHOUT_SSHD } from "../support/git-rig/ssh-server.ts";
+import { readyOf } from "../support/owner-access.ts";
+import { Program } from "../support/program.ts";
+
+const AGENT = join(import.meta.dirname, "../support/acp-agent.mjs");
+const TOKEN = "token-of-alice-0123456789abcdef";
+const { parts, findings } = await probeSandbox(join(import.meta.dirname, "../../.cache/probe"));
+const noSandbox = parts === undefined && (findings[0]?.detail ?? "No sandbox can be had here.");
+
+/** A server for remote runs, and who connects to it. */
+async function serve(rig: GitRig) {
+  const program = new Program(["serve", "--port", "0", "--json"], { env: rig.env as never });
+  await program.until(({ lines }) => lines.length > 0);
+  const { acp, tokenFile } = readyOf(JSON.parse(program.lines[0] ?? ""));
+  const authorization = readFileSync(tokenFile, "utf8");
+  const connect = () => AcpSocket.connect(`${acp}?agent=scripted`, { authorization });
+  const kill = async (signal: NodeJS.Signals): Promise<void> => {
+    program.child.kill(signal);
+    await program.exit;
+  };
+  return { program, connect, kill };
+}
+
+describe(
+  "a server of remote runs that is killed",
+  { timeout: 120_000, skip: WITHOUT_SSHD || noSandbox },
+  () => {
+    it("loses no work: the session goes on where it was, on the same branch", async () => {
+      await using rig = await GitRig.start();
+      rig.forge.tokens.set(TOKEN, { account: "alice" });
+      const agents = { scripted: { command: process.execPath, args: [AGENT] } };
+      const identities = rig.identities({
+        alice: { match: [{ remote: `https://${rig.forge.host}/*` }] },
+      });
+      rig.configure({ agents, remote: { allowPrivate: true }, identities });
+      await rig.must("trunkline identity token set alice", { input: `${TOKEN}\n` });
+      rig.makeRepository("team/app");
+      const url = rig.httpsUrl("team/app");
+      const clone = rig.makeClone("app", url);
+      const bare = join(rig.root, "repositories/team/app.git");
+      const git = (...args: string[]): string =>
+        execFileSync("git", ["-C", clone, ...args], { env: rig.env, encoding: "utf8" }).trim();
+      writeFileSync(join(clone, "README.md"), "hello\n");
+      git("add", ".");
+      git("-c", "user.name=Ida", "-c", "user.email=ida@example.com", "commit", "-qm", "Begin");
+      git("push", "--quiet", bare, "HEAD:main");
+      const remote = { url, branch: "main", revision: git("rev-parse", "HEAD") };
+      const opening = { cwd: "", mcpServers: [], _meta: { remote } };
+      const turn = (sessionId: string, text: string) => ({
+        sessionId,
+        prompt: [{ type: "text", text }],
+      });
+      const mounts = (): string[] =>
+        readFileSync("/proc/self/mounts", "utf8")
+          .split("\n")
+          .filter((line) => line.includes(join(rig.root, "data/run/work")));
+
+      const first = await serve(rig);
+      let sessionId: string;
+      {
+        await using _ = first.program;
+        using ide = await first.connect();
+        ({ sessionId } = await ide.ask("session/new", opening));
+        await ide.ask("session/prompt", turn(sessionId, "run w|sh|-c|echo one > one.txt"));
+        ide.send("session/prompt", turn(sessionId, "run w|sh|-c|echo two > two.txt; sleep 600"));
+        const tree = join(rig.root, "data/run/work");
+        const isWritten = (): boolean =>
+          execFileSync("find", [tree, "-name", "two.txt"], { encoding: "utf8" }) !== "";
+        while (!isWritten()) await new Promise((resolve) => setTimeout(resolve, 20));
+        await first.kill("SIGKILL");
+      }
+      const second = await serve(rig);
+      await using _ = second.program;
+      using ide = await second.connect();
+      // The first run that is asked for lets go of what the killed server left mounted.
+      const other = await ide.ask("session/new", opening);
+      while (mounts().some((line) => !line.includes(workspaceOf(other)))) {
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+      const loaded = await ide.ask("session/load", { sessionId, cwd: "", mcpServers: [] });
+      const end = await ide.ask(
+        "session/prompt",
+        turn(sessionId, "run w|sh|-c|echo three > three.txt"),
+      );
+      assert.equal(end._meta.trunkline.run, "pushed");
+      assert.equal(end._meta.target.branch, loaded._meta.target.branch);
+      git("fetch", "--quiet", bare, end._meta.target.branch);
+      const files = git("ls-tree", "--name-only", "FETCH_HEAD").split("\n");
+      assert.deepEqual(files, ["README.md", "one.txt", "three.txt", "two.txt"]);
+      await second.kill("SIGTERM");
+      assert.deepEqual(mounts(), []);
+    });
+  },
+);
+
+function workspaceOf(session: { _meta: { target: { branch: string } } }): string {
+  return session._meta.target.branch.replace("agent/", "");
+}
