@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { lstatSync, mkdirSync, readFileSync, statSync, symlinkSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
 
 import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts";
@@ -32,6 +32,33 @@ describe("trunkline setup jetbrains", () => {
     assert.equal((await line.run("setup", "jetbrains", "--remove")).code, 0);
     assert.deepEqual(readFileSync(file, "utf8").match(/"Trunkline"/), null);
     assert.match(readFileSync(file, "utf8"), /"Other"/);
+  });
+
+  for (const broken of ['{ "remote": ', "[]", "not JSON"]) {
+    it(`leaves a file as it is that holds '${broken}'`, async () => {
+      await using home = await setUp();
+      const { line, file } = home;
+      await line.home.write(file, broken);
+      for (const option of [["--remote", URL], ["--remove"]]) {
+        const { code, err } = await line.run("setup", "jetbrains", ...option);
+        assert.equal(code, 1);
+        assert.match(err, /it is not a JSON object/);
+        assert.equal(readFileSync(file, "utf8"), broken);
+      }
+    });
+  }
+
+  it("writes to the file that a link leads to", async () => {
+    await using home = await setUp();
+    const { line, file } = home;
+    const kept = join(line.home.path, "dotfiles/acp.json");
+    await line.home.write(kept, "{}\n");
+    mkdirSync(dirname(file), { recursive: true });
+    symlinkSync(kept, file);
+    assert.equal((await line.run("setup", "jetbrains", "--remote", URL)).code, 0);
+    assert.ok(lstatSync(file).isSymbolicLink());
+    assert.match(readFileSync(kept, "utf8"), /"token": "secret"/);
+    assert.equal(statSync(kept).mode & 0o777, 0o600);
   });
 
   it("never prints the token", async () => {

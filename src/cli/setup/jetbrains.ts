@@ -1,3 +1,4 @@
+import { realpathSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
@@ -5,7 +6,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { readRegularFile } from "../../base/file/read-regular-file.ts";
 import { homeOf } from "../../base/process/environment.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { setInJsonc } from "../../gateway/config/file/set-in-jsonc.ts";
+import { isJsoncObject, setInJsonc } from "../../gateway/config/file/set-in-jsonc.ts";
 import { replaceFile } from "../../store/replace-file.ts";
 import { readSecret } from "../shell/ask.ts";
 import type { Invocation } from "../shell/command.ts";
@@ -59,7 +60,8 @@ async function finish(
   const isChanged = after !== undefined && after !== before;
   if (isChanged) {
     await mkdir(dirname(path), { recursive: true });
-    await replaceFile(path, after);
+    // The file may be a symbolic link, as people keep such files elsewhere: write to its target.
+    await replaceFile(before === undefined ? path : realpathSync(path), after);
   }
   const what = `'${visibleLine(name)}' in ${visibleLine(path)}`;
   if (values.json === true) out(`${JSON.stringify({ file: path, isChanged }, null, 2)}\n`);
@@ -68,12 +70,15 @@ async function finish(
 }
 
 function textOf(path: string): string | undefined {
+  let text: string | undefined;
   try {
-    return readRegularFile(path, { most: MAX_SIZE })?.toString("utf8");
+    text = readRegularFile(path, { most: MAX_SIZE })?.toString("utf8");
   } catch (error) {
     const says = `Cannot read '${path}': ${(error as Error).message}`;
     throw new TrunklineError("config", says, { cause: error });
   }
+  if (text === undefined || isJsoncObject(text)) return text;
+  throw new TrunklineError("config", `Cannot change '${path}': it is not a JSON object. Repair it`);
 }
 
 function checkedUrl(remote: string | undefined): string {

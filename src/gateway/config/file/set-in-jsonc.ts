@@ -1,6 +1,20 @@
-import { applyEdits, findNodeAtLocation, modify, type Node, parseTree } from "jsonc-parser";
+import {
+  applyEdits,
+  findNodeAtLocation,
+  modify,
+  type Node,
+  type ParseError,
+  parseTree,
+} from "jsonc-parser";
 
 import type { KeyPath } from "../layer.ts";
+
+/** Whether a text is one whole object in JSON with comments, so that a value can be set in it. */
+export function isJsoncObject(text: string): boolean {
+  const errors: ParseError[] = [];
+  const root = parseTree(text, errors, { allowTrailingComma: true });
+  return root?.type === "object" && errors.length === 0;
+}
 
 /**
  * JSON with comments, with one value set or, where it is undefined, removed. All around it stays as
