@@ -90,11 +90,12 @@ function permitting(
   };
 }
 
-/** The narrowest of the options that allow, or that refuse. */
+/** The narrowest of the options that allow, or that refuse; null where there is none. */
 function optionOf(
   options: Parameters<Permit>[0]["options"],
   what: "allow" | "reject",
-): string | undefined {
+): string | null {
   const fitting = options.filter(({ kind }) => kind.startsWith(what));
-  return (fitting.find(({ kind }) => kind.endsWith("_once")) ?? fitting[0])?.optionId;
+  const option = fitting.find(({ kind }) => kind.endsWith("_once")) ?? fitting[0];
+  return option?.optionId ?? null;
 }

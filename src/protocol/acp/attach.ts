@@ -22,8 +22,11 @@ interface RemoteRevision {
 
 export interface AttachOptions {
   readonly update: (update: UpdateParams["update"]) => void;
-  /** Chooses an option; undefined leaves the answer to the others. */
-  readonly permit: (params: PermissionParams, signal: AbortSignal) => Promise<string | undefined>;
+  /** Chooses an option. Null cancels the request; undefined leaves the answer to other clients. */
+  readonly permit: (
+    params: PermissionParams,
+    signal: AbortSignal,
+  ) => Promise<string | null | undefined>;
 }
 
 /** How a turn ended. */
@@ -54,6 +57,7 @@ export async function attachTo(
       route(CLIENT_METHODS.update, (params) => update(params.update)),
       route(CLIENT_METHODS.requestPermission, async (params, call) => {
         const optionId = await permit(params, call.signal);
+        if (optionId === null) return { outcome: { outcome: "cancelled" } };
         if (optionId !== undefined) return { outcome: { outcome: "selected", optionId } };
         // Somebody else may know: this one says nothing.
         return new Promise<never>(() => {});
