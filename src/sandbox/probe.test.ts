@@ -42,7 +42,8 @@ describe("probeSandbox()", { skip }, () => {
   it("has a line for each part, whether it is in force or not", async (test) => {
     using home = mkdtempDisposableSync(join(tmpdir(), "probe-"));
     const { parts, findings } = await probeSandbox(home.path);
-    if (parts === undefined) return test.skip(findings[0]?.detail ?? "");
+    if (parts === undefined)
+      return test.skip(findings[0]?.detail ?? "no sandbox can be had here, and nothing says why");
     const names = findings.map(({ part }) => part);
     assert.deepEqual(names, ["bubblewrap", "seccomp", "landlock", "cgroup", "users"]);
     assert.equal(parts.landlock, findings[2]?.isInForce);

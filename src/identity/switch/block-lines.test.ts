@@ -35,9 +35,9 @@ describe("sshBlockLines()", () => {
 
 describe("includeConditions()", () => {
   it("has a condition for each folder, not for rules that say more, and for the ssh host", () => {
-    const match = [{ path: "~/work//" }, { path: "/x", host: "github.com" }, { owner: "acme" }];
+    const match = [{ path: "~/clients//" }, { path: "/x", host: "github.com" }, { owner: "acme" }];
     assert.deepEqual(includeConditions(identity({ match })), [
-      "gitdir:/h/work/",
+      "gitdir:/h/clients/",
       "hasconfig:remote.*.url:git@gh-work:*/**",
     ]);
   });
