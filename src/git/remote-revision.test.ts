@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdtempDisposable, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
 
 import { Git } from "./git.ts";
@@ -77,5 +77,6 @@ describe("resolveRemoteRevision()", () => {
     await assert.rejects(it.find(it.url, "nowhere"), /There is no branch or tag 'nowhere'/);
     it.git("-C", it.clone, "remote", "remove", "origin");
     await assert.rejects(it.find(it.clone), /has no remote/);
+    await assert.rejects(it.find(dirname(it.clone)), /is not in a git repository/);
   });
 });

@@ -40,6 +40,11 @@ export async function resolveRemoteRevision(
 }
 
 async function addressOf(git: Git): Promise<string> {
+  const { code } = await git.run(["rev-parse", "--git-dir"], { accepts: [0, 128] });
+  if (code !== 0) {
+    const says = `'${git.folder}' is not in a git repository. Name a folder that is, or an address`;
+    throw new TrunklineError("not-found", says);
+  }
   const [remote] = remotesOf(await GitConfig.read(git));
   const address = remote?.push[0] ?? remote?.fetch[0];
   if (address !== undefined) return address.effective;
