@@ -43,7 +43,9 @@ for (const args of [
 ]) {
   execFileSync("git", args, { cwd: project, env: { ...process.env, HOME: home } });
 }
-writeFileSync(join(project, "src/main.go"), "package main\n\nfunc main() {}\n");
+writeFileSync(join(project, "src/main.go"), `package main\n\nfunc main() {}\n${"\n".repeat(60)}`);
+writeFileSync(join(project, "a.go"), "package main\n\nvar a = 1\n");
+writeFileSync(join(project, "better.txt"), "var b = 1\n");
 const identityOf = (user: string) => ({ provider: "github", user, email: `${user}@example.com` });
 /** As README.md has it. */
 const program = join(home, "bin/trunkline");
@@ -88,6 +90,8 @@ const SHOWN_ELSEWHERE = [
   /^trunkline setup jetbrains$/,
   // test/e2e/access-login.test.ts
   /^trunkline open\b/,
+  // test/e2e/remote-run.test.ts
+  /^trunkline run /,
   // src/agent/models/model-commands.test.ts
   /\bmodels key\b/,
 ];
@@ -127,13 +131,14 @@ describe("every command in the documents", { timeout: 180_000 }, () => {
   }
 });
 
-/** What stands in backticks in README.md and docs/. */
+/** What stands in backticks in README.md and docs/, and on lines of their own in examples. */
 function mentioned(): string[] {
   const files = ["README.md", "CONTRIBUTING.md", ...globSync("docs/*.md", { cwd: ROOT })];
   return files.flatMap((file) => {
     const text = readFileSync(join(ROOT, file), "utf8");
     const found = text.matchAll(/`((?:[A-Z_]+=\S+ )*trunkline [^`]+)`/g);
-    return Array.from(found, ([, command = ""]) => command);
+    const lines = text.matchAll(/^((?:[A-Z_]+=\S+ )*trunkline .*?)(?: +#.*)?$/gm);
+    return Array.from([...found, ...lines], ([, command = ""]) => command);
   });
 }
 
@@ -149,7 +154,11 @@ function isComplete(command: string): boolean {
     .replace(/^(?:[A-Z_]+=\S+ )*trunkline /, "")
     .replace(/ (?:\d?>|\||&&).*$/, "");
   if (/\[|\$\(|(?:^|[\s=])[A-Z]{3,}\b|…|'|~/.test(words)) return false;
-  const { kind } = parse(words.split(" "), PROGRAM);
+  const quoted = words.match(/"[^"]*"|\S+/g) ?? [];
+  const { kind } = parse(
+    quoted.map((word) => word.replaceAll('"', "")),
+    PROGRAM,
+  );
   return kind !== "no-command" && kind !== "misuse";
 }
 
