@@ -4,6 +4,7 @@ import { Git } from "../../git/git.ts";
 import { type RemoteRevision, resolveRemoteRevision } from "../../git/remote-revision.ts";
 import { writeAskpass } from "../../git/server/credentials.ts";
 import { ServerGit } from "../../git/server/server-git.ts";
+import { openData } from "../config/data-folder.ts";
 import type { House } from "../house.ts";
 import { identifyFor } from "./identify.ts";
 
@@ -27,6 +28,7 @@ export async function findRevision(
       const git = new Git(cwd);
       return await git.text(args, { mode: "write", protocols: PROTOCOLS, timeout: TIMEOUT });
     }
+    openData(house.config.data);
     const gitDir = join(house.config.data, "run");
     const git = new ServerGit({ gitDir, askpass: await writeAskpass(gitDir) });
     return await git.text(args, { credentials, timeout: TIMEOUT });

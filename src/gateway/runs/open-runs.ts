@@ -13,6 +13,7 @@ import { probeSandbox, type SandboxParts } from "../../sandbox/probe.ts";
 import type { Agent } from "../../session/agent.ts";
 import { SessionError } from "../../session/session-error.ts";
 import type { SessionSetup } from "../../session/sessions.ts";
+import { openData } from "../config/data-folder.ts";
 import type { House } from "../house.ts";
 import { identifyFor } from "./identify.ts";
 import { innerAgent } from "./inner-agent.ts";
@@ -30,6 +31,8 @@ export interface OpenedRuns extends AsyncDisposable {
 export async function openRuns(house: House): Promise<OpenedRuns> {
   const { config, log } = house;
   const { remote } = config;
+  // The folder of runs lets others pass, for their users in sandboxes: the one above it does not.
+  openData(config.data);
   const folder = join(config.data, "run");
   await mkdir(folder, { recursive: true, mode: 0o711 });
   await using opening = new AsyncDisposableStack();
