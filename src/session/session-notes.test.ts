@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
+import { setImmediate as immediate } from "node:timers/promises";
 
 import { SampleFolder } from "../../test/samples/sample-folder.ts";
 import { DiskFaults } from "../../test/support/disk-faults.ts";
@@ -19,6 +22,19 @@ describe("SessionNotes", () => {
     assert.deepEqual([notes.kept, notes.title], [kept, "First"]);
     const record = await log.find("s1");
     assert.deepEqual([record?.notes, record?.title, record?.updated], [kept, "First", 5]);
+  });
+
+  it("ends with the newest of changes that all waited for a locked database", async () => {
+    await using folder = await SampleFolder.create();
+    await using log = await SessionLog.open(folder.path);
+    const notes = new SessionNotes(log, await log.create(NEW));
+    using other = new DatabaseSync(join(folder.path, "sessions.sqlite"));
+    other.exec("BEGIN IMMEDIATE");
+    const kept = Array.from({ length: 20 }, (_, at) => notes.keep({ memory: at }));
+    await immediate();
+    other.exec("ROLLBACK");
+    await Promise.all(kept);
+    assert.equal((await log.find("s1"))?.notes.memory, 19);
   });
 
   it("forgets a turn that is over", async () => {
