@@ -194,8 +194,8 @@ export class Toolbox {
     const { caller, project } = context;
     if (project !== undefined) return undefined;
     if (!isAbout(tool, args)) {
-      const subject = { tool: tool.definition.name, server: tool.source?.server, caller };
-      if (!this.policy.needsProject({ ...subject, args })) return undefined;
+      const question = { tool: tool.definition.name, server: tool.source?.server, args, caller };
+      if (!this.policy.needsProject(question)) return undefined;
     }
     return this.projectOf(context, args, tool.project).then((found) => {
       context.project = found;
