@@ -21,6 +21,7 @@ const PARTS = {
   agent: ["base", "wire", "rpc", "tool", "session", "protocol/acp", "git", "store"],
   upstream: ["base", "wire", "rpc", "tool", "protocol/mcp"],
   plugin: ["base", "wire", "rpc", "tool", "protocol/bus", "store"],
+  forge: ["base"],
   run: ["base", "session", "git", "store"],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 

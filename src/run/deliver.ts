@@ -82,7 +82,7 @@ export class Deliverer {
   /** Pushes what could not be pushed before. */
   async pushKept(): Promise<Delivery> {
     const revision = await this.head();
-    const known = (await this.#pushed()) ?? (await this.#base());
+    const known = (await this.pushed()) ?? (await this.#base());
     return revision === known ? { kind: "unchanged" } : await this.#push();
   }
 
@@ -90,7 +90,7 @@ export class Deliverer {
     const { git, url, branch } = this.#options;
     const revision = await this.head();
     try {
-      const known = await this.#pushed();
+      const known = await this.pushed();
       // Creates the branch, or moves it on from where we left it; never over what others pushed.
       const lease = `--force-with-lease=${this.#ref}:${known ?? ""}`;
       const push = ["push", "--quiet", "--no-verify", lease, "--", url, `${revision}:${this.#ref}`];
@@ -153,7 +153,8 @@ export class Deliverer {
     await git.run(["update-ref", this.#ref, commit, parent], { env });
   }
 
-  async #pushed(): Promise<string | undefined> {
+  /** The commit that the remote has of the branch; undefined until something was pushed. */
+  async pushed(): Promise<string | undefined> {
     return await this.#resolve(PUSHED);
   }
 

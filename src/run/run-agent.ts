@@ -12,6 +12,7 @@ import type {
   TurnEnd,
 } from "../session/agent.ts";
 import type { Delivery, Target } from "./deliver.ts";
+import { type ProposalResult, wordsOnRequest } from "./pull-request.ts";
 import type { Run, Runs } from "./runs.ts";
 
 export interface RunAgentOptions {
@@ -59,7 +60,11 @@ export class RunAgent implements Agent {
   ): Promise<AgentSession> {
     const workspace = await run.prepare((message) => tellOfProgress(options, message));
     const tellOfPush = (target: Target): void => tellOfProgress(options, wordsOnPush(target));
-    background(run.pushKept(tellOfPush), "Pushing what an earlier turn has committed");
+    const pushed = run.pushKept(tellOfPush).then(async () => {
+      const proposed = await run.propose();
+      if (proposed !== undefined) tellOfProgress(options, wordsOnRequest(proposed));
+    });
+    background(pushed, "Pushing what an earlier turn has committed");
     const inner = await this.#options.inner(run);
     ends.defer(async () => inner[Symbol.asyncDispose]?.());
     return await inner.open({
@@ -153,9 +158,12 @@ class RunSession implements AgentSession {
     if (delivery.kind === "refused") await this.#run.checkpoint();
     if (delivery.kind === "unpushed") this.#run.pushLater((target) => this.#tellOfPush(target));
     await say(turn, wordsOn(delivery));
+    const proposed = await this.#run.propose();
+    if (proposed !== undefined) await say(turn, wordsOnRequest(proposed));
+    const pullRequest = requestOf(proposed) ?? this.#run.pullRequest;
     const { _meta } = end;
     const target = delivery.kind === "pushed" ? delivery.target : this.#run.pushed;
-    return { ...end, _meta: { ..._meta, ...resultOf(delivery, target) } };
+    return { ...end, _meta: { ..._meta, ...resultOf(delivery, target, pullRequest) } };
   }
 
   async setMode(modeId: string): Promise<void> {
@@ -205,10 +213,20 @@ class RunSession implements AgentSession {
   }
 
   #tellOfPush(target: Target): void {
+    this.#tell(wordsOnPush(target), { target });
+    background(this.#proposeLate(), "Opening a pull request");
+  }
+
+  async #proposeLate(): Promise<void> {
+    const proposed = await this.#run.propose();
+    if (proposed !== undefined) this.#tell(wordsOnRequest(proposed));
+  }
+
+  #tell(words: string, meta: object = {}): void {
     this.#options.update({
       sessionUpdate: "agent_message_chunk",
-      content: { type: "text", text: `\n\n_${wordsOnPush(target)}_\n` },
-      _meta: { "trunkline/aside": true, target },
+      content: { type: "text", text: `\n\n_${words}_\n` },
+      _meta: { "trunkline/aside": true, ...meta },
     });
   }
 
@@ -296,8 +314,21 @@ function wordsOnPush({ branch, revision }: Target): string {
 function resultOf(
   delivery: Delivery,
   target: Target | undefined,
+  pullRequest: object | undefined,
 ): Readonly<Record<string, unknown>> {
   const changes = delivery.kind === "pushed" ? { changes: delivery.changes } : {};
-  const trunkline = { run: delivery.kind, ...changes };
+  const request = pullRequest === undefined ? {} : { pullRequest };
+  const trunkline = { run: delivery.kind, ...changes, ...request };
   return { ...(target === undefined ? {} : { target }), trunkline };
+}
+
+/** What a client is told of a request, in `_meta.trunkline.pullRequest`. */
+function requestOf(proposed: ProposalResult | undefined): object | undefined {
+  if (proposed === undefined) return undefined;
+  if (proposed.state === "failed") {
+    const { why, page } = proposed;
+    return { error: why, ...(page === undefined ? {} : { page }) };
+  }
+  const { url, number } = proposed;
+  return { url, number };
 }

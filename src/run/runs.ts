@@ -9,6 +9,13 @@ import { type Credentials, writeAskpass } from "../git/server/credentials.ts";
 import type { Turn } from "../session/agent.ts";
 import { type Author, Deliverer, type Delivery, type Target } from "./deliver.ts";
 import {
+  type ProposalResult,
+  type Propose,
+  readRequestMode,
+  type RequestMode,
+  RunRequest,
+} from "./pull-request.ts";
+import {
   checkRemoteUrl,
   pinAddresses,
   readRemoteRef,
@@ -38,6 +45,8 @@ export interface RunsOptions {
   readonly coAuthor?: Author | undefined;
   /** A user of its own for a session, where there are such. */
   readonly owner?: ((workspace: string) => FileOwner | undefined) | undefined;
+  /** How branches are offered for merging, where a client does not say. */
+  readonly pullRequest?: { readonly mode: RequestMode; readonly propose: Propose } | undefined;
   /** When a push that failed is tried again; every half minute at first when left out. */
   readonly pushAgain?: BackoffLimits | undefined;
   readonly log: Log;
@@ -56,6 +65,8 @@ export interface RunPlan extends RemoteRef {
   readonly workspace: string;
   /** The short name of the branch that it works on. */
   readonly target: string;
+  /** How the branch is offered for merging. */
+  readonly pullRequest?: RequestMode | undefined;
 }
 
 const ID = /^[0-9a-z]{8,40}$/;
@@ -93,7 +104,8 @@ export class Runs {
     if (ref === undefined) return undefined;
     checkRemoteUrl(ref.url, this.#options.policy);
     const workspace = newId();
-    return { ...ref, workspace, target: `agent/${workspace}` };
+    const pullRequest = readRequestMode(meta, this.#options.pullRequest?.mode ?? "off");
+    return { ...ref, workspace, target: `agent/${workspace}`, pullRequest };
   }
 
   /** Where the files of a run are, or will be. */
@@ -151,6 +163,7 @@ export class Run {
   #deliverer: Deliverer | undefined;
   #target: Target;
   #pushed: Target | undefined;
+  #request: RunRequest | undefined;
   /** Git runs one after another in a workspace. */
   #lane: Promise<unknown> = Promise.resolve();
   #checkpoint: NodeJS.Timeout | undefined;
@@ -215,9 +228,33 @@ export class Run {
     this.#workspace = workspace;
     this.#deliverer = this.#deliverTo(workspace);
     await this.#deliverer.begin(revision);
+    await this.#takeUp(workspace, this.#deliverer);
     await this.#deliverer.checkPush();
     if (!this.#isStopped) background(repository.fill(credentials), "Filling a mirror");
     return workspace;
+  }
+
+  /** Knows again what earlier turns have pushed. */
+  async #takeUp({ git }: Workspace, deliverer: Deliverer): Promise<void> {
+    const revision = await deliverer.pushed();
+    if (revision !== undefined) this.#target = this.#pushed = { ...this.#target, revision };
+    const { pullRequest, session, plan } = this.#options;
+    const { branch: base, pullRequest: mode = "off" } = plan;
+    if (pullRequest === undefined || mode === "off") return;
+    const { propose } = pullRequest;
+    this.#request = new RunRequest({ git, session, base, isDraft: mode === "draft", propose });
+  }
+
+  /** Its pull request, where there is one. */
+  get pullRequest(): RunRequest["known"] {
+    return this.#request?.known;
+  }
+
+  /** Has the pull request say what is on the remote; undefined where that is not wanted or so. */
+  async propose(): Promise<ProposalResult | undefined> {
+    const [request, pushed] = [this.#request, this.#pushed];
+    if (request === undefined || pushed === undefined) return undefined;
+    return await this.#inOrder(() => request.update(pushed));
   }
 
   /** Waits until there is room for a turn. `moved` hears its place among those that wait. */
@@ -280,6 +317,7 @@ export class Run {
 
   stop(): void {
     this.#isStopped = true;
+    this.#request?.stop();
     clearTimeout(this.#checkpoint);
     clearTimeout(this.#pushing);
   }

@@ -35,6 +35,10 @@ export const run: Command = {
       value: "URL",
       describe: "Server to run it on, such as wss://trunkline.example.com/acp",
     },
+    "pull-request": {
+      type: "boolean",
+      describe: "Open a pull request for the branch, or a merge request on GitLab",
+    },
     yes: { type: "boolean", short: "y", describe: "Allow everything that the agent asks for" },
     json: { type: "boolean", describe: "Print one JSON object at the end, and nothing else" },
   },
@@ -46,6 +50,10 @@ export const run: Command = {
     {
       run: 'trunkline run https://example.com/team/app.git "Update the README" --revision main',
       explains: "Work on a repository that is not cloned here.",
+    },
+    {
+      run: 'trunkline run . "Fix the failing test" --yes --pull-request',
+      explains: "Open a pull request for the branch, too.",
     },
   ],
   load: () => import("./run.ts"),

@@ -14,6 +14,14 @@ interface FileChange {
   readonly removed: number;
 }
 
+/** A pull request, or why there is none and where a person opens one. */
+interface PullRequest {
+  readonly url?: string;
+  readonly number?: number;
+  readonly error?: string;
+  readonly page?: string;
+}
+
 /** What a run came to, as `--json` prints it. */
 export interface RunResult {
   readonly session: string;
@@ -22,19 +30,21 @@ export interface RunResult {
   readonly run?: string;
   readonly target?: Target;
   readonly changes?: readonly FileChange[];
+  readonly pullRequest?: PullRequest;
   readonly isGood: boolean;
 }
 
 /** Reads what the server says of a turn. */
 export function runResult(session: string, { stopReason, _meta }: Ended): RunResult {
   const { target, trunkline } = (_meta ?? {}) as { target?: Target; trunkline?: Ours };
-  const { run, changes } = trunkline ?? {};
+  const { run, changes, pullRequest } = trunkline ?? {};
   return {
     session,
     stopReason,
     ...(run === undefined ? {} : { run }),
     ...(target === undefined ? {} : { target }),
     ...(changes === undefined ? {} : { changes }),
+    ...(pullRequest === undefined ? {} : { pullRequest }),
     isGood: run === "pushed" || run === "unchanged",
   };
 }
@@ -42,16 +52,25 @@ export function runResult(session: string, { stopReason, _meta }: Ended): RunRes
 interface Ours {
   readonly run?: string;
   readonly changes?: readonly FileChange[];
+  readonly pullRequest?: PullRequest;
 }
 
 /** Ends with the branch: that is what is looked for. */
-export function resultText({ session, stopReason, run, target, changes = [] }: RunResult): string {
+export function resultText(result: RunResult): string {
+  const { session, stopReason, run, target, changes = [], pullRequest } = result;
   const again = `Go on with \`trunkline session attach ${session}\`.`;
   if (run === undefined) return `\nThe turn ended before its time (${stopReason}). ${again}\n`;
   if (run === "unchanged") return "\nNothing was changed.\n";
   if (target === undefined || run !== "pushed") return `\nNo branch was pushed. ${again}\n`;
   const { branch, url } = target;
-  return `\n${diffstat(changes)}\ngit fetch ${visibleLine(url)} ${visibleLine(branch)}\n${visibleLine(branch)}\n`;
+  const fetch = `git fetch ${visibleLine(url)} ${visibleLine(branch)}`;
+  return `\n${diffstat(changes)}\n${requestText(pullRequest)}${fetch}\n${visibleLine(branch)}\n`;
+}
+
+/** Why there is none was said when the turn ended. */
+function requestText({ url, number, page }: PullRequest = {}): string {
+  if (number !== undefined) return `Pull request #${number}: ${visibleLine(url ?? "")}\n`;
+  return page === undefined ? "" : `Open a pull request yourself: ${visibleLine(page)}\n`;
 }
 
 const WIDEST = 40;

@@ -18,6 +18,7 @@ interface RunValues {
   readonly revision?: string;
   readonly agent?: string;
   readonly url?: string;
+  readonly "pull-request"?: boolean;
   readonly yes?: boolean;
   readonly json?: boolean;
 }
@@ -38,7 +39,7 @@ export async function run(invocation: Invocation<RunValues>): Promise<number> {
     values.url === undefined
       ? ownAcpChannel(house, opened)
       : await remoteAcpChannel(values.url, await tokenFor(house.config.data, values.url, env));
-  const wanted = { remote, agent: values.agent };
+  const wanted = { remote, agent: values.agent, pullRequest: values["pull-request"] };
   await using session = await attachTo(channel, wanted, {
     update: (update) => show(text.update(update)),
     permit: permitting(invocation, opened),

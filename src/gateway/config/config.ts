@@ -125,6 +125,8 @@ export function defaultConfig(data: string): Config {
       egress: { allowHosts: [] },
       turns: { running: 32, runningEach: 16, waitingEach: 100 },
       bases: 4,
+      pullRequest: "off",
+      forges: {},
       scan: { maxFile: 10_485_760, maxTotal: 104_857_600, maxFiles: 5_000 },
     },
     data,

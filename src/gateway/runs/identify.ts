@@ -9,11 +9,18 @@ import { currentIdentities } from "../open-identities.ts";
 /** The author of commits where no identity fits the repository. */
 const NOBODY: Author = { name: "Trunkline", email: "trunkline@localhost" };
 
+export interface Identified {
+  readonly credentials: Credentials;
+  readonly author: Author;
+  /** Undefined where none fits. */
+  readonly identity?: Identity;
+}
+
 /** Finds the identity for an address: its credentials, and the author of its commits. */
 export function identifyFor(
   house: House,
   env: NodeJS.ProcessEnv = process.env,
-): (url: string) => Promise<{ credentials: Credentials; author: Author }> {
+): (url: string) => Promise<Identified> {
   return async (url) => {
     await using commands = await currentIdentities(house, house.config.data, env);
     const identity = bestFor(commands.identities.list, url);
@@ -29,6 +36,7 @@ export function identifyFor(
         ...(ssh === undefined ? {} : { sshCommand: `${ssh} -o BatchMode=yes` }),
       },
       author: authorOf(identity),
+      identity,
     };
   };
 }

@@ -17,6 +17,7 @@ import { openData } from "../config/data-folder.ts";
 import type { House } from "../house.ts";
 import { identifyFor } from "./identify.ts";
 import { innerAgent } from "./inner-agent.ts";
+import { proposeOnForge } from "./propose-on-forge.ts";
 
 /** Milliseconds that `session/new` waits for a workspace: clients give up after 60 s. */
 const ANSWER_WITHIN = 20_000;
@@ -39,6 +40,7 @@ export async function openRuns(house: House): Promise<OpenedRuns> {
   const parts = await sandboxFor(folder, remote.sandbox);
   const driver = await chooseDriver(folder);
   if (Symbol.asyncDispose in driver) opening.use(driver as WorkspaceDriver & AsyncDisposable);
+  const identify = identifyFor(house);
   const runs = await Runs.open({
     folder,
     driver,
@@ -46,7 +48,8 @@ export async function openRuns(house: House): Promise<OpenedRuns> {
     scan: { ...remote.scan, denied: DENIED_NAMES },
     turns: remote.turns,
     mostBases: remote.bases,
-    identify: identifyFor(house),
+    identify,
+    pullRequest: { mode: remote.pullRequest, propose: proposeOnForge(remote, identify) },
     coAuthor: remote.coAuthor,
     owner: process.getuid?.() === 0 && parts !== undefined ? ownerOf : undefined,
     log,

@@ -11,7 +11,12 @@ import type { Channel } from "../../wire/channel.ts";
 /** A session that is there, or a new run on a revision of a repository. */
 export type Wanted =
   | { readonly sessionId: string; readonly cwd: string }
-  | { readonly remote: RemoteRevision; readonly agent?: string | undefined };
+  | {
+      readonly remote: RemoteRevision;
+      readonly agent?: string | undefined;
+      /** Whether the branch is offered for merging; the server decides where it is left out. */
+      readonly pullRequest?: boolean | undefined;
+    };
 
 /** Remote run guide, "RemoteGitInfo Fields". */
 interface RemoteRevision {
@@ -91,8 +96,9 @@ async function openSession(peer: Peer, wanted: Wanted): Promise<string> {
     await peer.request(METHODS.loadSession, { sessionId, cwd, mcpServers: [] });
     return sessionId;
   }
-  const { remote, agent } = wanted;
-  const _meta = { remote, ...(agent === undefined ? {} : { trunkline: { agent } }) };
+  const { remote, agent, pullRequest } = wanted;
+  // What is undefined is not sent.
+  const _meta = { remote, trunkline: { agent, pullRequest } };
   // The server has the files: where we are means nothing there.
   return (await peer.request(METHODS.newSession, { cwd: "", mcpServers: [], _meta })).sessionId;
 }

@@ -99,6 +99,20 @@ export const REMOTE_SCHEMAS = {
         description: "Checked-out revisions that are kept of each repository.",
       },
       coAuthor: { ...AUTHOR, description: "Who is named as co-author of commits: the user." },
+      pullRequest: {
+        enum: ["off", "draft", "ready"],
+        default: "off",
+        description:
+          "Whether a pull request (on GitLab: a merge request) is opened for a run's branch; clients " +
+          "may ask otherwise. It needs a token of the identity that fits the repository.",
+      },
+      forges: {
+        type: "object",
+        additionalProperties: { enum: ["github", "gitlab", "gitea"] },
+        default: {},
+        description:
+          "Whose software self-hosted forges run, by host; for opening pull requests. Forgejo is `gitea`.",
+      },
       scan: {
         type: "object",
         additionalProperties: false,

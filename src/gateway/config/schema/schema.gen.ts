@@ -380,6 +380,17 @@ export interface RemoteSettings {
     /** As commits have it. */
     readonly email: string;
   };
+  /**
+   * Whether a pull request (on GitLab: a merge request) is opened for a run's branch; clients may
+   * ask otherwise. It needs a token of the identity that fits the repository.
+   */
+  readonly pullRequest?: "off" | "draft" | "ready";
+  /**
+   * Whose software self-hosted forges run, by host; for opening pull requests. Forgejo is `gitea`.
+   */
+  readonly forges?: {
+    readonly [key: string]: "github" | "gitlab" | "gitea";
+  };
   /** What may not be committed. */
   readonly scan?: {
     /** Bytes of a file that is added or changed. */
@@ -806,10 +817,12 @@ export const checkRemoteSettings: Check = (value) => {
       case "turns":
       case "bases":
       case "coAuthor":
+      case "pullRequest":
+      case "forges":
       case "scan":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["allowHosts", "allowPrivate", "protocols", "sandbox", "egress", "turns", "bases", "coAuthor", "scan"]) };
+        return { path: [key], says: unknownKey(key, ["allowHosts", "allowPrivate", "protocols", "sandbox", "egress", "turns", "bases", "coAuthor", "pullRequest", "forges", "scan"]) };
     }
   }
   const allowHosts: unknown = value.allowHosts;
@@ -952,17 +965,33 @@ export const checkRemoteSettings: Check = (value) => {
       return { path: ["coAuthor", "email"], says: "must match the pattern ^[^<>\\s]+$" };
     }
   }
+  const pullRequest: unknown = value.pullRequest;
+  if (pullRequest !== undefined) {
+    if (pullRequest !== "off" && pullRequest !== "draft" && pullRequest !== "ready") {
+      return { path: ["pullRequest"], says: "must be one of: off, draft, ready" };
+    }
+  }
+  const forges: unknown = value.forges;
+  if (forges !== undefined) {
+    if (!isObject(forges)) return { path: ["forges"], says: "must be an object" };
+    for (const key5 in forges) {
+      const item4: unknown = forges[key5];
+      if (item4 !== "github" && item4 !== "gitlab" && item4 !== "gitea") {
+        return { path: ["forges", key5], says: "must be one of: github, gitlab, gitea" };
+      }
+    }
+  }
   const scan: unknown = value.scan;
   if (scan !== undefined) {
     if (!isObject(scan)) return { path: ["scan"], says: "must be an object" };
-    for (const key5 in scan) {
-      switch (key5) {
+    for (const key6 in scan) {
+      switch (key6) {
         case "maxFile":
         case "maxTotal":
         case "maxFiles":
           continue;
         default:
-          return { path: ["scan", key5], says: unknownKey(key5, ["maxFile", "maxTotal", "maxFiles"]) };
+          return { path: ["scan", key6], says: unknownKey(key6, ["maxFile", "maxTotal", "maxFiles"]) };
       }
     }
     const maxFile: unknown = scan.maxFile;

@@ -1,0 +1,196 @@
+import type { IncomingMessage, RequestOptions } from "node:http";
+import type { LookupFunction } from "node:net";
+
+import { hasBrand, TrunklineError } from "../base/errors.ts";
+import { visibleLine } from "../base/text/visible.ts";
+
+export interface ForgeHttpOptions {
+  /** The base URL of the API, without a slash at its end. */
+  readonly api: string;
+  /** Headers of every call. They hold the token. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** The addresses that its host may be reached at. Throws where it may not be. */
+  readonly addresses: () => Promise<readonly string[]>;
+  /** Ends all calls. */
+  readonly signal?: AbortSignal | undefined;
+  /** Milliseconds for each call. */
+  readonly timeout?: number | undefined;
+}
+
+export type Json = Readonly<Record<string, unknown>>;
+
+const TIMEOUT = 15_000;
+const MAX_ANSWER = 4 * 1024 * 1024;
+const LONGEST_WORDS = 300;
+
+/** The forge answered, and did not do what it was asked. */
+export class ForgeRefusal extends TrunklineError {
+  static readonly #brand = Symbol.for("trunkline.ForgeRefusal");
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super("unavailable", message);
+    Object.defineProperty(this, ForgeRefusal.#brand, {});
+    this.status = status;
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return hasBrand(value, ForgeRefusal.#brand);
+  }
+}
+
+/**
+ * Calls the API of a forge: at the addresses that are allowed, and nowhere else. Redirects are not
+ * followed, since they would take the token along.
+ */
+export class ForgeHttp {
+  readonly #options: ForgeHttpOptions;
+
+  constructor(options: ForgeHttpOptions) {
+    this.#options = options;
+  }
+
+  /** Undefined where the forge answers 404. */
+  async find(path: string): Promise<unknown> {
+    try {
+      return await this.call("GET", path);
+    } catch (error) {
+      if (error instanceof ForgeRefusal && error.status === 404) return undefined;
+      throw error;
+    }
+  }
+
+  /** The answer, of any status that says that all went well. Throws `ForgeRefusal` for others. */
+  async call(
+    method: "GET" | "POST" | "PATCH" | "PUT",
+    path: string,
+    body?: Json,
+  ): Promise<unknown> {
+    const url = new URL(`${this.#options.api}${path}`);
+    const { status, text } = await this.#exchange(method, url, body);
+    const answer = parsed(text);
+    if (status < 200 || status > 299) throw refusal(url.host, status, wordsOf(answer));
+    if (answer !== undefined) return answer;
+    throw new TrunklineError("unavailable", `${url.host} answered with something other than JSON.`);
+  }
+
+  async #exchange(
+    method: string,
+    url: URL,
+    body: Json | undefined,
+  ): Promise<{ status: number; text: string }> {
+    const { headers, timeout = TIMEOUT, signal } = this.#options;
+    const limit = AbortSignal.timeout(timeout);
+    const addresses = await this.#options.addresses();
+    const sent = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
+    const options: RequestOptions = {
+      method,
+      headers: {
+        accept: "application/json",
+        "user-agent": "trunkline",
+        ...(sent === undefined
+          ? {}
+          : { "content-type": "application/json", "content-length": sent.length }),
+        ...headers,
+      },
+      lookup: lookupIn(addresses),
+      // A connection of its own, which ends with the call.
+      agent: false,
+      signal: signal === undefined ? limit : AbortSignal.any([limit, signal]),
+    };
+    try {
+      const { request } = url.protocol === "http:" ? await http() : await https();
+      const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+        request(url, options, resolve).on("error", reject).end(sent);
+      });
+      return { status: answer.statusCode ?? 0, text: await textOf(answer) };
+    } catch (cause) {
+      const why = limit.aborted
+        ? `it did not answer within ${timeout} ms`
+        : signal?.aborted === true
+          ? "there was no time left"
+          : messageOf(cause);
+      throw new TrunklineError("unavailable", `Cannot ask ${url.host}: ${why}.`, { cause });
+    }
+  }
+}
+
+const http = () => import("node:http");
+const https = () => import("node:https");
+
+/** Names are not looked up a second time: what was checked is what is connected to. */
+function lookupIn(addresses: readonly string[]): LookupFunction {
+  const { isIPv6 } = process.getBuiltinModule("node:net");
+  const found = addresses.map((address) => ({ address, family: isIPv6(address) ? 6 : 4 }));
+  return (_host, { all }, callback) => {
+    const [first] = found;
+    if (all === true) callback(null, found);
+    else if (first !== undefined) callback(null, first.address, first.family);
+    else callback(new Error("it has no address"), "", 4);
+  };
+}
+
+async function textOf(answer: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of answer as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    // Leaving the loop ends the connection.
+    if (size > MAX_ANSWER) throw new Error(`it answered with more than ${MAX_ANSWER} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** What is known of the status, and what the forge says itself. */
+function refusal(host: string, status: number, words: string): ForgeRefusal {
+  const says = words === "" ? "" : `: ${words}`;
+  return new ForgeRefusal(status, `${host} answered ${status}${says}.${next(status)}`);
+}
+
+function next(status: number): string {
+  if (status >= 300 && status < 400) return " The repository has moved: use its new address.";
+  if (status === 401) return " Its token is no longer accepted.";
+  if (status === 403)
+    return " The token may not do that: it needs the right to write pull requests.";
+  if (status === 404) return " There is no such repository, or the token may not see it.";
+  return "";
+}
+
+/**
+ * GitHub has `message` and `errors[].message`, GitLab `message` (text, list, or lists by field) or
+ * `error`, Gitea `message`.
+ */
+function wordsOf(answer: unknown): string {
+  const { message, error, errors } = (answer ?? {}) as Json;
+  const all = [...texts(message), ...texts(error), ...texts(errors)].join(" – ");
+  const line = visibleLine(all).replace(/[.\s]+$/, "");
+  return line.length > LONGEST_WORDS ? `${line.slice(0, LONGEST_WORDS)}…` : line;
+}
+
+function texts(value: unknown): string[] {
+  if (typeof value === "string") return [value];
+  if (Array.isArray(value)) return value.flatMap(texts);
+  if (typeof value !== "object" || value === null) return [];
+  const { message } = value as Json;
+  return message === undefined ? Object.values(value).flatMap(texts) : texts(message);
+}
+
+/** The address of a page, as a forge says it; empty where it is not one. */
+export function webPage(value: unknown): string {
+  const url = typeof value === "string" ? URL.parse(value) : null;
+  return url !== null && /^https?:$/.test(url.protocol) ? url.href : "";
+}
+
+function messageOf(error: unknown): string {
+  const { message, cause } = error as Error;
+  return (cause instanceof Error ? cause.message : message).replace(/\.$/, "");
+}

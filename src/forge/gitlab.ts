@@ -1,0 +1,62 @@
+import type { Forge, NewPullRequest, PullRequest } from "./forge.ts";
+import { type ForgeHttp, type Json, webPage } from "./forge-http.ts";
+import { need } from "./github.ts";
+
+/** GitLab's REST API v4: "Merge requests" and "Projects". */
+export class GitLab implements Forge {
+  readonly #http: ForgeHttp;
+  readonly #project: string;
+
+  /** `owner` may be a group with subgroups: the whole path is one word of the URL. */
+  constructor(http: ForgeHttp, owner: string, repository: string) {
+    this.#http = http;
+    this.#project = `/projects/${encodeURIComponent(`${owner}/${repository}`)}`;
+  }
+
+  /** Access tokens of all kinds are accepted this way, those of OAuth too. */
+  static headersFor(token: string): Readonly<Record<string, string>> {
+    return { authorization: `Bearer ${token}` };
+  }
+
+  async defaultBranch(): Promise<string> {
+    const { default_branch } = (await this.#http.call("GET", this.#project)) as Json;
+    return String(default_branch);
+  }
+
+  async get(number: number): Promise<PullRequest | undefined> {
+    return read(await this.#http.find(`${this.#project}/merge_requests/${number}`));
+  }
+
+  async find(head: string): Promise<PullRequest | undefined> {
+    const query = new URLSearchParams({ source_branch: head, state: "all" });
+    const listed = await this.#http.call("GET", `${this.#project}/merge_requests?${query}`);
+    const fitting = (Array.isArray(listed) ? (listed as Json[]) : []).filter(
+      ({ source_branch, source_project_id, target_project_id }) =>
+        source_branch === head && source_project_id === target_project_id,
+    );
+    return read(fitting.find(({ state }) => state === "opened") ?? fitting[0]);
+  }
+
+  /** GitLab has no field for a draft: titles that begin with `Draft:` are drafts. */
+  async create({ head, base, title, body, isDraft }: NewPullRequest): Promise<PullRequest> {
+    const sent = {
+      source_branch: head,
+      target_branch: base,
+      title: isDraft ? `Draft: ${title}` : title,
+      description: body,
+    };
+    return need(read(await this.#http.call("POST", `${this.#project}/merge_requests`, sent)));
+  }
+
+  async describe(number: number, description: string): Promise<void> {
+    await this.#http.call("PUT", `${this.#project}/merge_requests/${number}`, { description });
+  }
+}
+
+/** People see `iid`, the number within the project. */
+function read(answer: unknown): PullRequest | undefined {
+  const { iid, web_url, state, description } = (answer ?? {}) as Json;
+  if (typeof iid !== "number") return undefined;
+  const body = typeof description === "string" ? description : "";
+  return { number: iid, url: webPage(web_url), isOpen: state === "opened", body };
+}

@@ -1,0 +1,76 @@
+import type { ForgeKind } from "./forge.ts";
+
+/** What is known of a repository before its forge is asked. */
+export interface RepositoryAddress {
+  /** With its port where that is part of the web address. */
+  readonly host: string;
+  readonly scheme: "https" | "http";
+  /** A group with its subgroups, too. */
+  readonly owner: string;
+  readonly repository: string;
+}
+
+/** Forges that everybody knows. */
+const KNOWN: Readonly<Record<string, ForgeKind>> = {
+  "github.com": "github",
+  "gitlab.com": "gitlab",
+  "gitea.com": "gitea",
+  "codeberg.org": "gitea",
+};
+
+/** Hosts for SSH through the port of HTTPS, and the host that they stand for. */
+const ALIASES: Readonly<Record<string, string>> = {
+  "ssh.github.com": "github.com",
+  "altssh.gitlab.com": "gitlab.com",
+};
+
+/** The host of a forge's pages. */
+export function webHost(host: string): string {
+  return ALIASES[host] ?? host;
+}
+
+/**
+ * The kind of a host. `configured` counts first; it may name the host with its port or without.
+ * Then what everybody knows, and last what the identity says whose host it is.
+ */
+export function forgeKind(
+  host: string,
+  configured: Readonly<Record<string, ForgeKind>>,
+  identity: { readonly provider: string; readonly host?: string | undefined } | undefined,
+): ForgeKind | undefined {
+  const [bare = ""] = host.split(":");
+  const said = configured[host] ?? configured[bare] ?? KNOWN[bare];
+  if (said !== undefined) return said;
+  if (bare.endsWith(".ghe.com")) return "github";
+  const { provider, host: its } = identity ?? {};
+  const isItsHost = its === host || its === bare;
+  return isItsHost && (provider === "github" || provider === "gitlab") ? provider : undefined;
+}
+
+/** The base URL of a forge's API. A self-hosted one has it on its own host. */
+export function apiOf(kind: ForgeKind, { host, scheme }: RepositoryAddress): string {
+  if (kind === "gitlab") return `${scheme}://${host}/api/v4`;
+  if (kind === "gitea") return `${scheme}://${host}/api/v1`;
+  if (host === "github.com") return "https://api.github.com";
+  // GitHub Enterprise Cloud with data residency.
+  if (host.endsWith(".ghe.com")) return `https://api.${host}`;
+  return `${scheme}://${host}/api/v3`;
+}
+
+/** Where a person opens a request for a branch by hand. */
+export function newRequestPage(kind: ForgeKind, address: RepositoryAddress, head: string): string {
+  const { scheme, host, owner, repository } = address;
+  const page = `${scheme}://${host}/${words(owner)}/${words(repository)}`;
+  switch (kind) {
+    case "github":
+      return `${page}/pull/new/${words(head)}`;
+    case "gitlab":
+      return `${page}/-/merge_requests/new?merge_request%5Bsource_branch%5D=${encodeURIComponent(head)}`;
+    case "gitea":
+      return `${page}/compare/${words(head)}`;
+  }
+}
+
+function words(path: string): string {
+  return path.split("/").map(encodeURIComponent).join("/");
+}

@@ -1,0 +1,172 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, it } from "node:test";
+
+import { ForgeRequests } from "../../test/support/git-rig/forge-requests.ts";
+import type { Forge, ForgeKind } from "./forge.ts";
+import { ForgeHttp } from "./forge-http.ts";
+import { Gitea } from "./gitea.ts";
+import { GitHub } from "./github.ts";
+import { GitLab } from "./gitlab.ts";
+import { apiOf } from "./place.ts";
+import { propose, type Wanted } from "./propose.ts";
+
+const OWNERS = { github: "acme", gitlab: "acme/tools/web", gitea: "acme" } as const;
+const KINDS = { github: GitHub, gitlab: GitLab, gitea: Gitea } as const;
+const AUTHORIZATION = { github: "Bearer t0k3n", gitlab: "Bearer t0k3n", gitea: "token t0k3n" };
+
+const WANTED: Wanted = {
+  head: "agent/a1",
+  base: "",
+  isDraft: false,
+  work: {
+    session: "s1",
+    since: "f".repeat(40),
+    titles: ["Mend the test"],
+    commits: 1,
+    stat: " a.ts | 2 +-\n 1 file changed",
+  },
+};
+
+function worked(...titles: string[]): Wanted {
+  return { ...WANTED, work: { ...WANTED.work, titles, commits: titles.length } };
+}
+
+/** A forge that runs here, and the repository `app` on it. */
+class Rig implements AsyncDisposable {
+  readonly api = new ForgeRequests();
+  readonly #server: Server;
+  readonly #kind: ForgeKind;
+
+  private constructor(kind: ForgeKind) {
+    this.#kind = kind;
+    this.#server = createServer((request, response) => {
+      if (request.headers.authorization === AUTHORIZATION[kind]) {
+        void this.api.answer(request, response);
+      } else response.writeHead(401).end('{"message":"Bad credentials"}');
+    });
+    this.api.of(`${OWNERS[kind]}/app`);
+  }
+
+  static async start(kind: ForgeKind): Promise<Rig> {
+    const rig = new Rig(kind);
+    rig.#server.listen(0, "127.0.0.1");
+    await once(rig.#server, "listening");
+    return rig;
+  }
+
+  get requests() {
+    return this.api.of(`${OWNERS[this.#kind]}/app`);
+  }
+
+  forge(token = "t0k3n", timeout = 10_000): Forge {
+    const host = `forge.test:${(this.#server.address() as AddressInfo).port}`;
+    const owner = OWNERS[this.#kind];
+    const api = apiOf(this.#kind, { scheme: "http", host, owner, repository: "app" });
+    const Kind = KINDS[this.#kind];
+    const addresses = async (): Promise<string[]> => ["127.0.0.1"];
+    const headers = Kind.headersFor(token);
+    return new Kind(new ForgeHttp({ api, headers, addresses, timeout }), owner, "app");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, "close");
+  }
+}
+
+for (const kind of ["github", "gitlab", "gitea"] as const) {
+  describe(`propose() on ${kind}`, () => {
+    it("opens one request for the default branch, and keeps it up to date", async () => {
+      await using rig = await Rig.start(kind);
+      rig.api.defaultBranch = "trunk";
+      const first = await propose(rig.forge(), WANTED);
+      assert.equal(first.state, "created");
+      assert.equal(first.number, 1);
+      assert.match(first.url, /^https:\/\/forge\.test\/acme\/.*1$/);
+      const [request] = rig.requests;
+      assert.equal(request?.base, "trunk");
+      assert.equal(request.title, "Mend the test");
+      const second = await propose(rig.forge(), worked("Mend the test", "Mend the docs"));
+      assert.deepEqual(second, { ...first, state: "updated" });
+      assert.equal(rig.requests.length, 1);
+      assert.match(request.body, /1\. Mend the test\n2\. Mend the docs/);
+    });
+
+    it("knows the request again by its number, also where it is meant for another branch now", async () => {
+      await using rig = await Rig.start(kind);
+      const { number } = await propose(rig.forge(), WANTED);
+      for (const request of rig.requests) request.base = "release";
+      const known = { ...worked("One", "Two"), known: number };
+      assert.equal((await propose(rig.forge(), known)).state, "updated");
+      assert.equal(rig.requests.length, 1);
+    });
+
+    it("opens a draft, and for the branch that was named", async () => {
+      await using rig = await Rig.start(kind);
+      await propose(rig.forge(), { ...WANTED, base: "release/2", isDraft: true });
+      const [request] = rig.requests;
+      assert.equal(request?.base, "release/2");
+      assert.equal(request.isDraft, true);
+      const again = await propose(rig.forge(), { ...WANTED, base: "release/2", isDraft: true });
+      assert.equal(again.state, "updated");
+    });
+
+    it("opens no second one where the answer to the first was lost", async () => {
+      for (const fault of ["lost", "silent"] as const) {
+        await using rig = await Rig.start(kind);
+        rig.api.fault = fault;
+        const { state, number } = await propose(rig.forge("t0k3n", 300), WANTED);
+        assert.deepEqual([state, number], ["created", 1]);
+        rig.api.fault = "none";
+        assert.equal((await propose(rig.forge(), worked("A", "B"))).state, "updated");
+        assert.equal(rig.requests.length, 1);
+      }
+    });
+
+    it("takes no other branch's request for its own", async () => {
+      await using rig = await Rig.start(kind);
+      rig.api.isUnfiltered = true;
+      await propose(rig.forge(), { ...WANTED, head: "agent/other" });
+      assert.equal((await propose(rig.forge(), WANTED)).state, "created");
+      assert.equal(rig.requests.length, 2);
+    });
+
+    it("leaves a request closed that somebody has closed", async () => {
+      await using rig = await Rig.start(kind);
+      const { number } = await propose(rig.forge(), WANTED);
+      for (const request of rig.requests) request.state = "closed";
+      const calls = rig.api.calls.length;
+      assert.equal((await propose(rig.forge(), worked("A"))).state, "closed");
+      assert.equal((await propose(rig.forge(), { ...worked("A"), known: number })).state, "closed");
+      const written = rig.api.calls.slice(calls).filter((call) => !call.startsWith("GET "));
+      assert.deepEqual(written, []);
+    });
+
+    it("keeps what people wrote into the description", async () => {
+      await using rig = await Rig.start(kind);
+      await propose(rig.forge(), WANTED);
+      const [request] = rig.requests;
+      assert.ok(request !== undefined);
+      request.body = `Please read this first.\r\n\r\n${request.body}\r\n\r\nThank you.`;
+      await propose(rig.forge(), worked("A", "B"));
+      assert.match(request.body, /^Please read this first\.\n\n.*2\. B.*\n\nThank you\.$/s);
+      request.body = "I have written this anew.";
+      await propose(rig.forge(), worked("A", "B", "C"));
+      assert.equal(request.body, "I have written this anew.");
+    });
+
+    it("says in the forge's words what it refuses, and not the token", async () => {
+      await using rig = await Rig.start(kind);
+      rig.api.fault = { status: 422, body: { message: "No commits between main and agent/a1" } };
+      await assert.rejects(propose(rig.forge(), WANTED), /422: No commits between main/);
+      await assert.rejects(propose(rig.forge("expired-t0k3n"), WANTED), (error: Error) => {
+        assert.match(error.message, /401: Bad credentials\. Its token is no longer accepted/);
+        return !error.message.includes("t0k3n");
+      });
+    });
+  });
+}

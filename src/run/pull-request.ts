@@ -1,0 +1,172 @@
+import { join } from "node:path";
+
+import { TrunklineError } from "../base/errors.ts";
+import { readRegularFile } from "../base/file/read-regular-file.ts";
+import type { ServerGit } from "../git/server/server-git.ts";
+import { replaceFile } from "../store/replace-file.ts";
+import { BASE, type Target } from "./deliver.ts";
+
+/** Whether a run's branch is offered for merging on its forge, and how. */
+export type RequestMode = "off" | "draft" | "ready";
+
+/** What a request is made of. */
+export interface Proposal {
+  /** The repository, as git fetches it. */
+  readonly url: string;
+  readonly head: string;
+  /** The branch to merge into; empty stands for the default one. */
+  readonly base: string;
+  readonly isDraft: boolean;
+  /** The number of the request, where one was made before. */
+  readonly known?: number | undefined;
+  /** All that the branch brings, not only what the last turn did. */
+  readonly work: {
+    readonly session: string;
+    readonly since: string;
+    readonly titles: readonly string[];
+    readonly commits: number;
+    readonly stat: string;
+  };
+  readonly signal: AbortSignal;
+}
+
+export type ProposalResult =
+  | {
+      readonly state: "created" | "updated" | "closed";
+      readonly number: number;
+      readonly url: string;
+    }
+  /** `page` is where a person can do it. */
+  | { readonly state: "failed"; readonly why: string; readonly page?: string | undefined };
+
+/** Opens a request on a forge, or brings it up to date. It does not throw. */
+export type Propose = (proposal: Proposal) => Promise<ProposalResult>;
+
+export interface RunRequestOptions {
+  readonly git: ServerGit;
+  readonly session: string;
+  readonly base: string;
+  readonly isDraft: boolean;
+  readonly propose: Propose;
+}
+
+/** What is kept of a request, beside the git folder's own files. */
+interface Kept {
+  readonly number: number;
+  readonly url: string;
+  /** The commit that it describes. */
+  readonly revision: string;
+}
+
+const FILE = "trunkline-request.json";
+const MOST_TITLES = 100;
+const MOST_FILES = 100;
+
+/** The one pull request of a run. */
+export class RunRequest {
+  readonly #options: RunRequestOptions;
+  readonly #stopped = new AbortController();
+  #kept: Kept | undefined;
+
+  constructor(options: RunRequestOptions) {
+    this.#options = options;
+    this.#kept = readKept(this.#file);
+  }
+
+  get #file(): string {
+    return join(this.#options.git.gitDir, FILE);
+  }
+
+  /** The request as it is known; undefined until there is one. */
+  get known(): { readonly url: string; readonly number: number } | undefined {
+    if (this.#kept === undefined) return undefined;
+    const { url, number } = this.#kept;
+    return { url, number };
+  }
+
+  /** Has the request say what is on the remote; undefined where it does so already. */
+  async update(target: Target): Promise<ProposalResult | undefined> {
+    if (this.#kept?.revision === target.revision) return undefined;
+    try {
+      return await this.#propose(target);
+    } catch (error) {
+      return { state: "failed", why: (error as Error).message };
+    }
+  }
+
+  async #propose({ url, branch, revision }: Target): Promise<ProposalResult> {
+    const { session, base, isDraft, propose } = this.#options;
+    const work = { session, ...(await this.#work(revision)) };
+    const known = this.#kept?.number;
+    const { signal } = this.#stopped;
+    const result = await propose({ url, head: branch, base, isDraft, known, work, signal });
+    if (result.state === "failed") return result;
+    this.#kept = { number: result.number, url: result.url, revision };
+    // Without the file it is found by its branch.
+    await replaceFile(this.#file, JSON.stringify(this.#kept)).catch(() => {});
+    return result;
+  }
+
+  stop(): void {
+    this.#stopped.abort();
+  }
+
+  async #work(revision: string): Promise<Omit<Proposal["work"], "session">> {
+    const { git } = this.#options;
+    const range = `${BASE}..${revision}`;
+    const log = ["log", "--reverse", "--first-parent", "-z", "--format=%s", range, "--"];
+    const titles = (await git.text(log)).split("\0").filter((title) => title !== "");
+    const shape = [`--stat=80`, `--stat-count=${MOST_FILES}`, "--no-renames", "--no-ext-diff"];
+    return {
+      since: await git.text(["rev-parse", BASE]),
+      titles: titles.slice(0, MOST_TITLES),
+      commits: titles.length,
+      stat: await git.text(["diff", ...shape, "--no-textconv", BASE, revision, "--"]),
+    };
+  }
+}
+
+function readKept(path: string): Kept | undefined {
+  const text = readRegularFile(path, { most: 64 * 1024 })?.toString("utf8");
+  if (text === undefined) return undefined;
+  try {
+    const { number, url, revision } = JSON.parse(text) as Partial<Kept>;
+    const isWhole = Number.isInteger(number) && typeof url === "string";
+    return isWhole ? { number: number ?? 0, url, revision: String(revision) } : undefined;
+  } catch {
+    // It is looked for by its branch instead.
+    return undefined;
+  }
+}
+
+/** Says to a person what became of the request. */
+export function wordsOnRequest(result: ProposalResult): string {
+  switch (result.state) {
+    case "created":
+      return `Opened pull request ${named(result)}.`;
+    case "updated":
+      return `Pull request ${named(result)} has it.`;
+    case "closed":
+      return `Pull request ${named(result)} is closed, and was left so. Open it again to have this merged.`;
+    case "failed": {
+      const page = result.page === undefined ? "" : ` Open it yourself: ${result.page}`;
+      return `The branch is pushed, but there is no pull request for it: ${result.why}${page}`;
+    }
+  }
+}
+
+function named({ number, url }: { readonly number: number; readonly url: string }): string {
+  return url === "" ? `#${number}` : `#${number}: ${url}`;
+}
+
+/** Reads `_meta.trunkline.pullRequest`; what is configured counts where a client does not say. */
+export function readRequestMode(meta: unknown, configured: RequestMode): RequestMode {
+  const { trunkline } = (meta ?? {}) as { trunkline?: { pullRequest?: unknown } | null };
+  const asked = trunkline?.pullRequest ?? undefined;
+  if (asked === undefined) return configured;
+  if (asked === true) return configured === "off" ? "ready" : configured;
+  if (asked === false) return "off";
+  if (asked === "draft" || asked === "ready" || asked === "off") return asked;
+  const says = "'params._meta.trunkline.pullRequest' must be true, false, 'draft' or 'ready'";
+  throw new TrunklineError("usage", says);
+}
