@@ -121,7 +121,7 @@ describe("readRequestMode()", () => {
 
 describe("wordsOnRequest()", () => {
   it("says where the request is, or where to open it and why it is not", () => {
-    assert.equal(wordsOnRequest(CREATED), "Opened pull request #7: https://forge.test/7.");
+    assert.equal(wordsOnRequest(CREATED), "Opened pull request #7, https://forge.test/7");
     assert.match(wordsOnRequest({ ...CREATED, state: "closed" }), /is closed, and was left so/);
     const failed = { state: "failed", why: "No token.", page: "https://forge.test/new" } as const;
     assert.equal(

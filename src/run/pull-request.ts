@@ -143,11 +143,11 @@ function readKept(path: string): Kept | undefined {
 export function wordsOnRequest(result: ProposalResult): string {
   switch (result.state) {
     case "created":
-      return `Opened pull request ${named(result)}.`;
+      return `Opened pull request ${named(result)}`;
     case "updated":
-      return `Pull request ${named(result)} has it.`;
+      return `Brought up to date: pull request ${named(result)}`;
     case "closed":
-      return `Pull request ${named(result)} is closed, and was left so. Open it again to have this merged.`;
+      return `The pull request is closed, and was left so. Open it again to have this merged: ${named(result)}`;
     case "failed": {
       const page = result.page === undefined ? "" : ` Open it yourself: ${result.page}`;
       return `The branch is pushed, but there is no pull request for it: ${result.why}${page}`;
@@ -156,7 +156,7 @@ export function wordsOnRequest(result: ProposalResult): string {
 }
 
 function named({ number, url }: { readonly number: number; readonly url: string }): string {
-  return url === "" ? `#${number}` : `#${number}: ${url}`;
+  return url === "" ? `#${number}` : `#${number}, ${url}`;
 }
 
 /** Reads `_meta.trunkline.pullRequest`; what is configured counts where a client does not say. */

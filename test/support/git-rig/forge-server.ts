@@ -7,6 +7,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 
 import { TestCa } from "../quic-certificates.ts";
+import { ForgeRequests } from "./forge-requests.ts";
 
 /** A token that the forge knows. */
 export interface ForgeToken {
@@ -24,7 +25,7 @@ export interface Seen {
 
 /**
  * What a forge has behind HTTPS: repositories by git's own `http-backend`, and the few calls of the
- * REST interfaces of GitHub and GitLab that say whose a token is. It keeps whom it has seen.
+ * REST interfaces of forges that say whose a token is, and open requests. It keeps whom it has seen.
  */
 export class ForgeServer implements AsyncDisposable {
   readonly url: string;
@@ -33,6 +34,7 @@ export class ForgeServer implements AsyncDisposable {
   readonly caFile: string;
   readonly tokens = new Map<string, ForgeToken>();
   readonly seen: Seen[] = [];
+  readonly requests = new ForgeRequests();
   readonly #server: Server;
   readonly #repositories: string;
   /** Has the interface take requests and answer none. */
@@ -66,7 +68,10 @@ export class ForgeServer implements AsyncDisposable {
     const { pathname } = new URL(url, this.url);
     this.seen.push({ account: token?.account, method, path: pathname });
     if (pathname.startsWith("/api/")) {
-      if (!this.isSilent) answer(response, pathname, token);
+      if (this.isSilent) return;
+      if (token !== undefined && /^\/api\/v\d\/(?:repos|projects)\//.test(pathname)) {
+        void this.requests.answer(request, response);
+      } else answer(response, pathname, token);
     } else if (token === undefined) {
       response.writeHead(401, { "www-authenticate": 'Basic realm="rig"' }).end();
     } else this.#backend(request, response, token.account);
