@@ -91,7 +91,13 @@ async function unified(name: string, limits: GroupLimits): Promise<Planned[]> {
   }
   if (processes !== undefined) settings.push(["pids.max", String(processes)]);
   if (cpus !== undefined) settings.push(["cpu.max", `${Math.round(cpus * PERIOD)} ${PERIOD}`]);
-  return [{ folder: join(ROOT, path, "..", `trunkline-${name}`), settings }];
+  const parent = join(ROOT, path, "..");
+  // Files of a kind are there only where the group above has it on (cgroup-v2.rst, "Enabling and
+  // Disabling"). systemd leaves that to whoever a group was handed to (`Delegate=`).
+  for (const kind of ["memory", "pids", "cpu"]) {
+    await writeFile(join(parent, "cgroup.subtree_control"), `+${kind}`).catch(() => {});
+  }
+  return [{ folder: join(parent, `trunkline-${name}`), settings }];
 }
 
 /** Version 1: a folder for each kind. */

@@ -7,6 +7,7 @@ import { checkData } from "./data.ts";
 import { checkModels } from "./models.ts";
 import { checkGit, checkNode } from "./programs.ts";
 import { checkPort } from "./port.ts";
+import { checkRuns } from "./runs.ts";
 import { checkBus, checkServers } from "./servers.ts";
 import { checkStart } from "./start.ts";
 import { paint } from "../shell/style.ts";
@@ -59,6 +60,7 @@ async function* examineHouse(
   yield* await checkServers(invocation);
   yield* await checkBus(invocation, loaded);
   yield* await checkModels(loaded, invocation.env);
+  yield* await checkRuns(config, invocation.env);
 }
 
 const STYLES = { ok: "green", warn: "yellow", fail: "red" } as const;
