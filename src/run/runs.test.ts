@@ -206,6 +206,27 @@ describe("a run", () => {
     assert.equal(git(rig.remote, "show", `${target.branch}:one.txt`), "1");
   });
 
+  it("is taken up without caches and bases, which a backup leaves out", async () => {
+    await using rig = await Rig.open();
+    const plan = rig.runs.plan(rig.meta);
+    let count = 0;
+    const work = async (cwd: string): Promise<void> => {
+      writeFileSync(join(cwd, `${++count}.txt`), "x");
+    };
+    {
+      await using session = await rig.session(work, plan);
+      await session.prompt(rig.turn("One"));
+    }
+    for (const name of ["cache", "bases"]) {
+      await rm(join(rig.folder, "run", name), { recursive: true });
+    }
+    await using session = await rig.session(work, plan);
+    const end = await session.prompt(rig.turn("Two"));
+    const { target } = end._meta as { target: { branch: string } };
+    const files = git(rig.remote, "ls-tree", "--name-only", target.branch);
+    assert.equal(files, "1.txt\n2.txt\nREADME.md");
+  });
+
   it("pushes again by itself what could not be pushed, and gives a patch meanwhile", async () => {
     await using rig = await Rig.open();
     const plan = rig.runs.plan(rig.meta);

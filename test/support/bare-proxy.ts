@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { connect, createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,8 +14,8 @@ const NGINX = ["nginx", "/usr/sbin/nginx"].find(
 export const noNginx: string | false =
   NGINX === undefined ? "needs nginx: apt-get install nginx-light" : false;
 
-/** A real nginx that passes on all that comes, as its beginners' guide has it: bare `proxy_pass`. */
-export class BareProxy implements AsyncDisposable {
+/** A real nginx. */
+export class Nginx implements AsyncDisposable {
   readonly port: number;
   readonly #child: ChildProcess;
   readonly #folder: string;
@@ -26,25 +26,24 @@ export class BareProxy implements AsyncDisposable {
     this.#folder = folder;
   }
 
-  /** `more` goes into the location, such as what WebSockets need. */
-  static async start(to: string, more = ""): Promise<BareProxy> {
+  /** `settings` is what its `http` block holds, with a server that listens on the port. */
+  static async start(settings: (port: number) => string): Promise<Nginx> {
     const folder = mkdtempSync(join(tmpdir(), "trunkline-nginx-"));
     const port = await freePort();
     const file = join(folder, "nginx.conf");
-    writeFileSync(file, configuration(folder, port, to, more));
+    writeFileSync(file, configuration(folder, settings(port)));
     const child = spawn(NGINX ?? "nginx", ["-c", file, "-p", folder, "-e", join(folder, "error")], {
       stdio: "ignore",
     });
-    const proxy = new BareProxy(port, child, folder);
-    for (;;) {
-      const isThere = await fetch(`http://127.0.0.1:${port}/healthz`).then(
-        () => true,
-        () => false,
-      );
-      if (isThere) return proxy;
-      if (child.exitCode !== null) throw new Error(`nginx ended with ${child.exitCode}`);
+    const proxy = new Nginx(port, child, folder);
+    while (!(await isListening(port))) {
+      if (child.exitCode !== null) {
+        const why = readFileSync(join(folder, "error"), "utf8");
+        throw new Error(`nginx ended with ${child.exitCode}: ${why}`);
+      }
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
+    return proxy;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -55,7 +54,29 @@ export class BareProxy implements AsyncDisposable {
   }
 }
 
-function configuration(folder: string, port: number, to: string, more: string): string {
+/** One that passes on all that comes, as its beginners' guide has it: bare `proxy_pass`. */
+export class BareProxy {
+  /** `more` goes into the location, such as what WebSockets need. */
+  static start(to: string, more = ""): Promise<Nginx> {
+    return Nginx.start(
+      (port) => `server { listen 127.0.0.1:${port}; location / { proxy_pass ${to}; ${more} } }`,
+    );
+  }
+}
+
+async function isListening(port: number): Promise<boolean> {
+  const socket = connect(port, "127.0.0.1");
+  try {
+    await once(socket, "connect");
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
+}
+
+function configuration(folder: string, settings: string): string {
   const places = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
     (name) => `${name}_temp_path ${folder}/${name};`,
   );
@@ -66,13 +87,7 @@ events {}
 http {
   access_log off;
   ${places.join("\n  ")}
-  server {
-    listen 127.0.0.1:${port};
-    location / {
-      proxy_pass ${to};
-      ${more}
-    }
-  }
+  ${settings}
 }
 `;
 }
