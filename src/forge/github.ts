@@ -32,7 +32,7 @@ export class GitHub implements Forge {
 
   async find(head: string): Promise<PullRequest | undefined> {
     const query = new URLSearchParams({ state: "all", head: `${this.#owner}:${head}` });
-    const listed = await this.#http.call("GET", `${this.#repository}/pulls?${query}`);
+    const listed = await this.#http.call("GET", `${this.#repository}/pulls?${query.toString()}`);
     // GitHub ignores a filter that it does not understand, and lists all.
     const fitting = (Array.isArray(listed) ? (listed as Json[]) : []).filter(
       (each) => (each.head as Json | undefined)?.ref === head,

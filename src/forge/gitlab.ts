@@ -29,7 +29,10 @@ export class GitLab implements Forge {
 
   async find(head: string): Promise<PullRequest | undefined> {
     const query = new URLSearchParams({ source_branch: head, state: "all" });
-    const listed = await this.#http.call("GET", `${this.#project}/merge_requests?${query}`);
+    const listed = await this.#http.call(
+      "GET",
+      `${this.#project}/merge_requests?${query.toString()}`,
+    );
     const fitting = (Array.isArray(listed) ? (listed as Json[]) : []).filter(
       ({ source_branch, source_project_id, target_project_id }) =>
         source_branch === head && source_project_id === target_project_id,

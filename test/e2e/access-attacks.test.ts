@@ -8,7 +8,7 @@ import { describe, it } from "node:test";
 import { WebSocket } from "ws";
 
 import { AcpSocket } from "../support/acp-socket.ts";
-import { BareProxy, noNginx } from "../support/bare-proxy.ts";
+import { bareProxy, noNginx } from "../support/nginx.ts";
 import {
   bearer,
   type GuardedGateway,
@@ -84,7 +84,7 @@ describe("a stranger behind a bare proxy", { timeout: 60_000, skip: noNginx }, (
   it("is refused like everybody else, and starts no program", async () => {
     using home = new GuardedHome();
     await using gateway = await home.serve();
-    await using proxy = await BareProxy.start(gateway.ready.url, WEBSOCKETS);
+    await using proxy = await bareProxy(gateway.ready.url, WEBSOCKETS);
     const at = `http://127.0.0.1:${proxy.port}`;
     for (const path of PATHS) {
       assert.equal((await fetch(`${at}${path}`)).status, 401, path);
@@ -104,7 +104,7 @@ describe("a stranger behind a bare proxy", { timeout: 60_000, skip: noNginx }, (
     using home = new GuardedHome();
     const good = bearer(await home.createToken("good", "--scope", "dashboard"));
     await using gateway = await home.serve();
-    await using proxy = await BareProxy.start(gateway.ready.url);
+    await using proxy = await bareProxy(gateway.ready.url);
     const status = async (headers: Record<string, string>): Promise<number> => {
       return (await fetch(`http://127.0.0.1:${proxy.port}/metrics`, { headers })).status;
     };

@@ -7,7 +7,7 @@ import { before, describe, it } from "node:test";
 import { setDefaultCACertificates } from "node:tls";
 
 import { AcpSocket } from "../support/acp-socket.ts";
-import { noNginx, Nginx } from "../support/bare-proxy.ts";
+import { noNginx, Nginx } from "../support/nginx.ts";
 import { GuardedHome } from "../support/guarded-gateway.ts";
 import { noOtherUser } from "../support/other-user.ts";
 import { TestCa } from "../support/quic-certificates.ts";

@@ -54,14 +54,14 @@ export class Nginx implements AsyncDisposable {
   }
 }
 
-/** One that passes on all that comes, as its beginners' guide has it: bare `proxy_pass`. */
-export class BareProxy {
-  /** `more` goes into the location, such as what WebSockets need. */
-  static start(to: string, more = ""): Promise<Nginx> {
-    return Nginx.start(
-      (port) => `server { listen 127.0.0.1:${port}; location / { proxy_pass ${to}; ${more} } }`,
-    );
-  }
+/**
+ * One that passes on all that comes, as its beginners' guide has it: bare
+ * `proxy_pass`. `more` goes into the location, such as what WebSockets need.
+ */
+export function bareProxy(to: string, more = ""): Promise<Nginx> {
+  return Nginx.start(
+    (port) => `server { listen 127.0.0.1:${port}; location / { proxy_pass ${to}; ${more} } }`,
+  );
 }
 
 async function isListening(port: number): Promise<boolean> {
