@@ -50,6 +50,11 @@ async function rig() {
 }
 
 describe("resolveRemoteRevision()", () => {
+  it("says of a word that is neither a folder nor an address that it is neither", async () => {
+    await using it = await rig();
+    await assert.rejects(it.find("nowhere"), /There is no folder 'nowhere', and it is not/);
+  });
+
   it("finds the default branch, a branch and the commit of a tag", async () => {
     await using it = await rig();
     const { url, head } = it;

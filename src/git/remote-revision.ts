@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import { TrunklineError } from "../base/errors.ts";
 import { GitConfig } from "./config/git-config.ts";
 import { Git } from "./git.ts";
+import { parseRemoteUrl } from "./remote-url.ts";
 import { remotesOf } from "./remotes.ts";
 
 /** A commit of a repository that others can fetch. */
@@ -31,7 +32,14 @@ export async function resolveRemoteRevision(
   list: ListRefs,
 ): Promise<RemoteRevision> {
   const folder = resolve(cwd, repository);
-  if (!existsSync(folder)) return await onRemote(list, repository, wanted);
+  if (!existsSync(folder)) {
+    // A bare word is a path to git; nobody means a repository that is not there.
+    if (parseRemoteUrl(repository).transport !== "file" || repository.startsWith("file:")) {
+      return await onRemote(list, repository, wanted);
+    }
+    const says = `There is no folder '${repository}', and it is not the address of a repository, such as https://example.com/team/app.git`;
+    throw new TrunklineError("not-found", says);
+  }
   const git = new Git(folder);
   const url = await addressOf(git);
   if (wanted !== undefined && !HASH.test(wanted)) return await onRemote(list, url, wanted);

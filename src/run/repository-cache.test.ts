@@ -56,6 +56,10 @@ describe("RepositoryCache", () => {
       code: "not-found",
       message: /revision 0+1 is not on branch 'main' there\. Push it first/,
     });
+    await assert.rejects(cached.need({ ...ref, branch: "" }, NO_CREDENTIALS), {
+      code: "not-found",
+      message: /revision 0+1 is not there\. Push it first/,
+    });
     // The failure is not kept: a commit that is there can be fetched.
     await cached.need({ ...ref, revision: repository.revision }, NO_CREDENTIALS);
   });

@@ -159,15 +159,18 @@ export class CachedRepository {
     } catch (error) {
       if (error instanceof TrunklineError && error.code === "untrusted") throw error;
       // A server may give out only what its branches lead to.
-      if (branch === "") throw error;
+      if (branch === "")
+        throw NOT_THERE.test(String(error)) ? this.#missing(revision, error) : error;
       const spec = `+refs/heads/${branch}:refs/remotes/origin/${branch}`;
       await this.git.run([...FETCH, "--", this.url, spec], call);
       if (await this.has(revision)) return;
-      const why = `revision ${revision} is not on branch '${branch}' there. Push it first`;
-      throw new TrunklineError("not-found", `Cannot fetch from '${this.url}': ${why}.`, {
-        cause: error,
-      });
+      throw this.#missing(revision, error, ` on branch '${branch}'`);
     }
+  }
+
+  #missing(revision: string, cause: unknown, where = ""): TrunklineError {
+    const why = `revision ${revision} is not${where} there. Push it first`;
+    return new TrunklineError("not-found", `Cannot fetch from '${this.url}': ${why}.`, { cause });
   }
 
   async #fetchAll(credentials: Credentials): Promise<void> {
@@ -181,5 +184,8 @@ export class CachedRepository {
     await writeFile(marker, "");
   }
 }
+
+/** What git says of a commit that the other side does not have, or does not give out. */
+const NOT_THERE = /not our ref|unadvertised object/;
 
 const FETCH = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--refmap="];

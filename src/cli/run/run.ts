@@ -10,6 +10,7 @@ import { attachTo, type AttachOptions, type Ended } from "../../protocol/acp/att
 import { Questions, questionText } from "../session/questions.ts";
 import { SessionText } from "../session/session-text.ts";
 import type { Invocation } from "../shell/command.ts";
+import { readGatewayUrl } from "../shell/gateway-url.ts";
 import { quietHouse } from "../shell/open-house.ts";
 import { resultText, type RunResult, runResult } from "./run-result.ts";
 
@@ -27,8 +28,10 @@ type Permit = AttachOptions["permit"];
 
 /** `trunkline run REPO PROMPT`: one turn of an agent on a repository, and the branch that it made. */
 export async function run(invocation: Invocation<RunValues>): Promise<number> {
-  const { values, positionals, cwd, env, out, color, data } = invocation;
+  const { values, positionals, cwd, env, out, err, color, data } = invocation;
   const [repository = "", prompt = ""] = positionals;
+  const { url, warning } = values.url === undefined ? {} : readGatewayUrl(values.url);
+  if (warning !== undefined) err(`${warning}\n`);
   const house = await quietHouse(invocation);
   const remote = await findRevision(house, repository, values.revision, cwd);
   const show = values.json === true ? () => {} : out;
@@ -36,9 +39,9 @@ export async function run(invocation: Invocation<RunValues>): Promise<number> {
   const text = new SessionText(color);
   await using opened = new AsyncDisposableStack();
   const channel =
-    values.url === undefined
+    url === undefined
       ? ownAcpChannel(house, opened)
-      : await remoteAcpChannel(values.url, await tokenFor(house.config.data, values.url, env));
+      : await remoteAcpChannel(url, await tokenFor(house.config.data, url, env));
   const wanted = { remote, agent: values.agent, pullRequest: values["pull-request"] };
   await using session = await attachTo(channel, wanted, {
     update: (update) => show(text.update(update)),

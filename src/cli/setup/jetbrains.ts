@@ -10,6 +10,7 @@ import { isJsoncObject, setInJsonc } from "../../gateway/config/file/set-in-json
 import { replaceFile } from "../../store/replace-file.ts";
 import { readSecret } from "../shell/ask.ts";
 import type { Invocation } from "../shell/command.ts";
+import { type GatewayUrl, readGatewayUrl } from "../shell/gateway-url.ts";
 
 type SetupValues = {
   readonly remote?: string;
@@ -22,7 +23,7 @@ const MAX_SIZE = 1024 * 1024;
 
 /** `trunkline setup jetbrains`: an entry of `acp.json`; the rest of the file stays as it is. */
 export async function setupJetbrains(invocation: Invocation<SetupValues>): Promise<number> {
-  const { values, env, out } = invocation;
+  const { values, env, out, err } = invocation;
   const { remote, name = "Trunkline", remove = false } = values;
   const path = join(homeOf(env), ".jetbrains", "acp.json");
   const before = textOf(path);
@@ -31,7 +32,8 @@ export async function setupJetbrains(invocation: Invocation<SetupValues>): Promi
     const after = before === undefined ? undefined : setInJsonc(before, key, undefined);
     return await finish(invocation, { path, before, after, verb: "Removed", name });
   }
-  const url = checkedUrl(remote);
+  const { url, warning } = gatewayFrom(remote);
+  if (warning !== undefined) err(`${warning}\n`);
   const token = await tokenFrom(invocation);
   const entry = token === undefined ? { url } : { url, token };
   const after = setInJsonc(before ?? "{}\n", key, entry);
@@ -81,15 +83,10 @@ function textOf(path: string): string | undefined {
   throw new TrunklineError("config", `Cannot change '${path}': it is not a JSON object. Repair it`);
 }
 
-function checkedUrl(remote: string | undefined): string {
-  if (remote === undefined) {
-    const says =
-      "Cannot set up a server without --remote: give it as --remote wss://trunkline.example.com/acp.";
-    throw new TrunklineError("usage", says);
-  }
-  const url = URL.parse(remote);
-  if (url !== null && ["ws:", "wss:"].includes(url.protocol)) return remote;
-  const says = `Cannot use '${remote}' as a server: give a URL such as wss://trunkline.example.com/acp.`;
+function gatewayFrom(remote: string | undefined): GatewayUrl {
+  if (remote !== undefined) return readGatewayUrl(remote);
+  const says =
+    "Cannot set up a server without --remote: give it as --remote wss://trunkline.example.com/acp.";
   throw new TrunklineError("usage", says);
 }
 

@@ -1,0 +1,30 @@
+import { TrunklineError } from "../../base/errors.ts";
+import { isLoopbackAuthority } from "../../gateway/http/loopback.ts";
+
+/** The address of a gateway's ACP, as a person gave it. */
+export interface GatewayUrl {
+  readonly url: string;
+  /** Why it had better be another, where that is so. */
+  readonly warning?: string;
+}
+
+/** Reads such an address; without a path, `/acp` is meant. Throws "usage" with what may be meant. */
+export function readGatewayUrl(text: string): GatewayUrl {
+  const url = URL.parse(text);
+  const isHttp = url?.protocol === "http:" || url?.protocol === "https:";
+  if (url === null || (!isHttp && url.protocol !== "ws:" && url.protocol !== "wss:")) {
+    const says = `Cannot use '${text}' as a server: give a URL such as wss://trunkline.example.com/acp.`;
+    throw new TrunklineError("usage", says);
+  }
+  const path = url.pathname === "/" ? "/acp" : url.pathname;
+  const meant = (scheme: string): string => `${scheme}//${url.host}${path}${url.search}`;
+  if (isHttp) {
+    const scheme = url.protocol === "http:" ? "ws:" : "wss:";
+    const says = `Cannot use '${text}' as a server: agents are reached by WebSocket. Did you mean '${meant(scheme)}'?`;
+    throw new TrunklineError("usage", says);
+  }
+  const asked = path === url.pathname ? text : meant(url.protocol);
+  if (url.protocol === "wss:" || isLoopbackAuthority(url.host)) return { url: asked };
+  const warning = `'${asked}' is not encrypted: the token and all that is said can be read on the way. Use wss://.`;
+  return { url: asked, warning };
+}
