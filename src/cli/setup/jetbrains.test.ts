@@ -48,6 +48,18 @@ describe("trunkline setup jetbrains", () => {
     });
   }
 
+  it("keeps the token of a server that is set up again, and gives it to no other", async () => {
+    await using home = await setUp();
+    const { line, file } = home;
+    await line.run("setup", "jetbrains", "--remote", URL);
+    line.env.TRUNKLINE_TOKEN = "";
+    assert.match((await line.run("setup", "jetbrains", "--remote", URL)).out, /^Nothing to change/);
+    const other = await line.run("setup", "jetbrains", "--remote", "wss://other.example");
+    assert.match(other.out, /It has no token yet/);
+    assert.match(readFileSync(file, "utf8"), /"url": "wss:\/\/other\.example\/acp"/);
+    assert.doesNotMatch(readFileSync(file, "utf8"), /secret/);
+  });
+
   it("writes to the file that a link leads to", async () => {
     await using home = await setUp();
     const { line, file } = home;
@@ -78,7 +90,7 @@ describe("trunkline setup jetbrains", () => {
       await using home = await setUp();
       const { code, err } = await home.line.run("setup", "jetbrains", `--remote=${remote}`);
       assert.equal(code, 2);
-      assert.match(err, /wss:\/\/trunkline\.example\.com\/acp/);
+      assert.match(err, /wss:\/\/(?:trunkline\.)?example\.com\/acp/);
     });
   }
 });

@@ -2,6 +2,8 @@ import { realpathSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
+import { parse } from "jsonc-parser";
+
 import { TrunklineError } from "../../base/errors.ts";
 import { readRegularFile } from "../../base/file/read-regular-file.ts";
 import { homeOf } from "../../base/process/environment.ts";
@@ -34,7 +36,7 @@ export async function setupJetbrains(invocation: Invocation<SetupValues>): Promi
   }
   const { url, warning } = gatewayFrom(remote);
   if (warning !== undefined) err(`${warning}\n`);
-  const token = await tokenFrom(invocation);
+  const token = (await tokenFrom(invocation)) ?? tokenOf(before, name, url);
   const entry = token === undefined ? { url } : { url, token };
   const after = setInJsonc(before ?? "{}\n", key, entry);
   const code = await finish(invocation, { path, before, after, verb: "Wrote", name });
@@ -71,6 +73,18 @@ async function finish(
   return 0;
 }
 
+/** The token that the file has for the same server. */
+function tokenOf(text: string | undefined, name: string, url: string): string | undefined {
+  const { remote } = (parse(text ?? "{}") ?? {}) as { remote?: Record<string, Entry | undefined> };
+  const entry = remote?.[name];
+  return entry?.url === url ? entry.token : undefined;
+}
+
+interface Entry {
+  readonly url?: string;
+  readonly token?: string;
+}
+
 function textOf(path: string): string | undefined {
   let text: string | undefined;
   try {
@@ -93,7 +107,6 @@ function gatewayFrom(remote: string | undefined): GatewayUrl {
 /** Never from an argument, which others on the machine can read. */
 async function tokenFrom({ env }: Invocation<SetupValues>): Promise<string | undefined> {
   const { TRUNKLINE_TOKEN } = env;
-  if (TRUNKLINE_TOKEN !== undefined) return TRUNKLINE_TOKEN;
-  const typed = await readSecret("Token (empty for none): ");
-  return typed.trim() === "" ? undefined : typed.trim();
+  const given = TRUNKLINE_TOKEN ?? (await readSecret("Token (empty for none): "));
+  return given.trim() === "" ? undefined : given.trim();
 }
