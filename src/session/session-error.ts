@@ -53,3 +53,10 @@ export class SessionError extends TrunklineError {
     return hasBrand(value, SessionError.#brand);
   }
 }
+
+/** The id of the process that has a session open, where that is why it cannot be opened here. */
+export function holderOf(error: unknown): string | undefined {
+  if (!(error instanceof SessionError) || error.problem !== "session-locked") return undefined;
+  const { holder } = (error.cause ?? {}) as { readonly holder?: unknown };
+  return typeof holder === "string" ? holder : undefined;
+}

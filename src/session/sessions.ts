@@ -11,17 +11,13 @@ import type {
 } from "./agent.ts";
 import type { SessionClient } from "./client/client.ts";
 import type { SessionLimits } from "./limits.ts";
+import { readPage, type SessionPage } from "./list-sessions.ts";
+import { endOfPrompt, type EndOfTurn } from "./turn/end-of-prompt.ts";
 import { recoverTurn } from "./turn/recover.ts";
 import { historyOf } from "./turn/replay.ts";
 import { expired, Session } from "./session.ts";
 import { SessionError } from "./session-error.ts";
-import type {
-  HeldSession,
-  ListedSession,
-  RuleStore,
-  SessionRecord,
-  SessionStore,
-} from "./store.ts";
+import type { HeldSession, RuleStore, SessionStore } from "./store.ts";
 
 export interface SessionsOptions {
   readonly store: SessionStore;
@@ -46,8 +42,6 @@ export interface SessionSetup {
   /** For a remote run: what it works on, as a JSON value that is stored with the session. */
   readonly run?: unknown;
 }
-
-const PAGE = 100;
 
 /** All sessions: those that are open here, and those in the store. */
 export class Sessions implements AsyncDisposable {
@@ -121,6 +115,11 @@ export class Sessions implements AsyncDisposable {
     return { cwd, additionalDirectories: [], mcpServers: [], run: notes.run };
   }
 
+  /** How the turn of a prompt ended that was sent after an event; undefined if it never began. */
+  endOfPrompt(id: string, prompt: unknown, after: number): Promise<EndOfTurn | undefined> {
+    return endOfPrompt(this.#options.store, id, prompt, after);
+  }
+
   /** Opens a stored session, or returns the one that is open. */
   async open(id: string, setup: SessionSetup, principal = OWNER): Promise<Session> {
     const session = this.#open.get(id);
@@ -165,25 +164,15 @@ export class Sessions implements AsyncDisposable {
   }
 
   /** A page of the list of sessions, the last used first. */
-  async list(
-    cwd?: string,
-    cursor?: string,
-    owner?: string,
-  ): Promise<{ sessions: SessionRecord[]; nextCursor?: string }> {
+  async list(cwd?: string, cursor?: string, owner?: string): Promise<SessionPage> {
     // A session may be deleted while the list that contains it is read.
     const unstarted = new Set(this.#unstarted);
     this.#deleteUnstarted().catch(() => {});
-    const listed = await this.#options.store.list({
-      limit: PAGE + 1,
-      ...(cursor === undefined ? {} : { after: readCursor(cursor) }),
-      ...(cwd === undefined ? {} : { cwd }),
-      ...(owner === undefined ? {} : { owner }),
-    });
-    const page = listed.slice(0, PAGE);
-    const sessions = page.filter(({ id }) => !unstarted.has(id) && !this.#unstarted.has(id));
-    const last = page.at(-1);
-    if (listed.length <= PAGE || last === undefined) return { sessions };
-    return { sessions, nextCursor: `${last.updated}.${last.id}` };
+    const page = await readPage(this.#options.store, { cwd, cursor, owner });
+    const sessions = page.sessions.filter(
+      ({ id }) => !unstarted.has(id) && !this.#unstarted.has(id),
+    );
+    return { ...page, sessions };
   }
 
   async close(id: string): Promise<void> {
@@ -379,14 +368,6 @@ export class Sessions implements AsyncDisposable {
 /** The history so far, which can be iterated more than once. */
 function pastOf(store: SessionStore, { id, last }: Session): AsyncIterable<HistoryEntry> {
   return { [Symbol.asyncIterator]: () => historyOf(store.read(id), last) };
-}
-
-/** Names the last session of a page, not a count: sessions used since then have moved to the front. */
-function readCursor(cursor: string): ListedSession {
-  const [, updated, id] = /^(\d{1,15})\.([0-9a-f-]{36})$/.exec(cursor) ?? [];
-  if (updated !== undefined && id !== undefined) return { updated: Number(updated), id };
-  const given = cursor.slice(0, 64);
-  throw new TrunklineError("usage", `'params.cursor' is not a cursor of this list: '${given}'`);
 }
 
 function ownedBy({ id }: Principal): { owner?: string } {

@@ -14,7 +14,10 @@ export interface Appended {
 export interface SessionStore {
   create(session: NewSession): Promise<HeldSession>;
   fork(from: string, session: NewSession, upTo?: number): Promise<HeldSession>;
-  /** Throws "not-found", "closed" (it was deleted) or "conflict" (another process has it open). */
+  /**
+   * Throws "not-found", "closed" (it was deleted) or "conflict" (another process has it open, whose id
+   * is the error's `holder`).
+   */
   hold(id: string): Promise<HeldSession>;
   release(key: number): Promise<void>;
   /**

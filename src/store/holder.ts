@@ -18,6 +18,8 @@ import { FileLock, lockFile } from "./file-lock.ts";
 export const HOLDERS = "holders";
 
 const LOCK = ".lock";
+/** Extension of the socket on which a holder is reached. */
+const SOCKET = ".sock";
 /** Extension of a lock file that is not locked yet. */
 const NEW = ".new";
 const ID = /^\d+-[0-9a-f-]{36}$/;
@@ -96,7 +98,7 @@ export class Holder implements Disposable {
     if (!existsSync(this.#folder)) return;
     for (const name of readdirSync(this.#folder)) {
       const { name: id, ext } = parse(name);
-      if (ext === LOCK && !this.isAlive(id)) this.#remove(id);
+      if ((ext === LOCK || ext === SOCKET) && !this.isAlive(id)) this.#remove(id);
       if (ext !== NEW) continue;
       const path = join(this.#folder, name);
       const { mtimeMs = Infinity } = statSync(path, { throwIfNoEntry: false }) ?? {};
@@ -154,9 +156,15 @@ export class Holder implements Disposable {
   /** Removes a lock file. One that stays is unlocked, and removed by the next process that cleans up. */
   #remove(id: string): void {
     try {
+      rmSync(socketIn(this.#folder, id), { force: true });
       rmSync(this.#pathOf(id), { force: true });
     } catch {
       // The lock itself is released anyway.
     }
   }
+}
+
+/** Where the process with this id is reached by others that share its data folder. */
+export function socketIn(folder: string, id: string): string {
+  return join(folder, id + SOCKET);
 }

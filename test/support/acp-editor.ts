@@ -29,8 +29,10 @@ export interface AcpEditorOptions {
   readonly capabilities?: object;
   /** See ProgramOptions. */
   readonly within?: readonly string[];
-  /** What it answers to what the agent asks, by the method. */
-  readonly answers?: Readonly<Record<string, (params: Json) => object>>;
+  /** What it answers to what the agent asks, by the method; undefined leaves it open. */
+  readonly answers?: Readonly<Record<string, (params: Json) => object | undefined>>;
+  /** Other programs use the place at the same time, so their end is not waited for. */
+  readonly isShared?: boolean;
 }
 
 /** An editor that has started `trunkline acp`, on the raw wire: it sees each message in its order. */
@@ -133,7 +135,7 @@ export class AcpEditor implements AsyncDisposable {
     this.program.child.stdin.end();
     await this.program.exit;
     try {
-      await gone(this.place.home);
+      if (this.#options.isShared !== true) await gone(this.place.home);
     } finally {
       await this.program[Symbol.asyncDispose]();
     }
@@ -147,8 +149,9 @@ export class AcpEditor implements AsyncDisposable {
       if (id === undefined || method === undefined) continue;
       const answer = this.#options.answers?.[method as string];
       const unknown = { error: { code: -32601, message: "Method not found" } };
-      const reply = answer === undefined ? unknown : { result: answer(params) };
-      this.program.write({ jsonrpc: "2.0", id, ...reply });
+      const result = answer?.(params);
+      if (answer !== undefined && result === undefined) continue;
+      this.program.write({ jsonrpc: "2.0", id, ...(answer === undefined ? unknown : { result }) });
     }
     this.#read = this.program.lines.length;
   }

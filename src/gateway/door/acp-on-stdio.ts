@@ -1,6 +1,6 @@
 import { serveStdio, untilOver } from "./serve-stdio.ts";
 import type { House } from "../house.ts";
-import { LazySessions } from "../session/lazy-sessions.ts";
+import { LazySessions, reachIn } from "../session/lazy-sessions.ts";
 import { LazyTools } from "../tool/lazy-tools.ts";
 import { AcpDoor } from "../../protocol/acp/door.ts";
 import { AcpConversation } from "../../protocol/acp/serve.ts";
@@ -26,6 +26,7 @@ export async function serveAcpOnStdio(
     agent,
     limits: house.config.limits.messages,
     sessions: sessions.open,
+    reach: reachIn(house.config.data),
   });
   const options = hasActions ? withActions(door.peerOptions, tools) : door.peerOptions;
   const channel = stdioChannel(house.config.limits);

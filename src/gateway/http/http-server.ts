@@ -21,7 +21,7 @@ import { createListener, listen } from "./listener.ts";
 import { Metrics } from "./metrics.ts";
 import { statusPage } from "./page.ts";
 import { LazyRuns } from "../runs/lazy-runs.ts";
-import { LazySessions } from "../session/lazy-sessions.ts";
+import { LazySessions, reachIn } from "../session/lazy-sessions.ts";
 import { LazyTaskStore } from "../tool/lazy-tools.ts";
 import { repositoryAddresses } from "../tool/toolbox-parts.ts";
 import type { AcpConnection } from "../../protocol/acp/connection.ts";
@@ -105,6 +105,7 @@ export class HttpServer {
       sessions: this.#sessions.open,
       limits: limits.messages,
       addressesOf: repositoryAddresses,
+      reach: reachIn(house.config.data),
       setUpSession: (params, principal) => this.#runs.place(params, principal),
     });
     this.#acpOptions = house.withLimits(this.#acp.peerOptions);

@@ -1,4 +1,5 @@
 import { Lazy } from "../../base/lazy.ts";
+import type { Reach } from "../../protocol/acp/relay/session-links.ts";
 import type { Sessions } from "../../session/sessions.ts";
 import type { House } from "../house.ts";
 import type { OpenedSessions, OpenSessionsOptions } from "./sessions.ts";
@@ -24,4 +25,12 @@ export class LazySessions implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await (await this.#sessions.opened())?.[Symbol.asyncDispose]();
   }
+}
+
+/** Reaches the processes that have sessions of a data folder open. */
+export function reachIn(data: string): Reach {
+  return async (holder, principal) => {
+    const { reachHolder } = await import("./holder-socket.ts");
+    return await reachHolder(data, holder, principal);
+  };
 }

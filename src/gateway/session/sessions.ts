@@ -54,8 +54,42 @@ export async function openSessions(
       },
     }),
   );
+  opening.use(await letOthersIn(house, log, sessions));
   const open = opening.move();
   return { sessions, [Symbol.asyncDispose]: () => open.disposeAsync() };
+}
+
+/** Serves the open sessions to other processes on the same data folder. */
+async function letOthersIn(
+  house: House,
+  log: SessionLog,
+  sessions: Sessions,
+): Promise<AsyncDisposable> {
+  const { data, limits } = house.config;
+  const [{ Guests }, { AcpDoor }, { AcpConversation }] = await Promise.all([
+    import("./holder-socket.ts"),
+    import("../../protocol/acp/door.ts"),
+    import("../../protocol/acp/serve.ts"),
+  ]);
+  const door = new AcpDoor({ sessions: async () => sessions, limits: limits.messages });
+  const peer = house.withLimits(door.peerOptions);
+  try {
+    return await Guests.open({
+      data,
+      holder: log.holder,
+      limits,
+      log: house.log,
+      serve: async (channel, principal) => {
+        const conversation = new AcpConversation(door, channel, { peer, principal });
+        await conversation.ended;
+        await conversation.close(0);
+      },
+    });
+  } catch (error) {
+    // Sessions work without; only others cannot join them.
+    house.log.warn("session.not-reachable", { error });
+    return { [Symbol.asyncDispose]: async () => {} };
+  }
 }
 
 /** The agents that can work in sessions, by name, opened on first use. */

@@ -13,6 +13,7 @@ import type {
 import { ROOM, type Room, type Topic } from "../../wire/channel.ts";
 import { type Codec, V1 } from "./codec.ts";
 import { clientMethod, isObject, ours } from "./methods.ts";
+import type { SessionLinks } from "./relay/session-links.ts";
 import type { InitializeParams } from "./schema.gen.ts";
 import { fromWire } from "./session-errors.ts";
 import { V2Codec } from "./v2/codec.ts";
@@ -31,6 +32,8 @@ export class AcpConnection implements SessionClient {
   #capabilities = V1.capabilities({ protocolVersion: 1 });
   #countsEvents = false;
   #isGone = false;
+  #introduction: InitializeParams = { protocolVersion: 1 };
+  #links: SessionLinks | undefined;
   #peer: Peer<AcpConnection> | undefined;
   #send: SendText = () => ROOM;
 
@@ -57,10 +60,25 @@ export class AcpConnection implements SessionClient {
     return this.#capabilities;
   }
 
-  /** Sets how messages reach the client. */
-  open(peer: Peer<AcpConnection>, send: SendText): void {
+  /** Sets how messages reach the client, and how it reaches sessions of other processes. */
+  open(peer: Peer<AcpConnection>, send: SendText, links?: SessionLinks): void {
     this.#peer = peer;
     this.#send = send;
+    this.#links = links;
+  }
+
+  /** Its sessions that other processes have open; undefined where those cannot be reached. */
+  get links(): SessionLinks | undefined {
+    return this.#links;
+  }
+
+  /** Its `initialize`. */
+  get introduction(): InitializeParams {
+    return this.#introduction;
+  }
+
+  get countsEvents(): boolean {
+    return this.#countsEvents;
   }
 
   /** The connection has ended: further updates are dropped. */
@@ -95,6 +113,7 @@ export class AcpConnection implements SessionClient {
     // A repeated `initialize` keeps the codec, and with it the state that the client was told.
     if (codec.version !== this.#codec.version) this.#codec = codec;
     this.#isIntroduced = true;
+    this.#introduction = params;
     this.#name = codec.name(params) ?? "client";
     this.#capabilities = codec.capabilities(params);
     this.countEvents(_meta);

@@ -1,3 +1,6 @@
+import { setTimeout as delay } from "node:timers/promises";
+
+import { TrunklineError } from "../../base/errors.ts";
 import { type LimitTable, limitsFor } from "../../base/limit/limits.ts";
 import type { Principal } from "../../base/principal.ts";
 import { RateLimiter } from "../../base/limit/rate-limiter.ts";
@@ -8,12 +11,14 @@ import type { Method } from "../../rpc/method.ts";
 import type { PeerOptions } from "../../rpc/peer-options.ts";
 import { type Route, route, type RouteLimits, type Routes, routes } from "../../rpc/route.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
+import { holderOf } from "../../session/session-error.ts";
 import type { Session } from "../../session/session.ts";
 import { type SessionSetup, type Sessions, unknownSession } from "../../session/sessions.ts";
 import type { AcpConnection } from "./connection.ts";
 import { acpDialect } from "./dialect.ts";
 import { METHODS } from "./methods.ts";
-import type { NewSessionParams } from "./schema.gen.ts";
+import type { Reach } from "./relay/session-links.ts";
+import type { NewSessionParams, OldSessionParams } from "./schema.gen.ts";
 import { servePrompts } from "./serve-prompts.ts";
 import { serveSessions, serveSettings } from "./serve-sessions.ts";
 import { toWire } from "./session-errors.ts";
@@ -30,6 +35,8 @@ export interface AcpDoorOptions {
     params: NewSessionParams,
     principal: Principal,
   ) => Promise<SessionSetup | undefined>;
+  /** Reaches processes that have sessions open; without it, only sessions that are free can be opened. */
+  readonly reach?: Reach | undefined;
   /** Remote addresses of the repository that contains a folder, for clients limited to repositories. */
   readonly addressesOf?: (folder: string) => Promise<readonly string[]>;
 }
@@ -110,6 +117,32 @@ export class AcpDoor {
     this.#opened?.forget(connection);
   }
 
+  /** Answers a request here or, where another process has its session open, through that process. */
+  async #atHolder(
+    method: string,
+    params: unknown,
+    client: AcpConnection,
+    here: () => Promise<unknown>,
+  ): Promise<unknown> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await here();
+      } catch (error) {
+        const holder = holderOf(error);
+        if (holder === undefined || client.links === undefined) throw error;
+        try {
+          return await client.links.request(holder, method, params as OldSessionParams);
+        } catch (failure) {
+          const isGone = failure instanceof TrunklineError && failure.code === "unavailable";
+          if (!isGone) throw failure;
+          // It may have ended: then the session can be opened here, once the system has noticed.
+          if (attempt === ATTEMPTS) throw error;
+        }
+      }
+      await delay(RETRY);
+    }
+  }
+
   /** A route with the limits that hold for its method. */
   serve<P, R>(
     method: Method<P, R>,
@@ -120,7 +153,9 @@ export class AcpDoor {
       const { codec } = call.state;
       if (codec.lacks.has(method.name)) throw RpcError.of(STANDARD.methodNotFound);
       try {
-        return codec.answer(method.name, await handle(params, call));
+        return await this.#atHolder(method.name, params, call.state, async () =>
+          codec.answer(method.name, await handle(params, call)),
+        );
       } catch (error) {
         throw codec.failure(toWire(error), params);
       }
@@ -131,6 +166,10 @@ export class AcpDoor {
     return route(method, guarded as Handle<unknown>, own);
   }
 }
+
+/** How often a session is asked for whose holder has just ended, and the milliseconds between. */
+const ATTEMPTS = 40;
+const RETRY = 50;
 
 function routeLimits(name: string, table: LimitTable | undefined): RouteLimits {
   const { maxSize, timeout, rate } = limitsFor(name, table);

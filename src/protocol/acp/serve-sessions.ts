@@ -21,13 +21,13 @@ export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
     // Remote run guide § Step-by-step process: the name of session/new there.
     door.serve(METHODS.createSession, newSession(door), { limitedAs: METHODS.newSession.name }),
     door.serve(METHODS.loadSession, async (params, { state }) => {
-      const session = await reopen(door, params, state);
+      const session = await reopenSession(door, params, state);
       state.countEvents(params._meta);
       await session.replayTo(state, 0);
       return { ...settingsOf(session), ...stateOf(session) };
     }),
     door.serve(METHODS.resumeSession, async (params, { state }) => {
-      const session = await reopen(door, params, state);
+      const session = await reopenSession(door, params, state);
       const { after = params.replayFrom ? 0 : undefined } = ours(params._meta);
       state.countEvents(params._meta);
       if (typeof after === "number") await session.replayTo(state, after);
@@ -104,7 +104,8 @@ function attachLater(session: Session, client: AcpConnection): void {
   setImmediate(() => session.attach(client));
 }
 
-async function reopen(
+/** The session, which is opened here unless it is. */
+export async function reopenSession(
   door: AcpDoor,
   params: NewSessionParams & { readonly sessionId: string },
   client: AcpConnection,

@@ -6,6 +6,8 @@ import type { Channel } from "../../wire/channel.ts";
 import { AcpConnection, type SendText } from "./connection.ts";
 import type { AcpDoor } from "./door.ts";
 import { objectOf } from "./methods.ts";
+import { type LinkedClient, SessionLinks } from "./relay/session-links.ts";
+import { reopenSession } from "./serve-sessions.ts";
 
 export interface ConversationOptions {
   /** The door's, with its trace. */
@@ -30,12 +32,14 @@ export class AcpConversation {
     this.#connection = new AcpConnection(principal, agent);
     const trace = peer.trace && new SessionTrace(peer.trace);
     const traced = trace === undefined ? peer : { ...peer, trace };
-    this.#peer = new Peer(channel, this.#connection, traced);
     // An update is serialized once, for the log and for all clients, so it bypasses the peer.
-    this.#connection.open(this.#peer, (text, sessionId) => {
+    const sendText: SendText = (text, sessionId) => {
       trace?.sent(text);
       return send(text, sessionId);
-    });
+    };
+    const links = linksOf(door, this.#connection, sendText);
+    this.#peer = new Peer(links?.through(channel) ?? channel, this.#connection, traced);
+    this.#connection.open(this.#peer, sendText, links);
   }
 
   /** Resolves when the client has finished sending or is disconnected. */
@@ -46,9 +50,31 @@ export class AcpConversation {
   /** Answers open requests within the grace. The client's sessions continue. */
   async close(grace: number): Promise<void> {
     await this.#peer.close(grace);
+    await this.#connection.links?.close();
     this.#connection.close();
     this.#door.leave(this.#connection);
   }
+}
+
+function linksOf(door: AcpDoor, client: AcpConnection, send: SendText): SessionLinks | undefined {
+  const { reach } = door.options;
+  if (reach === undefined) return undefined;
+  const linked: LinkedClient = {
+    principal: client.principal,
+    get introduction() {
+      return client.introduction;
+    },
+    get countsEvents() {
+      return client.countsEvents;
+    },
+    takeOver: async (params, after) => {
+      const session = await reopenSession(door, params, client);
+      await session.replayTo(client, after);
+      client.showState(session.id, session.isRunning);
+    },
+    endOf: async (id, prompt, after) => (await door.sessions()).endOfPrompt(id, prompt, after),
+  };
+  return new SessionLinks(reach, linked, send);
 }
 
 /** ACP message specification § Logging: adds the session to logged answers, which only their requests name. */

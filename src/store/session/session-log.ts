@@ -102,6 +102,11 @@ export class SessionLog implements AsyncDisposable {
     return new SessionLog(database, Holder.at(join(data, HOLDERS)));
   }
 
+  /** The id under which this process holds sessions. */
+  get holder(): string {
+    return this.#holder.id;
+  }
+
   /** Creates a session, which this process then holds. */
   async create(session: NewSession): Promise<HeldSession> {
     const held = await this.database.change((database) => this.#insert(database, session));
@@ -125,7 +130,7 @@ export class SessionLog implements AsyncDisposable {
     const held = await this.database.change((database) => {
       const { key, record, holder } = this.#rowOf(database, id);
       if (record.isDeleted) throw new TrunklineError("closed", `Session '${id}' was deleted.`);
-      if (record.isHeld && holder !== this.#holder.id) throw heldElsewhere(id, holder);
+      if (record.isHeld && holder !== this.#holder.id) throw new HeldElsewhere(id, holder);
       database.prepare("UPDATE session SET holder = ? WHERE id = ?").run(this.#holder.id, key);
       return { key, record, last: lastOf(database, key) };
     });
@@ -312,8 +317,13 @@ interface StoredSession {
   readonly holder: string;
 }
 
-function heldElsewhere(id: string, holder: string): TrunklineError {
-  const [pid] = holder.split("-");
-  const says = `Session '${id}' is open in another Trunkline (process ${pid}). Close it there first.`;
-  return new TrunklineError("conflict", says);
+class HeldElsewhere extends TrunklineError {
+  readonly holder: string;
+
+  constructor(id: string, holder: string) {
+    const [pid] = holder.split("-");
+    const next = "Close it there first.";
+    super("conflict", `Session '${id}' is open in another Trunkline (process ${pid}). ${next}`);
+    this.holder = holder;
+  }
 }

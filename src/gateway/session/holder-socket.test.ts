@@ -1,0 +1,88 @@
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtempDisposable, stat } from "node:fs/promises";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { RecordingSink } from "../../../test/support/recording-sink.ts";
+import { Log } from "../../base/log.ts";
+import { OWNER, type Principal } from "../../base/principal.ts";
+import { HOLDERS, socketIn } from "../../store/holder.ts";
+import { Guests, reachHolder } from "./holder-socket.ts";
+
+const HOLDER = "1-00000000-0000-4000-8000-000000000000";
+
+/** A data folder with guests who are told what they say. */
+async function open(data: string, seen: Principal[] = []): Promise<Guests> {
+  await mkdir(join(data, HOLDERS), { recursive: true });
+  return await Guests.open({
+    data,
+    holder: HOLDER,
+    limits: {},
+    log: new Log("error", () => {}),
+    serve: async (channel, principal) => {
+      seen.push(principal);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      channel.receive({
+        message: (text) => channel.send(`heard ${text}`),
+        fault: () => {},
+        end: () => resolve(),
+      });
+      await promise;
+    },
+  });
+}
+
+describe("Guests", { timeout: 20_000 }, () => {
+  it("lets another process speak for a principal, whatever the length of the path", async () => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-guests-"));
+    for (const data of [folder.path, join(folder.path, "long".repeat(30))]) {
+      const seen: Principal[] = [];
+      await using _guests = await open(data, seen);
+      const ann: Principal = { id: "ann", scopes: ["sessions"], limits: { agents: ["goose"] } };
+      await using channel = await reachHolder(data, HOLDER, ann);
+      const sink = new RecordingSink();
+      channel.receive(sink);
+      await channel.send("one");
+      await channel.send("two");
+      await sink.until(({ messages }) => messages.length === 2);
+      assert.deepEqual(sink.messages, ["heard one", "heard two"]);
+      assert.deepEqual(seen, [ann]);
+      const { mode } = await stat(socketIn(join(data, HOLDERS), HOLDER));
+      assert.equal(mode & 0o777, 0o600);
+    }
+  });
+
+  it("ends the conversations and removes the socket when it closes", async () => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-guests-"));
+    const guests = await open(folder.path);
+    const sink = new RecordingSink();
+    await using channel = await reachHolder(folder.path, HOLDER, OWNER);
+    channel.receive(sink);
+    await guests[Symbol.asyncDispose]();
+    await sink.until(({ ends }) => ends.length > 0);
+    assert.equal(existsSync(socketIn(join(folder.path, HOLDERS), HOLDER)), false);
+    await assert.rejects(reachHolder(folder.path, HOLDER, OWNER), {
+      code: "unavailable",
+      message: /^Cannot reach process 1: /,
+    });
+  });
+
+  it("closes a connection whose greeting is not one, and serves the next", async () => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-guests-"));
+    const seen: Principal[] = [];
+    await using _guests = await open(folder.path, seen);
+    const socket = connect(socketIn(join(folder.path, HOLDERS), HOLDER));
+    socket.write("nonsense\n");
+    socket.resume();
+    await new Promise((resolve) => socket.on("close", resolve));
+    assert.deepEqual(seen, []);
+    await using channel = await reachHolder(folder.path, HOLDER, OWNER);
+    const sink = new RecordingSink();
+    channel.receive(sink);
+    await channel.send("x");
+    await sink.until(({ messages }) => messages.length === 1);
+  });
+});

@@ -1,0 +1,180 @@
+import { closeSync, openSync } from "node:fs";
+import { chmod } from "node:fs/promises";
+import { connect, createServer, type Server, type Socket } from "node:net";
+import { basename, dirname, join } from "node:path";
+import { once } from "node:events";
+
+import { background } from "../../base/background.ts";
+import { TrunklineError } from "../../base/errors.ts";
+import type { Log } from "../../base/log.ts";
+import { OWNER, type Principal } from "../../base/principal.ts";
+import { HOLDERS, socketIn } from "../../store/holder.ts";
+import type { Channel, ChannelLimits, Sink } from "../../wire/channel.ts";
+import { streamChannel } from "../../wire/channel/stream.ts";
+
+/** Bytes that the name of a Unix socket may have; 104 on some systems, 108 on Linux. */
+const LONGEST_NAME = 103;
+/** Milliseconds; a process that is stopped accepts nothing. */
+const CONNECT_TIMEOUT = 2_000;
+
+/** The first message on the socket: for whom the other process asks. Both are the same user's. */
+interface Greeting {
+  readonly principal: Principal;
+}
+
+export interface GuestsOptions {
+  readonly data: string;
+  /** The id of this process. */
+  readonly holder: string;
+  readonly limits: Partial<ChannelLimits>;
+  readonly log: Log;
+  /** Serves a conversation until its channel ends. */
+  readonly serve: (channel: Channel<string>, principal: Principal) => Promise<void>;
+}
+
+/**
+ * Lets other processes of the same user in to the sessions that this one has open. The folder of the
+ * socket is for its owner alone, so whoever can connect may say for whom.
+ */
+export class Guests implements AsyncDisposable {
+  readonly #options: GuestsOptions;
+  readonly #sockets = new Set<Socket>();
+  readonly #server: Server;
+  readonly #name: SocketName;
+
+  private constructor(options: GuestsOptions) {
+    this.#options = options;
+    this.#name = new SocketName(socketIn(join(options.data, HOLDERS), options.holder));
+    this.#server = createServer((socket) => {
+      background(this.#accept(socket), "Letting another process in to a session");
+    });
+  }
+
+  static async open(options: GuestsOptions): Promise<Guests> {
+    const guests = new Guests(options);
+    guests.#server.unref();
+    guests.#server.listen(guests.#name.path);
+    await once(guests.#server, "listening");
+    await chmod(guests.#name.path, 0o600);
+    return guests;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const closed = once(this.#server, "close");
+    this.#server.close();
+    for (const socket of this.#sockets) socket.destroy();
+    await closed;
+    this.#name[Symbol.dispose]();
+  }
+
+  async #accept(socket: Socket): Promise<void> {
+    this.#sockets.add(socket);
+    socket.on("error", () => socket.destroy());
+    socket.on("close", () => this.#sockets.delete(socket));
+    const channel = new GreetedChannel(streamChannel(socket, socket, this.#options));
+    try {
+      const { principal } = JSON.parse(await channel.greeting) as Greeting;
+      await this.#options.serve(channel, { ...OWNER, ...principal });
+    } catch (error) {
+      this.#options.log.warn("session.guest-refused", { error });
+    } finally {
+      socket.destroy();
+    }
+  }
+}
+
+/** Connects to the process that has a session open. Rejects with "unavailable" where it cannot be reached. */
+export async function reachHolder(
+  data: string,
+  holder: string,
+  principal: Principal,
+): Promise<Channel<string>> {
+  using name = new SocketName(socketIn(join(data, HOLDERS), holder));
+  const socket = connect(name.path);
+  try {
+    await once(socket, "connect", { signal: AbortSignal.timeout(CONNECT_TIMEOUT) });
+  } catch (error) {
+    socket.destroy();
+    const [pid] = holder.split("-");
+    const why = error instanceof Error ? error.message : String(error);
+    throw new TrunklineError("unavailable", `Cannot reach process ${pid}: ${why}.`, {
+      cause: error,
+    });
+  }
+  const channel = streamChannel(socket, socket);
+  const greeting: Greeting = { principal };
+  channel.send(JSON.stringify(greeting));
+  return channel;
+}
+
+/**
+ * A name for a socket that the system takes. One that is too long is named through an open descriptor
+ * of its folder, which works on Linux; elsewhere it stays too long.
+ */
+class SocketName implements Disposable {
+  readonly path: string;
+  #folder: number | undefined;
+
+  constructor(path: string) {
+    if (Buffer.byteLength(path) <= LONGEST_NAME || process.platform !== "linux") {
+      this.path = path;
+      return;
+    }
+    this.#folder = openSync(dirname(path), "r");
+    this.path = `/proc/self/fd/${this.#folder}/${basename(path)}`;
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#folder !== undefined) closeSync(this.#folder);
+    this.#folder = undefined;
+  }
+}
+
+/** A channel whose first message is for whoever opened it, and the others for its sink. */
+class GreetedChannel implements Channel<string> {
+  readonly #channel: Channel<string>;
+  readonly #greeting = Promise.withResolvers<string>();
+  readonly #sink = Promise.withResolvers<void>();
+  #receiver: Sink<string> | undefined;
+  #isGreeted = false;
+
+  constructor(channel: Channel<string>) {
+    this.#channel = channel;
+    this.#greeting.promise.catch(() => {});
+    channel.receive({
+      message: (text) => {
+        if (this.#receiver !== undefined) return this.#receiver.message(text);
+        if (this.#isGreeted) return this.#sink.promise.then(() => this.#receiver?.message(text));
+        this.#isGreeted = true;
+        this.#greeting.resolve(text);
+        return this.#sink.promise;
+      },
+      fault: (fault) => this.#receiver?.fault(fault),
+      end: (error) => {
+        this.#greeting.reject(error ?? new Error("The other process has left"));
+        this.#receiver?.end(error);
+      },
+    });
+  }
+
+  get greeting(): Promise<string> {
+    return this.#greeting.promise;
+  }
+
+  receive(sink: Sink<string>): void {
+    this.#receiver = sink;
+    this.#sink.resolve();
+  }
+
+  send(text: string): Promise<void> {
+    return this.#channel.send(text);
+  }
+
+  abort(reason: Error): void {
+    this.#channel.abort(reason);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#channel[Symbol.asyncDispose]();
+  }
+}

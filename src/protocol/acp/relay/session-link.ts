@@ -1,0 +1,179 @@
+import { TrunklineError } from "../../../base/errors.ts";
+import { readEnvelope } from "../../../rpc/message/envelope.ts";
+import { RpcError } from "../../../rpc/rpc-error.ts";
+import type { Channel, Room, Sink } from "../../../wire/channel.ts";
+import { acpDialect } from "../dialect.ts";
+import { isObject, type JsonObject } from "../methods.ts";
+
+/** A request of the client that the holder has not answered yet. */
+export interface Asked {
+  readonly method: string;
+  readonly sessionId: string;
+  readonly text: string;
+  /** Number of the last event that the client had seen when it asked. */
+  readonly after: number;
+}
+
+/** What a link hears from the process that holds the sessions. */
+export interface LinkListener {
+  /** An update of a session, or a question to the client, as text. */
+  told(text: string, sessionId: string): void | Room;
+  /** The answer to a request of the client. `idText` is the JSON text of its id. */
+  answered(idText: string, asked: Asked, text: string): void | Room;
+  /** The holder has ended. What it had been asked is lost. */
+  lost(): void;
+}
+
+const UPDATE = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"`;
+const CANCEL = acpDialect.cancel.method;
+
+let opened = 0;
+
+/**
+ * A connection to the process that holds a session, on behalf of one client. What the two say to each
+ * other passes as text. Only the ids of the holder's questions are replaced, since the client is asked
+ * by several processes, and each counts for itself.
+ */
+export class SessionLink implements Sink<string> {
+  readonly #channel: Channel<string>;
+  readonly #listener: LinkListener;
+  readonly #number = ++opened;
+  /** Requests of ours. */
+  readonly #own = new Map<string, PromiseWithResolvers<unknown>>();
+  readonly #asked = new Map<string, Asked>();
+  /** Questions of the holder: the id that the client sees, and the holder's own as JSON text. */
+  readonly #questions = new Map<string, string>();
+  #isOver = false;
+
+  constructor(channel: Channel<string>, listener: LinkListener) {
+    this.#channel = channel;
+    this.#listener = listener;
+    channel.receive(this);
+  }
+
+  /** Requests of the client about a session that are not answered, oldest first. */
+  askedAbout(sessionId: string): [idText: string, Asked][] {
+    return [...this.#asked].filter(([, asked]) => asked.sessionId === sessionId);
+  }
+
+  /** Ids of the questions that the client has not answered. */
+  get openQuestions(): readonly string[] {
+    return [...this.#questions.keys()];
+  }
+
+  /** Asks the holder something of our own. Rejects with "unavailable" when it ends first. */
+  request(method: string, params: unknown): Promise<unknown> {
+    if (this.#isOver) return Promise.reject(holderEnded());
+    // An id that no client chooses for a request of its own.
+    const id = crypto.randomUUID();
+    const answer = Promise.withResolvers<unknown>();
+    this.#own.set(JSON.stringify(id), answer);
+    this.#channel.send(JSON.stringify({ jsonrpc: "2.0", id, method, params }));
+    return answer.promise;
+  }
+
+  /** Passes a message of the client on. A request is remembered until it is answered. */
+  pass(text: string, request?: { readonly idText: string; readonly asked: Asked }): Room {
+    if (request !== undefined) this.#asked.set(request.idText, request.asked);
+    return this.#channel.send(text);
+  }
+
+  isAsked(idText: string): boolean {
+    return this.#asked.has(idText);
+  }
+
+  /** Passes the client's answer to a question on. Undefined where the question is not of this link. */
+  answer(id: string, text: string): Room | undefined {
+    const own = this.#questions.get(id);
+    if (own === undefined) return undefined;
+    this.#questions.delete(id);
+    return this.#channel.send(withId(text, own));
+  }
+
+  message(text: string): void | Room {
+    if (text.startsWith(UPDATE)) {
+      const end = text.indexOf('"', UPDATE.length);
+      return this.#listener.told(text, text.slice(UPDATE.length, end));
+    }
+    const { id, method } = readEnvelope(text);
+    if (method === undefined && id !== undefined) {
+      return this.#answered(text.slice(id.from, id.to), text);
+    }
+    return this.#told(text);
+  }
+
+  fault(): void {
+    // Both ends have the same limits: the holder sends no message that is too long for us.
+  }
+
+  end(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    for (const answer of this.#own.values()) answer.reject(holderEnded());
+    this.#own.clear();
+    this.#listener.lost();
+  }
+
+  async close(): Promise<void> {
+    this.#isOver = true;
+    for (const answer of this.#own.values()) answer.reject(holderEnded());
+    this.#own.clear();
+    await this.#channel[Symbol.asyncDispose]();
+  }
+
+  #answered(idText: string, text: string): void | Room {
+    const own = this.#own.get(idText);
+    if (own !== undefined) {
+      this.#own.delete(idText);
+      settle(own, JSON.parse(text) as JsonObject);
+      return undefined;
+    }
+    const asked = this.#asked.get(idText);
+    if (asked === undefined) return undefined;
+    this.#asked.delete(idText);
+    return this.#listener.answered(idText, asked, text);
+  }
+
+  /** A question, the withdrawal of one, or another notification. */
+  #told(text: string): void | Room {
+    const { id, method, params } = JSON.parse(text) as Record<string, unknown>;
+    const { sessionId, requestId } = isObject(params) ? params : {};
+    const session = typeof sessionId === "string" ? sessionId : "";
+    if (id !== undefined) {
+      const outer = this.#outerId(id);
+      this.#questions.set(outer, JSON.stringify(id));
+      return this.#listener.told(withId(text, JSON.stringify(outer)), session);
+    }
+    if (method !== CANCEL) return this.#listener.told(text, session);
+    const outer = this.#outerId(requestId);
+    if (!this.#questions.delete(outer)) return undefined;
+    return this.#listener.told(withdrawal(outer), session);
+  }
+
+  #outerId(id: unknown): string {
+    return `holder-${this.#number}-${String(id)}`;
+  }
+}
+
+/** Tells a client that a question needs no answer any more. */
+export function withdrawal(requestId: string): string {
+  return JSON.stringify({ jsonrpc: "2.0", method: CANCEL, params: { requestId } });
+}
+
+function withId(text: string, idText: string): string {
+  const { id } = readEnvelope(text);
+  return id === undefined ? text : text.slice(0, id.from) + idText + text.slice(id.to);
+}
+
+function settle(request: PromiseWithResolvers<unknown>, { result, error }: JsonObject): void {
+  if (!isObject(error)) {
+    request.resolve(result);
+    return;
+  }
+  const { code, message, data } = error;
+  request.reject(new RpcError(Number(code), String(message), data));
+}
+
+function holderEnded(): TrunklineError {
+  return new TrunklineError("unavailable", "The process that has the session open has ended.");
+}

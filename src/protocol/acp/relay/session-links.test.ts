@@ -1,0 +1,285 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import type { Json } from "../../../../test/support/acp-house.ts";
+import { RecordingSink } from "../../../../test/support/recording-sink.ts";
+import { background } from "../../../base/background.ts";
+import { TrunklineError } from "../../../base/errors.ts";
+import { OWNER } from "../../../base/principal.ts";
+import { SessionError } from "../../../session/session-error.ts";
+import type { EndOfTurn } from "../../../session/turn/end-of-prompt.ts";
+import type { Channel } from "../../../wire/channel.ts";
+import { memoryPair } from "../../../wire/channel/memory.ts";
+import { type LinkedClient, SessionLinks } from "./session-links.ts";
+
+/** A process that has the session open: it answers what it is told to, and remembers the rest. */
+class HoldingProcess {
+  readonly sink = new RecordingSink();
+  readonly channel: Channel<string>;
+  readonly guest: Channel<string>;
+
+  constructor(answers: Readonly<Record<string, unknown>> = {}) {
+    [this.channel, this.guest] = memoryPair();
+    const all: Readonly<Record<string, unknown>> = { initialize: {}, ...answers };
+    this.channel.receive({
+      message: (text) => {
+        const { id, method }: Json = JSON.parse(text);
+        const result = all[method];
+        if (id !== undefined && result !== undefined) this.say({ id, result });
+        return this.sink.message(text);
+      },
+      fault: (fault) => this.sink.fault(fault),
+      end: (error) => this.sink.end(error),
+    });
+  }
+
+  say(message: object): void {
+    background(this.channel.send(JSON.stringify({ jsonrpc: "2.0", ...message })), "Saying");
+  }
+
+  /** An update as a holder writes it. */
+  update(text: string, seq?: number): void {
+    const meta = seq === undefined ? "" : `,"_meta":{"trunkline":{"seq":${seq}}}`;
+    const head = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1"`;
+    background(this.channel.send(`${head},"update":{"text":"${text}"}${meta}}}`), "Saying");
+  }
+
+  async die(): Promise<void> {
+    await this.channel[Symbol.asyncDispose]();
+  }
+
+  async heard(method: string): Promise<Json> {
+    const isIt = (text: string): boolean => JSON.parse(text).method === method;
+    await this.sink.until(({ messages }) => messages.some(isIt));
+    return JSON.parse(this.sink.messages.find(isIt) ?? "");
+  }
+}
+
+/** A client, and what its connection does here. */
+class Rig implements AsyncDisposable {
+  /** What the client is sent. */
+  readonly client = new RecordingSink();
+  /** What is served here. */
+  readonly here = new RecordingSink();
+  readonly taken: { readonly sessionId: string; readonly after: number }[] = [];
+  readonly links: SessionLinks;
+  readonly #write: Channel<string>;
+  readonly holders = new Map<string, HoldingProcess>();
+  end: EndOfTurn | undefined;
+  /** The process that has the session open when it is to be taken over. */
+  holder: string | undefined;
+  countsEvents = false;
+
+  constructor() {
+    const [client, server] = memoryPair();
+    this.#write = client;
+    client.receive(this.client);
+    const linked: LinkedClient = {
+      principal: OWNER,
+      introduction: { protocolVersion: 1, _meta: { other: 1 } },
+      countsEvents: false,
+      takeOver: async ({ sessionId }, after) => {
+        if (this.holder !== undefined) throw heldBy(this.holder);
+        this.taken.push({ sessionId, after });
+      },
+      endOf: async () => this.end,
+    };
+    const counts = () => this.countsEvents;
+    Object.defineProperty(linked, "countsEvents", { get: counts });
+    this.links = new SessionLinks(
+      async (holder) => {
+        const found = this.holders.get(holder);
+        if (found === undefined) throw new TrunklineError("unavailable", "Nobody is there.");
+        return found.guest;
+      },
+      linked,
+      (text) => server.send(text),
+    );
+    this.links.through(server).receive(this.here);
+  }
+
+  holding(name: string, answers?: Readonly<Record<string, unknown>>): HoldingProcess {
+    const process = new HoldingProcess(answers);
+    this.holders.set(name, process);
+    return process;
+  }
+
+  async join(holder: string): Promise<unknown> {
+    const params = { sessionId: "s1", cwd: "/w", mcpServers: [] };
+    return await this.links.request(holder, "session/load", params);
+  }
+
+  say(message: object): void {
+    background(this.#write.send(JSON.stringify({ jsonrpc: "2.0", ...message })), "Saying");
+  }
+
+  /** Waits for the client to be sent a message like that. */
+  async sent(matches: (message: Json) => boolean): Promise<Json> {
+    const isIt = (text: string): boolean => matches(JSON.parse(text));
+    await this.client.until(({ messages }) => messages.some(isIt));
+    return JSON.parse(this.client.messages.find(isIt) ?? "");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.links.close();
+    await this.#write[Symbol.asyncDispose]();
+  }
+}
+
+function heldBy(holder: string): SessionError {
+  const cause = Object.assign(new TrunklineError("conflict", "held"), { holder });
+  return new SessionError("session-locked", "held", {}, { cause });
+}
+
+const LOADED = { "session/load": { _meta: { trunkline: { seq: 7 } } } };
+
+describe("SessionLinks", { timeout: 20_000 }, () => {
+  it("greets the holder as the client did, and has it answer", async () => {
+    await using rig = new Rig();
+    const holder = rig.holding("h", LOADED);
+    assert.deepEqual(await rig.join("h"), LOADED["session/load"]);
+    const { params } = await holder.heard("initialize");
+    assert.deepEqual(params, {
+      protocolVersion: 1,
+      _meta: { other: 1, trunkline: { sequence: true } },
+    });
+  });
+
+  it("passes on what is about the session, and serves the rest here", async () => {
+    await using rig = new Rig();
+    const holder = rig.holding("h", { ...LOADED, "session/prompt": { stopReason: "end_turn" } });
+    await rig.join("h");
+    rig.say({ id: 5, method: "session/prompt", params: { sessionId: "s1", prompt: [] } });
+    assert.deepEqual((await rig.sent(({ id }) => id === 5))["result"], { stopReason: "end_turn" });
+    rig.say({ id: 6, method: "session/list", params: {} });
+    rig.say({ id: 7, method: "session/prompt", params: { sessionId: "s2", prompt: [] } });
+    rig.say({ id: 8, method: "session/fork", params: { sessionId: "s1" } });
+    await rig.here.until(({ messages }) => messages.length === 3);
+    assert.equal(holder.sink.messages.filter((text) => text.includes("session/")).length, 2);
+  });
+
+  it("hides the numbers of events from a client that has not asked for them", async () => {
+    await using rig = new Rig();
+    const holder = rig.holding("h", LOADED);
+    await rig.join("h");
+    holder.update("one", 8);
+    const { params } = await rig.sent(({ method }) => method === "session/update");
+    assert.deepEqual(params, { sessionId: "s1", update: { text: "one" } });
+    rig.countsEvents = true;
+    holder.update("two", 9);
+    const counted = await rig.sent(({ params: { update } }) => update.text === "two");
+    assert.deepEqual(counted["params"]._meta, { trunkline: { seq: 9 } });
+  });
+
+  it("gives the questions of two holders different ids, and each its own answer", async () => {
+    await using rig = new Rig();
+    const [one, two] = [rig.holding("one", LOADED), rig.holding("two", LOADED)];
+    await rig.join("one");
+    await rig.links.request("two", "session/load", { sessionId: "s2", cwd: "/w", mcpServers: [] });
+    one.say({ id: 1, method: "session/request_permission", params: { sessionId: "s1" } });
+    two.say({ id: 1, method: "session/request_permission", params: { sessionId: "s2" } });
+    const { id: first } = await rig.sent((it) => it["params"]?.sessionId === "s1");
+    const { id: second } = await rig.sent((it) => it["params"]?.sessionId === "s2");
+    assert.notEqual(first, second);
+    rig.say({ id: second, result: { outcome: "two" } });
+    rig.say({ id: first, result: { outcome: "one" } });
+    for (const [holder, outcome] of [
+      [one, "one"],
+      [two, "two"],
+    ] as const) {
+      await holder.sink.until(({ messages }) => messages.some((text) => text.includes("outcome")));
+      const answer = JSON.parse(holder.sink.messages.at(-1) ?? "");
+      assert.deepEqual(answer, { jsonrpc: "2.0", id: 1, result: { outcome } });
+    }
+  });
+
+  it("withdraws a question and a request under the right ids", async () => {
+    await using rig = new Rig();
+    const holder = rig.holding("h", LOADED);
+    await rig.join("h");
+    holder.say({ id: 4, method: "session/request_permission", params: { sessionId: "s1" } });
+    const { id } = await rig.sent(({ method }) => method === "session/request_permission");
+    holder.say({ method: "$/cancel_request", params: { requestId: 4 } });
+    await rig.sent((it) => it["method"] === "$/cancel_request" && it["params"].requestId === id);
+    rig.say({ id: "p", method: "session/prompt", params: { sessionId: "s1" } });
+    rig.say({ method: "$/cancel_request", params: { requestId: "p" } });
+    assert.deepEqual((await holder.heard("$/cancel_request"))["params"], { requestId: "p" });
+    rig.say({ method: "$/cancel_request", params: { requestId: "of nobody" } });
+    await rig.here.until(({ messages }) => messages.length === 1);
+  });
+
+  it("takes the session over after the last event shown, and ends the prompt as it ended", async () => {
+    await using rig = new Rig();
+    const holder = rig.holding("h", LOADED);
+    await rig.join("h");
+    holder.update("one", 12);
+    await rig.sent(({ method }) => method === "session/update");
+    rig.end = { stopReason: "max_tokens" };
+    rig.say({ id: 3, method: "session/prompt", params: { sessionId: "s1", prompt: [] } });
+    rig.say({ id: 4, method: "session/set_mode", params: { sessionId: "s1", modeId: "x" } });
+    await holder.heard("session/set_mode");
+    holder.say({ id: 9, method: "session/request_permission", params: { sessionId: "s1" } });
+    const { id } = await rig.sent(({ method }) => method === "session/request_permission");
+    await holder.die();
+    assert.deepEqual((await rig.sent((it) => it["id"] === 3))["result"], rig.end);
+    assert.deepEqual(rig.taken, [{ sessionId: "s1", after: 12 }]);
+    await rig.sent((it) => it["method"] === "$/cancel_request" && it["params"].requestId === id);
+    // What can be asked twice is asked here, and all that follows.
+    await rig.here.until(({ messages }) => messages.length === 1);
+    rig.say({ id: 5, method: "session/prompt", params: { sessionId: "s1", prompt: [] } });
+    await rig.here.until(({ messages }) => messages.length === 2);
+    assert.match(rig.here.messages[0] ?? "", /set_mode/);
+  });
+
+  it("says that a turn was interrupted, and sends a prompt again that was never begun", async () => {
+    await using rig = new Rig();
+    for (const end of [{ stopReason: "interrupted" } as const, undefined]) {
+      const holder = rig.holding("h", LOADED);
+      await rig.join("h");
+      rig.end = end;
+      const id = end === undefined ? 2 : 1;
+      rig.say({ id, method: "session/prompt", params: { sessionId: "s1", prompt: [] } });
+      await holder.heard("session/prompt");
+      await holder.die();
+      if (end === undefined) await rig.here.until(({ messages }) => messages.length === 1);
+      else {
+        const { error } = await rig.sent((it) => it["id"] === id);
+        assert.deepEqual(error.data, { interrupted: true });
+      }
+    }
+  });
+
+  it("follows the session to another process that was faster", async () => {
+    await using rig = new Rig();
+    const holder = rig.holding("h", LOADED);
+    const next = rig.holding("next", { "session/resume": {}, "session/prompt": { ok: true } });
+    await rig.join("h");
+    rig.holder = "next";
+    await holder.die();
+    const { params } = await next.heard("session/resume");
+    assert.deepEqual(params._meta, { trunkline: { after: 7 } });
+    rig.say({ id: 1, method: "session/prompt", params: { sessionId: "s1", prompt: [] } });
+    assert.deepEqual((await rig.sent(({ id }) => id === 1))["result"], { ok: true });
+  });
+
+  it("leaves a holder with the last session that is closed there", async () => {
+    await using rig = new Rig();
+    const holder = rig.holding("h", { ...LOADED, "session/close": {} });
+    await rig.join("h");
+    rig.say({ id: 1, method: "session/close", params: { sessionId: "s1" } });
+    await rig.sent(({ id }) => id === 1);
+    await holder.sink.until(({ ends }) => ends.length > 0);
+    rig.say({ id: 2, method: "session/prompt", params: { sessionId: "s1", prompt: [] } });
+    await rig.here.until(({ messages }) => messages.length === 1);
+  });
+
+  it("rejects where the holder cannot be reached, or ends before it answers", async () => {
+    await using rig = new Rig();
+    await assert.rejects(rig.join("nobody"), { code: "unavailable" });
+    const holder = rig.holding("h");
+    const joining = rig.join("h");
+    await holder.heard("session/load");
+    await Promise.all([holder.die(), assert.rejects(joining, { code: "unavailable" })]);
+    assert.deepEqual(rig.taken, []);
+  });
+});

@@ -1,0 +1,340 @@
+import { setTimeout as delay } from "node:timers/promises";
+
+import { background } from "../../../base/background.ts";
+import { TrunklineError } from "../../../base/errors.ts";
+import type { Principal } from "../../../base/principal.ts";
+import { STANDARD } from "../../../rpc/codes.ts";
+import { holdId, isId } from "../../../rpc/message/id.ts";
+import { errorText, RpcError, toRpcError } from "../../../rpc/rpc-error.ts";
+import { holderOf } from "../../../session/session-error.ts";
+import type { EndOfTurn } from "../../../session/turn/end-of-prompt.ts";
+import { type Channel, ROOM, type Room, type Sink, type Topic } from "../../../wire/channel.ts";
+import type { SendText } from "../connection.ts";
+import { acpDialect } from "../dialect.ts";
+import { METHODS, objectOf, ours } from "../methods.ts";
+import type { OldSessionParams } from "../schema.gen.ts";
+import { toWire } from "../session-errors.ts";
+import { type Asked, SessionLink, withdrawal } from "./session-link.ts";
+
+/** Connects to the process with that id, which serves ACP as it would to the principal itself. */
+export type Reach = (holder: string, principal: Principal) => Promise<Channel<string>>;
+
+/** The client whose sessions are elsewhere, and what can be done for it here. */
+export interface LinkedClient {
+  readonly principal: Principal;
+  /** Its `initialize`, with which holders are greeted. */
+  readonly introduction: object;
+  /** Wants the number of each event. */
+  readonly countsEvents: boolean;
+  /** Opens a session here and shows it what came after an event. Throws where another process has it. */
+  takeOver(params: OldSessionParams, after: number): Promise<void>;
+  /** How the turn of a prompt ended that was sent after an event; undefined if it never began. */
+  endOf(sessionId: string, prompt: unknown, after: number): Promise<EndOfTurn | undefined>;
+}
+
+/** A session that another process has open, as this client uses it. */
+interface Joined {
+  readonly params: OldSessionParams;
+  /** Number of the last event that the client was shown. */
+  last: number;
+  /** Undefined while the session changes hands. */
+  link: SessionLink | undefined;
+  /** The holder has answered that the client is in. */
+  isIn: boolean;
+  /** Messages of the client that came meanwhile. */
+  readonly waiting: string[];
+}
+
+/** Milliseconds within which a session whose holder has ended must be open again somewhere. */
+const TAKEN_OVER_WITHIN = 10_000;
+const RETRY = 50;
+
+/** The number that a holder gives with each event: always the last thing in the message. */
+const SEQ = /,"_meta":\{"trunkline":\{"seq":(\d+)\}\}\}\}$/;
+/** Longer than the match can be. */
+const SEQ_LENGTH = 64;
+
+/** Methods after which a client is no longer in a session. */
+const LEAVING: ReadonlySet<string> = new Set([
+  METHODS.closeSession.name,
+  METHODS.deleteSession.name,
+]);
+
+/**
+ * The sessions of one client that other processes have open: each is reached through the process that
+ * holds it. When that process ends, the session is opened here, or joined where another was faster.
+ */
+export class SessionLinks {
+  readonly #reach: Reach;
+  readonly #client: LinkedClient;
+  readonly #send: SendText;
+  readonly #links = new Map<string, Promise<SessionLink>>();
+  readonly #joined = new Map<string, Joined>();
+  #channel: Channel<string> | undefined;
+  #own: Sink<string> | undefined;
+  #isClosed = false;
+
+  constructor(reach: Reach, client: LinkedClient, send: SendText) {
+    this.#reach = reach;
+    this.#client = client;
+    this.#send = send;
+  }
+
+  /** The client's channel as its peer here sees it: what is for other processes does not arrive. */
+  through(channel: Channel<string>): Channel<string> {
+    this.#channel = channel;
+    return {
+      receive: (sink) => {
+        this.#own = sink;
+        channel.receive({
+          message: (text) => this.#take(text),
+          fault: (fault) => sink.fault(fault),
+          end: (error) => sink.end(error),
+          ...(sink.lost === undefined ? {} : { lost: (id, error) => sink.lost?.(id, error) }),
+        });
+      },
+      send: (text, topic) => channel.send(text, topic),
+      abort: (reason) => channel.abort(reason),
+      [Symbol.asyncDispose]: () => channel[Symbol.asyncDispose](),
+    };
+  }
+
+  /**
+   * Has the holder of a session answer a request, and passes on to it whatever the client says about
+   * the session from then on. Rejects with "unavailable" where the holder cannot be reached.
+   */
+  async request(holder: string, method: string, params: OldSessionParams): Promise<unknown> {
+    const { sessionId } = params;
+    const link = await this.#linkTo(holder);
+    const joined: Joined = { params, last: 0, link, isIn: false, waiting: [] };
+    this.#joined.set(sessionId, joined);
+    try {
+      const answer = await link.request(method, params);
+      joined.isIn = true;
+      const { seq } = ours(objectOf(answer)._meta);
+      if (typeof seq === "number") joined.last = Math.max(joined.last, seq);
+      if (LEAVING.has(method)) this.#leave(sessionId);
+      return answer;
+    } catch (error) {
+      this.#leave(sessionId);
+      for (const text of joined.waiting) background(this.#take(text), "Taking a message");
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const links = [...this.#links.values()];
+    this.#links.clear();
+    this.#joined.clear();
+    await Promise.all(links.map(async (link) => (await link.catch(() => undefined))?.close()));
+  }
+
+  /** A message of the client: for a holder, or for the peer here. */
+  #take(text: string): void | Room {
+    const passed = this.#joined.size === 0 ? undefined : this.#pass(text);
+    return passed ?? this.#own?.message(text);
+  }
+
+  #pass(text: string): Room | undefined {
+    const message = parsed(text);
+    const { id, method, params } = message;
+    if (typeof method !== "string") {
+      return typeof id === "string" ? this.#answer(id, text) : undefined;
+    }
+    const { sessionId, requestId } = objectOf(params);
+    if (method === acpDialect.cancel.method) {
+      return isId(requestId) ? this.#cancel(`${holdId(requestId, text)}`, text) : undefined;
+    }
+    // A fork is a new session, which begins here.
+    if (typeof sessionId !== "string" || method === METHODS.forkSession.name) return undefined;
+    const joined = this.#joined.get(sessionId);
+    if (joined === undefined) return undefined;
+    const { link } = joined;
+    if (link === undefined) {
+      joined.waiting.push(text);
+      return ROOM;
+    }
+    if (!isId(id)) return link.pass(text);
+    const idText = String(holdId(id, text));
+    const asked = {
+      method,
+      sessionId,
+      text,
+      after: joined.last,
+    };
+    return link.pass(text, { idText, asked });
+  }
+
+  #answer(id: string, text: string): Room | undefined {
+    for (const { link } of this.#joined.values()) {
+      const room = link?.answer(id, text);
+      if (room !== undefined) return room;
+    }
+    return undefined;
+  }
+
+  #cancel(idText: string, text: string): Room | undefined {
+    for (const { link } of this.#joined.values()) {
+      if (link?.isAsked(idText) === true) return link.pass(text);
+    }
+    return undefined;
+  }
+
+  #linkTo(holder: string): Promise<SessionLink> {
+    const known = this.#links.get(holder);
+    if (known !== undefined) return known;
+    const link = this.#open(holder);
+    this.#links.set(holder, link);
+    link.catch(() => this.#links.delete(holder));
+    return link;
+  }
+
+  async #open(holder: string): Promise<SessionLink> {
+    const { principal, introduction } = this.#client;
+    const channel = await this.#reach(holder, principal);
+    const link: SessionLink = new SessionLink(channel, {
+      told: (text, sessionId) => this.#show(text, sessionId),
+      answered: (idText, asked, text) => this.#answered(idText, asked, text),
+      lost: () => this.#lost(holder, link),
+    });
+    const { _meta } = introduction as { readonly _meta?: object | null };
+    const counting = { ...ours(_meta), sequence: true };
+    await link.request(METHODS.initialize.name, {
+      ...introduction,
+      _meta: { ..._meta, trunkline: counting },
+    });
+    return link;
+  }
+
+  #show(text: string, sessionId: string): void | Room {
+    const joined = this.#joined.get(sessionId);
+    const [tail, seq] = SEQ.exec(text.slice(-SEQ_LENGTH)) ?? [];
+    if (tail === undefined) return this.#send(text, sessionId);
+    if (joined !== undefined) joined.last = Math.max(joined.last, Number(seq));
+    const shown = this.#client.countsEvents ? text : `${text.slice(0, -tail.length)}}}`;
+    return this.#send(shown, sessionId);
+  }
+
+  #answered(idText: string, { method, sessionId }: Asked, text: string): void | Room {
+    const { error } = parsed(text);
+    if (LEAVING.has(method) && error === undefined) this.#leave(sessionId);
+    return this.#channel?.send(text, answerTo(idText, objectOf(error).code));
+  }
+
+  #leave(sessionId: string): void {
+    const link = this.#joined.get(sessionId)?.link;
+    this.#joined.delete(sessionId);
+    if (link === undefined || this.#joined.values().some((joined) => joined.link === link)) return;
+    for (const [holder, opened] of this.#links) {
+      background(
+        opened.then((one) => {
+          if (one !== link) return undefined;
+          this.#links.delete(holder);
+          return one.close();
+        }),
+        "Leaving the process that has a session open",
+      );
+    }
+  }
+
+  #lost(holder: string, link: SessionLink): void {
+    this.#links.delete(holder);
+    if (this.#isClosed) return;
+    for (const id of link.openQuestions) this.#send(withdrawal(id), "");
+    for (const [sessionId, joined] of this.#joined) {
+      if (joined.link !== link) continue;
+      joined.link = undefined;
+      // Whoever is still asking to be let in is told so, and asks again.
+      if (joined.isIn) background(this.#recover(sessionId, joined, link), "Taking a session over");
+    }
+  }
+
+  /** Has the session go on after its holder has ended, here or at another process. */
+  async #recover(sessionId: string, joined: Joined, link: SessionLink): Promise<void> {
+    const asked = link.askedAbout(sessionId);
+    try {
+      await this.#reopen(sessionId, joined);
+    } catch (error) {
+      this.#joined.delete(sessionId);
+      for (const [idText] of asked) this.#fail(idText, error);
+      for (const text of joined.waiting) background(this.#take(text), "Taking a message");
+      return;
+    }
+    for (const [idText, one] of asked) await this.#askAgain(idText, one);
+    for (const text of joined.waiting.splice(0)) background(this.#take(text), "Taking a message");
+  }
+
+  /** A prompt is not run twice: it is answered as its turn ended. Anything else is asked for again. */
+  async #askAgain(idText: string, { method, sessionId, text, after }: Asked): Promise<void> {
+    if (method === METHODS.prompt.name) {
+      const { prompt } = objectOf(parsed(text).params);
+      const end = await this.#client.endOf(sessionId, prompt, after);
+      if (end !== undefined) return this.#endPrompt(idText, end);
+    }
+    background(this.#take(text), "Asking again");
+  }
+
+  async #reopen(sessionId: string, joined: Joined): Promise<void> {
+    const until = performance.now() + TAKEN_OVER_WITHIN;
+    for (;;) {
+      try {
+        return await this.#reopenOnce(sessionId, joined);
+      } catch (error) {
+        const isEarly = error instanceof TrunklineError && error.code === "unavailable";
+        if (!isEarly || this.#isClosed || performance.now() > until) throw error;
+      }
+      await delay(RETRY);
+    }
+  }
+
+  async #reopenOnce(sessionId: string, joined: Joined): Promise<void> {
+    const { params, last } = joined;
+    try {
+      await this.#client.takeOver(params, last);
+      this.#joined.delete(sessionId);
+      return;
+    } catch (error) {
+      const holder = holderOf(error);
+      if (holder === undefined) throw error;
+      // Another process was faster, or the end of the last one has not been noticed yet.
+      const link = await this.#linkTo(holder);
+      const _meta = { ...params._meta, trunkline: { ...ours(params._meta), after: last } };
+      joined.link = link;
+      await link.request(METHODS.resumeSession.name, { ...params, _meta });
+    }
+  }
+
+  #endPrompt(idText: string, end: EndOfTurn): void {
+    if (end.stopReason === "interrupted") {
+      const why = "The process that worked on this prompt has ended. The session goes on.";
+      this.#fail(idText, RpcError.of(STANDARD.internal, why, { interrupted: true }));
+      return;
+    }
+    const answer = `{"jsonrpc":"2.0","id":${idText},"result":${JSON.stringify(end)}}`;
+    background(this.#channel?.send(answer, answerTo(idText)), "Answering a prompt");
+  }
+
+  #fail(idText: string, failure: unknown): void {
+    const error = toRpcError(toWire(failure), () => {});
+    const answer = `{"jsonrpc":"2.0","id":${idText},"error":${errorText(error)}}`;
+    background(this.#channel?.send(answer, answerTo(idText, error.code)), "Answering a request");
+  }
+}
+
+function answerTo(request: string, errorCode?: unknown): Topic {
+  return {
+    request,
+    isAnswer: true,
+    ...(typeof errorCode === "number" ? { errorCode } : {}),
+  };
+}
+
+function parsed(text: string): Readonly<Record<string, unknown>> {
+  try {
+    return objectOf(JSON.parse(text));
+  } catch {
+    // The peer says what is wrong with it.
+    return {};
+  }
+}

@@ -1,0 +1,29 @@
+import type { EndEvent, SessionEvent } from "../event.ts";
+import type { SessionStore } from "../store.ts";
+
+/** How a turn ended, as its prompt is answered. */
+export type EndOfTurn = Pick<EndEvent, "stopReason" | "usage">;
+
+/**
+ * How the turn of a prompt ended that was sent after an event, for whoever did not hear the answer.
+ * Undefined where the log has no such prompt: then nobody has worked on it.
+ */
+export async function endOfPrompt(
+  store: Pick<SessionStore, "read">,
+  sessionId: string,
+  prompt: unknown,
+  after: number,
+): Promise<EndOfTurn | undefined> {
+  const wanted = JSON.stringify(prompt);
+  let turn: string | undefined;
+  for await (const { message } of store.read(sessionId, after)) {
+    const event = message as SessionEvent;
+    if (event.kind === "prompt" && turn === undefined) {
+      if (JSON.stringify(event.prompt) === wanted) turn = event.turnId;
+    } else if (event.kind === "end" && event.turnId === turn) {
+      const { stopReason, usage } = event;
+      return usage === undefined ? { stopReason } : { stopReason, usage };
+    }
+  }
+  return turn === undefined ? undefined : { stopReason: "interrupted" };
+}
