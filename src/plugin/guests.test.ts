@@ -43,7 +43,7 @@ describe("Guests", () => {
     assert.equal(guests.of(ours).mayCall("said", "other"), false);
   });
 
-  it('lets a plugin that needs "*" call everything', () => {
+  it("lets a plugin that needs '*' call everything", () => {
     const guests = new Guests({ granted: () => ["*"] });
     assert.equal(guests.of(by("any")).mayCall("x", undefined), true);
   });
