@@ -41,7 +41,7 @@ class Killed implements AsyncDisposable {
 }
 
 describe("a session in one container after another", { timeout: 60_000 }, () => {
-  it("is its holder's while that lives, and free as soon as it is killed", async (test) => {
+  it("belongs to its holder while that lives, and is free as soon as it is killed", async (test) => {
     const why = missing();
     if (why !== undefined) return test.skip(why);
     using place = new Place();
