@@ -58,7 +58,7 @@ describe("TurnQueue", () => {
     const log: string[] = [];
     await take(queue, "a", log, "one");
     void take(queue, "a", log, "two");
-    await assert.rejects(take(queue, "a", log, "three"), /1 turns of yours wait already/);
+    await assert.rejects(take(queue, "a", log, "three"), /1 of your turns already wait/);
   });
 
   it("forgets one that is called off while it waits, and tells the others", async () => {
