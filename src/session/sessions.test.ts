@@ -39,7 +39,7 @@ describe("Sessions", { timeout: 60_000 }, () => {
     assert.equal(loaded.models.currentModelId, "openai/gpt-4");
   });
 
-  it("leave nothing behind of a session that could not be begun or forked, also if it cannot be removed", async () => {
+  it("leaves no session behind that could not be begun or forked, also when it cannot be removed", async () => {
     await using house = await AcpHouse.open();
     using disk = new DiskFaults(house.folder.path);
     const { client, sessionId } = await house.client();

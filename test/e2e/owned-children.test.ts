@@ -59,13 +59,13 @@ class LeftBehind implements Disposable {
   }
 }
 
-describe("descendants of a child of Trunkline", { skip, timeout: 120_000 }, () => {
+describe("what a child of Trunkline leaves behind", { skip, timeout: 120_000 }, () => {
   const agentOf = (left: LeftBehind): object => ({
     agent: "other",
     agents: { other: left.before(process.execPath, join(SUPPORT, "acp-agent.mjs")) },
   });
 
-  it("end with an agent, when the editor leaves", async () => {
+  it("ends with an agent, when the editor leaves", async () => {
     using left = new LeftBehind();
     {
       await using editor = await AgentEditor.open({ config: agentOf(left) });
@@ -75,7 +75,7 @@ describe("descendants of a child of Trunkline", { skip, timeout: 120_000 }, () =
     await left.gone();
   });
 
-  it("end with an agent that crashes, while Trunkline continues", async () => {
+  it("ends with an agent that crashes, while Trunkline goes on", async () => {
     using left = new LeftBehind();
     await using editor = await AgentEditor.open({ config: agentOf(left) });
     await left.started();
@@ -83,7 +83,7 @@ describe("descendants of a child of Trunkline", { skip, timeout: 120_000 }, () =
     await left.gone();
   });
 
-  it("end with an agent when Trunkline is killed", async () => {
+  it("ends with an agent when Trunkline is killed", async () => {
     using left = new LeftBehind();
     await using editor = await AgentEditor.open({ config: agentOf(left) });
     await left.started();
@@ -92,7 +92,7 @@ describe("descendants of a child of Trunkline", { skip, timeout: 120_000 }, () =
     await left.gone();
   });
 
-  it("end with the terminal of an agent", async () => {
+  it("ends with the terminal of an agent", async () => {
     using left = new LeftBehind();
     const config = {
       agent: "other",
@@ -104,7 +104,7 @@ describe("descendants of a child of Trunkline", { skip, timeout: 120_000 }, () =
     await left.gone();
   });
 
-  it("end with a command of the built-in agent", async () => {
+  it("ends with a command of the built-in agent", async () => {
     using left = new LeftBehind();
     const command = `${left.line}; echo done`;
     await using llm = await FakeLlm.start([
@@ -118,7 +118,7 @@ describe("descendants of a child of Trunkline", { skip, timeout: 120_000 }, () =
   });
 
   for (const end of ["when its input ends", "when it is killed"] as const) {
-    it(`end with another MCP server of 'trunkline mcp', ${end}`, async () => {
+    it(`ends with another MCP server of 'trunkline mcp', ${end}`, async () => {
       using left = new LeftBehind();
       const folder = mkdtempSync(join(tmpdir(), "trunkline-owned-"));
       const record = join(folder, "record");
@@ -151,7 +151,7 @@ describe("descendants of a child of Trunkline", { skip, timeout: 120_000 }, () =
     });
   }
 
-  it("end with a plugin, when the orchestrator ends", async () => {
+  it("ends with a plugin, when the orchestrator ends", async () => {
     using left = new LeftBehind();
     {
       await using home = new BusHome();

@@ -52,7 +52,7 @@ describe("trunkline session", () => {
     assert.match((await line.run("session", "show", "aaaa1")).out, /^id +aaaa1\n/);
   });
 
-  it("finds a session by a unique beginning of its id", async () => {
+  it("finds a session by the beginning of its id, where that is enough", async () => {
     await using line = await setUp();
     assert.equal((await line.run("session", "show", "aaaa")).code, 1);
     assert.match((await line.run("session", "show", "aaaa")).err, /2 sessions/);

@@ -48,7 +48,7 @@ describe("trunkline setup jetbrains", () => {
     });
   }
 
-  it("writes to the target of a link", async () => {
+  it("writes to the file that a link leads to", async () => {
     await using home = await setUp();
     const { line, file } = home;
     const kept = join(line.home.path, "dotfiles/acp.json");

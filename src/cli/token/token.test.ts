@@ -42,7 +42,7 @@ describe("trunkline token create", () => {
     });
   });
 
-  it("expires after the given time", async () => {
+  it("expires after the time that is given", async () => {
     await using line = await SampleCommandLine.create();
     const made = await line.json<Listed>("token", "create", "ci", "--expires", "2w");
     const days = (Date.parse(made.expires ?? "") - Date.now()) / 86_400_000;

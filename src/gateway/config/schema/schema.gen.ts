@@ -29,7 +29,7 @@ export interface ConfigFile {
   readonly mcpServers?: {
     readonly [key: string]: McpServer;
   };
-  /** Default agent of sessions: one of `agents`, or `trunkline`, the built-in one. */
+  /** Agent of sessions that name none: one of `agents`, or `trunkline`, the built-in one. */
   readonly agent?: string;
   /** Coding agents that speak ACP, by name. */
   readonly agents?: {

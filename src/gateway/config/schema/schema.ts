@@ -81,7 +81,7 @@ export const schemas = {
         minLength: 1,
         default: "trunkline",
         description:
-          "Default agent of sessions: one of `agents`, or `trunkline`, the built-in one.",
+          "Agent of sessions that name none: one of `agents`, or `trunkline`, the built-in one.",
       },
       agents: {
         type: "object",
